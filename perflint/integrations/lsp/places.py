@@ -1,0 +1,97 @@
+"""The projects of open documents under one set of settings, with the texts that are not saved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from perflint.config.settings import Settings
+from perflint.engine.active import active_rules
+from perflint.engine.cache.caches import Caches
+from perflint.engine.file import check_source
+from perflint.engine.projects import Projects
+from perflint.findings import Report
+from perflint.rules.registry import RuleSet
+from perflint.semantics.project import Project
+from perflint.source.files import is_excluded
+from perflint.source.text import Source
+
+
+class Place:
+    """Projects as they are on the disk, and above each of them one overlay with the texts of open documents."""
+
+    def __init__(self, settings: Settings, cache: Path | None) -> None:
+        """`cache` is the folder of the cache, if there is to be one. Raises ConfigurationError."""
+        self.settings = settings
+        self.rules: RuleSet = active_rules(settings)
+        self._projects = Projects(settings)
+        self._caches = Caches(self._projects, settings, self.rules, cache)
+        self._overlays: dict[Path, Project] = {}
+        self._edited: set[Path] = set()
+        """The files whose open text once differed: what the project knows of them may be older than the disk."""
+        self._excluded: dict[str, bool] = {}
+
+    def excludes(self, path: str) -> bool:
+        """True if the settings exclude a file."""
+        if path not in self._excluded:
+            self._excluded[path] = is_excluded(path, self.settings)
+        return self._excluded[path]
+
+    def check(self, source: Source, texts: Mapping[str, str]) -> Report:
+        """The report of a document; `texts` are those of all open documents."""
+        project = self.project(source.path, texts)
+        if project.base is None:
+            return self._caches.check(source, project)
+        return check_source(source, project, self.rules, self.settings)
+
+    def project(self, path: str, texts: Mapping[str, str]) -> Project:
+        """The project of a document, with the open texts of its files."""
+        top = self._projects.top_of(path)
+        base = self._projects.at(top)
+        # It has the summaries of other files.
+        self._caches.of(path)
+        changed = {
+            Path(name): text
+            for name, text in texts.items()
+            if self._projects.top_of(name) == top and self._is_edited(base, Path(name), text, name == path)
+        }
+        known = self._overlays.get(top)
+        if not changed:
+            self._overlays.pop(top, None)
+            return base
+        if known is not None and known.changed.keys() <= changed.keys():
+            # It has parsed files that the project on the disk has not.
+            differing = {file: text for file, text in changed.items() if known.changed.get(file) != text}
+            overlay = known.overlay(differing) if differing else known
+        else:
+            overlay = base.overlay(changed)
+        self._overlays[top] = overlay
+        return overlay
+
+    def knows_edits_of(self, path: str) -> bool:
+        """True if the project on the disk must be read anew when a document is closed."""
+        return Path(path) in self._edited
+
+    def flush(self) -> None:
+        """Write results to the cache."""
+        self._caches.flush()
+
+    def close(self) -> None:
+        """Write results to the cache, and close it."""
+        self._caches.close()
+
+    def _is_edited(self, base: Project, path: Path, text: str, is_asked: bool) -> bool:
+        if path in self._edited:
+            return True
+        if not is_asked and os.path.lexists(path) and not base.lists(path):
+            # The settings exclude it.
+            return False
+        if not base.lists(path):
+            is_edited = True
+        else:
+            known = base.file_text(path)
+            is_edited = known is None or known.text != text
+        if is_edited:
+            self._edited.add(path)
+        return is_edited

@@ -1,0 +1,338 @@
+"""The server: documents come in, diagnostics go out; fixes and beliefs are given when the editor asks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from perflint import __version__
+from perflint.config.errors import ConfigurationError
+from perflint.config.settings import Options
+from perflint.findings import Problem
+from perflint.integrations.lsp.actions import KINDS, actions, change, workspace_edit
+from perflint.integrations.lsp.choices import SECTION, editor_options
+from perflint.integrations.lsp.diagnostics import SOURCE, diagnostics
+from perflint.integrations.lsp.hover import hover
+from perflint.integrations.lsp.positions import Positions
+from perflint.integrations.lsp.schedule import LONG_PAUSE, Schedule
+from perflint.integrations.lsp.session import Checked, Document, Session
+from perflint.output.plain import problem_sentences
+
+_STACK = 64 << 20
+"""Bytes for the thread that checks: Python's parser needs them for deep code, and some systems give threads little."""
+_WATCHED = ("**/*.{py,pyi}", "**/{pyproject,perflint,.perflint}.toml", "**/{.gitignore,setup.py,requirements*.txt}")
+_LANGUAGES = ("", "python")
+_LONGEST_PAUSE = 0.3
+"""Seconds without a change after which a document is checked whose check takes longer than that."""
+
+_Result = TypeVar("_Result")
+
+
+class Server(LanguageServer):
+    """The state that the loop holds: open documents and their latest findings."""
+
+    def __init__(self, cache: Path | None) -> None:
+        # Whole texts: the library splits lines at form feeds and other characters that end no line of the protocol.
+        super().__init__(
+            "perflint", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full, max_workers=2
+        )
+        self.session = Session(cache)
+        self.open: dict[str, Document] = {}
+        self.checked: dict[str, Checked] = {}
+        self.exit_code = 1
+        """0 after the editor has asked for the end in order."""
+        self._told: dict[str, tuple[Problem, ...]] = {}
+        self._schedule = Schedule(self._check, self._rest)
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="perflint")
+
+    @property
+    def encoding(self) -> str:
+        """The units of columns that the editor and the server have agreed on."""
+        return self.server_capabilities.position_encoding or types.PositionEncodingKind.Utf16
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of all open documents by path."""
+        return {document.path: document.text for document in self.open.values()}
+
+    async def do(self, job: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run a job of the session in its thread, after the jobs before it."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, job, *arguments)
+
+    def take(self, uri: str, version: int, text: str) -> None:
+        """Take a text of a document, and check it and the documents that it may concern.
+
+        The check waits for a pause in typing as long as the last check took, so that checks take half of the time.
+        """
+        path = to_fs_path(uri)
+        if path is None:
+            # It is not a file, such as a cell of a notebook.
+            return
+        self.open[uri] = Document(uri, os.path.abspath(path), version, text)
+        known = self.checked.get(uri)
+        self._schedule.ask(uri, 0.0 if known is None else min(known.seconds, _LONGEST_PAUSE))
+        self.ask_for_others(uri)
+
+    def ask_for_others(self, uri: str | None = None) -> None:
+        """Check the open documents but one after a longer pause."""
+        for other in self.open:
+            if other != uri:
+                self._schedule.ask(other, LONG_PAUSE)
+
+    async def close(self, uri: str) -> None:
+        """Forget a document, and its diagnostics."""
+        document = self.open.pop(uri, None)
+        if document is None:
+            return
+        self._schedule.drop(uri)
+        self.checked.pop(uri, None)
+        self._told.pop(uri, None)
+        self._publish(uri, [], None)
+        self.ask_for_others()
+        await self.do(self.session.close_document, document.path)
+
+    async def current(self, uri: str) -> Checked | None:
+        """The findings of the present text of a document; None for one that is not open."""
+        while uri in self.open:
+            known = self.checked.get(uri)
+            if known is not None and known.document is self.open[uri]:
+                return known
+            self._schedule.drop(uri)
+            await self._check(uri)
+        return None
+
+    async def configure(self, sent: object) -> None:
+        """Take the settings of the editor, which stay as they are if they are wrong."""
+        try:
+            options = editor_options(sent)
+        except ConfigurationError as error:
+            self.tell([Problem("", error.message, error.help)])
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"{SOURCE}: {error.message}"))
+            options = Options()
+        await self.do(self.session.configure, options)
+        self.ask_for_others()
+
+    async def refresh(self) -> None:
+        """Read files and settings anew."""
+        await self.do(self.session.forget)
+        self.ask_for_others()
+
+    async def stop(self) -> None:
+        """Write what is to be kept."""
+        self._schedule.stop()
+        await self.do(self.session.forget)
+        self.exit_code = 0
+
+    def end(self) -> None:
+        """End the thread."""
+        self._executor.shutdown(cancel_futures=True)
+
+    def tell(self, problems: list[Problem]) -> None:
+        """Write problems to the log of the editor."""
+        for problem in problems:
+            place = problem.path if problem.line is None else f"{problem.path}:{problem.line}"
+            text = "; ".join(problem_sentences(problem))
+            message = f"{place}: {text}" if place else text
+            self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Write a fault of the server to the log of the editor, not into the user's way."""
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{SOURCE}: {error}"))
+
+    async def _check(self, uri: str) -> None:
+        document = self.open.get(uri)
+        if document is None:
+            return
+        found = await self.do(self.session.check, document, self.texts)
+        if self.open.get(uri) is not document:
+            # A later text waits for its check, or the document was closed.
+            return
+        before = self.checked.get(uri)
+        self.checked[uri] = found
+        if found.problems != self._told.get(uri, ()):
+            self._told[uri] = found.problems
+            self.tell(list(found.problems))
+        if not found.parses and not found.problems and before is not None:
+            # Half typed: the editor moves the diagnostics that it has with the text.
+            return
+        self._publish(uri, diagnostics(found, self.encoding), document.version)
+
+    async def _rest(self) -> None:
+        await self.do(self.session.rest)
+
+    def _publish(self, uri: str, found: list[types.Diagnostic], version: int | None) -> None:
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+
+
+def serve(cache: Path | None) -> int:
+    """Serve an editor over standard input and output until it leaves; the exit code."""
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # Nothing but messages of the protocol may go to standard output.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    threading.stack_size(_STACK)
+    server = made(cache)
+    try:
+        server.start_io(sys.stdin.buffer, out)
+    finally:
+        server.end()
+    return server.exit_code
+
+
+def made(cache: Path | None) -> Server:
+    """A server with all that it can do."""
+    server = Server(cache)
+    _add_documents(server)
+    _add_settings(server)
+    _add_answers(server)
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(params: None) -> None:
+        await server.stop()
+
+    return server
+
+
+def _add_documents(server: Server) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: types.DidOpenTextDocumentParams) -> None:
+        document = params.text_document
+        if document.language_id in _LANGUAGES:
+            server.take(document.uri, document.version, document.text)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: types.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if uri in server.open:
+            text = server.workspace.get_text_document(uri).source
+            server.take(uri, params.text_document.version, text)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        if not _watches(server.client_capabilities):
+            await server.refresh()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    async def did_close(params: types.DidCloseTextDocumentParams) -> None:
+        await server.close(params.text_document.uri)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:
+        # The editor's text of an open document counts, whatever is written to its file.
+        known = {uri for uri in server.open if uri.endswith((".py", ".pyi"))}
+        changed = types.FileChangeType.Changed
+        if any(event.uri not in known or event.type != changed for event in params.changes):
+            await server.refresh()
+
+
+def _add_settings(server: Server) -> None:
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        folders = params.workspace_folders or []
+        root = folders[0].uri if folders else params.root_uri
+        folder = to_fs_path(root) if root else params.root_path
+        if folder and os.path.isdir(folder):
+            # Findings are those of `perflint check` there.
+            os.chdir(folder)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(params: types.InitializedParams) -> None:
+        if _watches(server.client_capabilities):
+            watchers = [types.FileSystemWatcher(pattern) for pattern in _WATCHED]
+            options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+            method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+            registration = types.Registration("perflint-files", method, options)
+            await server.client_register_capability_async(types.RegistrationParams([registration]))
+        await take_settings(None)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
+        await take_settings(params.settings)
+
+    async def take_settings(sent: object) -> None:
+        workspace = server.client_capabilities.workspace
+        if sent is None and workspace is not None and workspace.configuration:
+            items = [types.ConfigurationItem(section=SECTION)]
+            answer = await server.workspace_configuration_async(types.ConfigurationParams(items))
+            sent = answer[0] if answer else None
+        if sent is not None:
+            await server.configure(sent)
+
+
+def _add_answers(server: Server) -> None:
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
+    )
+    async def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
+        checked = await server.current(params.text_document.uri)
+        if checked is None:
+            return []
+        only = params.context.only
+        if not _resolves(server.client_capabilities):
+            # All edits are made now: those of the whole document only for an editor that wants them.
+            only = [types.CodeActionKind.QuickFix] if only is None else only
+            found = [await completed(action) for action in actions(checked, params.range, only, server.encoding)]
+            return [action for action in found if action.edit is not None]
+        return list(actions(checked, params.range, only, server.encoding))
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def resolve(action: types.CodeAction) -> types.CodeAction:
+        return await completed(action)
+
+    async def completed(action: types.CodeAction) -> types.CodeAction:
+        """The action with its edit; without one, and a message with the reason, if it would do harm."""
+        data: Any = action.data
+        checked = await server.current(data["uri"])
+        if checked is None:
+            return action
+        problems: list[Problem] = []
+        made = await server.do(change, server.session, checked, data, server.texts, problems)
+        server.tell(problems)
+        if made.text is not None:
+            versioned = _takes_versions(server.client_capabilities)
+            action.edit = workspace_edit(checked, made.text, server.encoding, versioned)
+        elif made.reasons and _resolves(server.client_capabilities):
+            message = f"{action.title}: not done: {'; '.join(made.reasons)}"
+            server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
+        return action
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def show(params: types.HoverParams) -> types.Hover | None:
+        checked = await server.current(params.text_document.uri)
+        if checked is None or not checked.parses:
+            return None
+        place = Positions(checked.source, server.encoding).place(params.position)
+        problems: list[Problem] = []
+        explained = await server.do(server.session.explain, checked.document, server.texts, *place, problems)
+        server.tell(problems)
+        return await server.do(hover, checked, explained, place, server.encoding)
+
+
+def _watches(client: types.ClientCapabilities) -> bool:
+    """True if the editor tells of changed files."""
+    workspace = client.workspace
+    watching = workspace.did_change_watched_files if workspace is not None else None
+    return watching is not None and bool(watching.dynamic_registration)
+
+
+def _resolves(client: types.ClientCapabilities) -> bool:
+    """True if the editor asks for the edit of an action when it is chosen."""
+    documents = client.text_document
+    action = documents.code_action if documents is not None else None
+    support = action.resolve_support if action is not None else None
+    return support is not None and "edit" in support.properties
+
+
+def _takes_versions(client: types.ClientCapabilities) -> bool:
+    workspace = client.workspace
+    edit = workspace.workspace_edit if workspace is not None else None
+    return edit is not None and bool(edit.document_changes)

@@ -1,0 +1,206 @@
+"""What the server does with documents. One thread runs all of it, one job after the other."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+
+from perflint.config.errors import ConfigurationError
+from perflint.config.outside import places
+from perflint.config.pyproject import line_length
+from perflint.config.settings import Options, Settings, combine
+from perflint.engine.crashes import Crash, contained
+from perflint.engine.explain import Explanation, explain
+from perflint.engine.file import check_source
+from perflint.engine.fixing import fix_text
+from perflint.engine.ignoring import with_ignores
+from perflint.findings import Finding, Problem, Report, Safety
+from perflint.fixes.apply import Choice, Outcome
+from perflint.frozen import dataclass
+from perflint.integrations.lsp.places import Place
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+_CHECKS_BETWEEN_COLLECTIONS = 50
+Texts = Mapping[str, str]
+"""The texts of all open documents by their absolute paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An open document at one version."""
+
+    uri: str
+    path: str
+    version: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The findings of a document at one version."""
+
+    document: Document
+    source: Source
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    parses: bool = True
+    rule_url: str | None = None
+    seconds: float = 0.0
+    """The time that the check took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The text after an action; None with the reason if the action would do harm."""
+
+    text: str | None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Session:
+    """Places by settings; they are forgotten when files or settings change on the disk."""
+
+    cache: Path | None = None
+    """The folder of the cache, if there is to be one."""
+    options: Options = field(default_factory=Options)
+    """The settings of the editor."""
+    checks: int = 0
+    _by_folder: dict[str, Place] = field(default_factory=dict)
+    _by_settings: dict[Settings, Place] = field(default_factory=dict)
+
+    def configure(self, options: Options) -> None:
+        """Take settings of the editor."""
+        self.options = options
+        self.forget()
+
+    def forget(self) -> None:
+        """Read settings and projects anew when they are next asked for."""
+        for place in self._by_settings.values():
+            place.close()
+        self._by_settings.clear()
+        self._by_folder.clear()
+
+    def close_document(self, path: str) -> None:
+        """Forget the text of a document."""
+        if any(place.knows_edits_of(path) for place in self._by_settings.values()):
+            self.forget()
+
+    def check(self, document: Document, texts: Texts) -> Checked:
+        """The findings of a document. A fault of the settings is a problem."""
+        source = Source(document.path, document.text)
+        try:
+            place = self._place(document.path)
+        except ConfigurationError as error:
+            return Checked(document, source, problems=(Problem("", error.message, error.help),))
+        if place.excludes(document.path):
+            return Checked(document, source)
+        began = time.monotonic()
+        self.checks += 1
+        if self.checks % _CHECKS_BETWEEN_COLLECTIONS == 0:
+            gc.collect()
+        report = Report()
+        with contained(report.problems, document.path, lambda: _crash("the check")):
+            report = place.check(source, texts)
+        return Checked(
+            document,
+            source,
+            tuple(report.findings),
+            tuple(problem for problem in report.problems if problem.internal),
+            parses=bool(report.files),
+            rule_url=place.settings.rule_url,
+            seconds=time.monotonic() - began,
+        )
+
+    def fix(self, checked: Checked, finding: Finding, texts: Texts, problems: list[Problem]) -> Change:
+        """The text with the fix of one finding, as `perflint fix` would write it."""
+        text = checked.document.text
+        fix = finding.fix
+        if fix is None:
+            return Change(None, ("it has no fix",))
+
+        def is_wanted(other: Finding, now: str) -> bool:
+            return now == text and other == finding
+
+        outcome = self._fixed(checked.document, texts, (fix.safety,), problems, is_wanted)
+        if outcome is None or not outcome.applied:
+            return Change(None, tuple(each.reason for each in outcome.skipped) if outcome is not None else ())
+        return Change(outcome.text)
+
+    def fix_all(self, document: Document, texts: Texts, problems: list[Problem]) -> Change:
+        """The text that `perflint fix` would write."""
+        outcome = self._fixed(document, texts, (Safety.SAFE,), problems, None)
+        return Change(None if outcome is None else outcome.text)
+
+    def ignore(self, checked: Checked, finding: Finding, problems: list[Problem]) -> Change:
+        """The text with a comment that silences the findings of the same rule in the line of a finding."""
+        same = [each for each in checked.findings if each.code == finding.code and each.span.line == finding.span.line]
+        with contained(problems, checked.document.path, lambda: _crash("the comment")):
+            text, unsilenced = with_ignores(checked.source, same, "")
+            return Change(None, ("no comment can stand there",)) if unsilenced else Change(text)
+        return Change(None)
+
+    def explain(
+        self, document: Document, texts: Texts, line: int, column: int, problems: list[Problem]
+    ) -> Explanation | None:
+        """The beliefs about a place; None if there is nothing to say."""
+        with contained(problems, document.path, lambda: _crash("the explanation")):
+            try:
+                place = self._place(document.path)
+                source = Source(document.path, document.text)
+                project = place.project(document.path, texts)
+                return explain(source, project, place.settings, line, column)
+            except (ConfigurationError, SyntaxError, ValueError, RecursionError, MemoryError):
+                # Nothing stands there, or the text is half typed.
+                return None
+        return None
+
+    def rest(self) -> None:
+        """Use a pause: write to the cache, and free the objects that refer to each other."""
+        for place in self._by_settings.values():
+            place.flush()
+        gc.collect()
+
+    def _fixed(
+        self,
+        document: Document,
+        texts: Texts,
+        safeties: Sequence[Safety],
+        problems: list[Problem],
+        choice: Choice | None,
+    ) -> Outcome | None:
+        place = self._place(document.path)
+        project = place.project(document.path, texts)
+
+        def check(path: str, text: str, project: Project) -> Report:
+            return check_source(Source(path, text), project, place.rules, place.settings)
+
+        length = line_length([os.path.dirname(document.path)])
+        outcome = None
+        with contained(problems, document.path, lambda: _crash("fixing")):
+            outcome, _ = fix_text(document.path, document.text, project, check, safeties, choice, length)
+        return outcome
+
+    def _place(self, path: str) -> Place:
+        """The place of a file. Raises ConfigurationError."""
+        folder = os.path.dirname(path)
+        known = self._by_folder.get(folder)
+        if known is None:
+            found, root = places([folder])
+            settings = combine(*found, self.options, root=root)
+            # How the command line writes changes nothing here, and must not make a second place.
+            settings = replace(settings, output_format=Settings().output_format)
+            known = self._by_settings.get(settings)
+            if known is None:
+                known = self._by_settings[settings] = Place(settings, self.cache)
+            self._by_folder[folder] = known
+        return known
+
+
+def _crash(doing: str) -> Crash:
+    return doing, None, "please report this, with the code of the file"
