@@ -130,6 +130,8 @@ class Edit:
 
     span: Span
     text: str
+    cell: int | None = None
+    """As in `Finding`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,11 @@ class Verdict:
     """The time of the code as it is over that of the changed code, where an experiment compared them."""
 
 
+def place_of(path: str, cell: int | None) -> str:
+    """A path with the number of a notebook's cell, if there is one."""
+    return path if cell is None else f"{path}:cell {cell}"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One claim of one rule about one place."""
@@ -213,6 +220,13 @@ class Finding:
     """Other expressions that the finding reports: there, too, its rule replaces more general ones."""
     group: str | None = None
     """Common to the findings of a rule in one function that have one cause; None if there are no others."""
+    cell: int | None = None
+    """The cell of a notebook that the lines count in, from 1; None if they count in the text of the file."""
+
+    @property
+    def place(self) -> str:
+        """The path, with the cell of a notebook."""
+        return place_of(self.path, self.cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +242,13 @@ class Problem:
     line: int | None = None
     column: int | None = None
     internal: bool = False
+    cell: int | None = None
+    """As in `Finding`."""
+
+    @property
+    def place(self) -> str:
+        """The path, with the cell of a notebook."""
+        return place_of(self.path, self.cell)
 
 
 class Silencer(Enum):

@@ -12,6 +12,7 @@ from perflint.config.settings import Settings
 from perflint.engine.files import check_files
 from perflint.engine.ignoring import with_ignores
 from perflint.findings import Problem, Report
+from perflint.output.notebooks import place_in_cell
 from perflint.output.summary import count
 from perflint.output.writer import message_text, problem_text
 from perflint.rules.registry import RuleSet
@@ -39,7 +40,7 @@ def add_ignores(found: Discovery, rules: RuleSet, settings: Settings, arguments:
             text, unsilenced = with_ignores(source, part.findings, reason)
             left += len(unsilenced)
             for finding in unsilenced:
-                place = f"{finding.path}:{finding.span.line}:{finding.span.column}"
+                place = place_in_cell(finding.path, finding.span, source.notebook)
                 message = f"{place}: {finding.code} was not silenced: no comment can stand there"
                 sys.stderr.write(message_text("warning", message, None, style))
             if text != source.text:

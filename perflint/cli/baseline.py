@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
     if baseline.profile is not settings.profile:
         option = f"--profile {baseline.profile.value}"
         raise ConfigurationError(f"{path} was written with `{option}`", f"pass `{option}`, or remove the file")
-    found = discover(paths, settings, arguments.force_exclude)
+    found = discover(paths, settings, arguments.force_exclude, notebooks=True)
     problems: list[Problem] = list(found.problems)
     with means.means(arguments) as ways:
         for source, part in check_files(found.files, rules, settings, means=ways):

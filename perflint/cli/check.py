@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> int:
 
 def _discover(paths: list[str], settings: Settings, arguments: Namespace) -> Discovery:
     if paths != [STANDARD_INPUT]:
-        return discover(paths, settings, arguments.force_exclude)
+        return discover(paths, settings, arguments.force_exclude, notebooks=True)
     name = arguments.stdin_filename
     excluded = arguments.force_exclude and name is not None and is_excluded(name, settings)
     return Discovery() if excluded else Discovery(files=[STANDARD_INPUT])
@@ -96,17 +96,16 @@ def _check(
     style = options.style(arguments, sys.stderr)
     report = Report()
     for folder in found.empty:
-        help = "only *.py files that nothing excludes are looked for; name a file to check it anyway"
+        help = "only *.py and *.ipynb files that nothing excludes are looked for; name a file to check it anyway"
         sys.stderr.write(message_text("warning", f"no Python files in {folder}", help, style))
     _tell(Report(problems=found.problems), report, style)
-    sys.stderr.write(options.notebooks_text(found, style))
     judge = evidence.judge if evidence is not None else None
     baseline, changes = options.narrowing(arguments, settings, rules)
     sieves = [each for each in (baseline, changes) if each is not None]
     with means.means(arguments) as ways:
         checked = check_files(found.files, rules, settings, arguments.stdin_filename, judge, ways)
         checked = _narrowed(checked, sieves)
-        for source, part in checked if evidence is None else _by_cost(checked):
+        for source, part in _placed(checked if evidence is None else _by_cost(checked), out):
             out.file(source, part)
             _tell(part, report, style)
     if ways.timings is not None:
@@ -130,6 +129,20 @@ def _narrowed(
         for sieve in sieves:
             sieve.sift(source, part)
         yield source, part
+
+
+def _placed(checked: Iterable[tuple[Source, Report]], out: Writer) -> Iterator[tuple[Source, Report]]:
+    """The reports with the places that the format has for findings of notebooks."""
+    for source, part in checked:
+        if source.notebook is None:
+            yield source, part
+            continue
+        from perflint.output.notebooks import by_cell, by_line
+
+        if out.knows_cells:
+            yield from by_cell(source, part)
+        else:
+            yield by_line(source, part)
 
 
 def _by_cost(checked: Iterable[tuple[Source, Report]]) -> Iterator[tuple[Source, Report]]:

@@ -81,6 +81,9 @@ def _explained(
         text = read_standard_input(path) if stdin else read(path)
     except Unreadable as error:
         return error.problem
+    if text.notebook is not None:
+        help = "convert it first: `jupyter nbconvert --to script NOTEBOOK`"
+        return Problem(path, "this command does not read notebooks", help=help)
     source = Source(path, text.text)
     try:
         source.tree  # noqa: B018

@@ -28,12 +28,14 @@ from perflint.fixes.apply import Outcome
 from perflint.fixes.write import FileChangedError, write_file
 from perflint.frozen import dataclass
 from perflint.output.diff import diff_lines, shown
+from perflint.output.notebooks import place_in_cell, problem_in_cell
 from perflint.output.summary import count, fixable_with_more
 from perflint.output.terminal import Style
 from perflint.output.writer import message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
 from perflint.source.files import STANDARD_INPUT, Discovery, discover, is_excluded
+from perflint.source.notebooks import NotebookError
 from perflint.source.reading import Text, Unreadable, read, read_standard_input
 from perflint.source.text import Source
 
@@ -121,13 +123,12 @@ class _Job:
 
     def files(self, paths: Sequence[str], force_exclude: bool, cache: Path | None) -> None:
         """Fix files, or print what would change. `cache` is the folder of the cache, if there is to be one."""
-        found = discover(paths, self.settings, force_exclude)
+        found = discover(paths, self.settings, force_exclude, notebooks=True)
         for folder in found.empty:
-            help = "only *.py files that nothing excludes are looked for; name a file to fix it anyway"
+            help = "only *.py and *.ipynb files that nothing excludes are looked for; name a file to fix it anyway"
             sys.stderr.write(message_text("warning", f"no Python files in {folder}", help, self.notes))
         for problem in found.problems:
             self.tell(problem)
-        sys.stderr.write(options.notebooks_text(found, self.notes))
         projects = Projects(self.settings)
         with closing(Caches(projects, self.settings, self.rules, cache)) as self.caches:
             self._each(found, projects)
@@ -157,7 +158,7 @@ class _Job:
         elif outcome.applied:
             self.printed = True
             sys.stdout.writelines(shown(diff_lines(path, text.text, outcome.text), self.out, sys.stdout))
-        self.note(path, outcome)
+        self.note(path, text, outcome)
 
     def standard_input(self, name: str | None, force_exclude: bool) -> None:
         """Print standard input, fixed."""
@@ -174,14 +175,19 @@ class _Job:
             if outcome is None:
                 return
             fixed = outcome.text
-            self.note(path, outcome)
-        sys.stdout.buffer.write(text.encode(fixed))
+            self.note(path, text, outcome)
+        try:
+            data = text.encode(fixed)
+        except NotebookError as error:
+            self.tell(Problem(path, f"{error.message}; it was left as it is", help=error.help))
+            data = text.encode(text.text)
+        sys.stdout.buffer.write(data)
 
     def outcome(self, path: str, text: Text, project: Project) -> Outcome | None:
         """A fixed text; None if it cannot be checked, which is reported."""
         outcome, problems = fix_text(path, text.text, project, self.check, self.safeties, line_length=self.line_length)
         for problem in problems:
-            self.tell(problem)
+            self.tell(problem_in_cell(problem, text.notebook))
         if outcome is None or self.evidence is None:
             return outcome
         now = project.overlay({Path(path): outcome.text})
@@ -201,14 +207,13 @@ class _Job:
         sys.stdout.flush()
         sys.stderr.write(problem_text(problem, self.notes))
 
-    def note(self, path: str, outcome: Outcome) -> None:
+    def note(self, path: str, text: Text, outcome: Outcome) -> None:
         """Count what came of a file, and say what was left out."""
         self.fixed += len(outcome.applied)
         self.changed += bool(outcome.applied)
         self.remaining += outcome.remaining
         for skipped in outcome.skipped:
-            span = skipped.finding.span
-            place = f"{path}:{span.line}:{span.column}"
+            place = place_in_cell(path, skipped.finding.span, text.notebook)
             message = f"{place}: {skipped.finding.code} was not fixed: {skipped.reason}"
             sys.stderr.write(message_text("warning", message, None, self.notes))
 
@@ -250,6 +255,8 @@ def write_fixed(path: str, text: Text, fixed: str) -> Problem | None:
         write_file(path, text.encode(text.text), text.encode(fixed))
     except FileChangedError as error:
         return Problem(path, f"{error}; it was left as it is", help="run perflint again")
+    except NotebookError as error:
+        return Problem(path, f"{error.message}; it was left as it is", help=error.help)
     except UnicodeEncodeError:
         return Problem(path, f"the fixed text cannot be written as {text.encoding}; the file was left as it is")
     except OSError as error:

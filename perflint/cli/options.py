@@ -21,7 +21,7 @@ from perflint.output.summary import count
 from perflint.output.terminal import Style, printable, wants_colours, wants_links
 from perflint.output.writer import Output, message_text
 from perflint.rules.registry import RuleSet
-from perflint.source.files import STANDARD_INPUT, Discovery
+from perflint.source.files import STANDARD_INPUT
 from perflint.source.writing import written
 
 if TYPE_CHECKING:
@@ -160,15 +160,6 @@ def warn_without_rules(rules: RuleSet, arguments: Namespace) -> None:
     if not rules.rules:
         help = "`--ignore` wins over a `--select` that is as specific; `perflint rules` lists all rules"
         sys.stderr.write(message_text("warning", "no rule is selected", help, style(arguments, sys.stderr)))
-
-
-def notebooks_text(found: Discovery, style: Style) -> str:
-    """The warning that folders hold notebooks, which are not checked; empty if they hold none."""
-    if not found.notebooks:
-        return ""
-    help = "convert them first: `jupyter nbconvert --to script NOTEBOOK`"
-    message = f"{count(found.notebooks, 'notebook')} not checked: perflint reads Python files only"
-    return message_text("warning", message, help, style)
 
 
 def add_trace(parser: ArgumentParser) -> None:

@@ -32,7 +32,7 @@ class Changes:
 
     def sift(self, source: Source, report: Report) -> None:
         """Leave the findings of a file that the change is about. Raises ConfigurationError."""
-        kept = {id(finding) for finding in report.findings if self._touches(source.path, finding.span)}
+        kept = {id(finding) for finding in report.findings if self._touches(source, finding.span)}
         others = [finding for finding in report.findings if id(finding) not in kept]
         if others and self._effects is not None:
             known = self._effects.before(source, self._past_of(source.path))
@@ -51,9 +51,12 @@ class Changes:
             self._past[root] = _past(root, _base(root, self._revision))
         return self._past[root]
 
-    def _touches(self, path: str, span: Span) -> bool:
-        changed = self.of(path)
-        lines = range(span.line, span.end_line + 1)
+    def _touches(self, source: Source, span: Span) -> bool:
+        changed = self.of(source.path)
+        first, last = span.line, span.end_line
+        if source.notebook is not None:
+            first, last = source.notebook.document_line(first), source.notebook.document_line(last)
+        lines = range(first, last + 1)
         return changed is None or any(each.start < lines.stop and lines.start < each.stop for each in changed)
 
     def of(self, path: str) -> list[range] | None:

@@ -160,7 +160,7 @@ def _source(file: str, stdin_filename: str | None) -> tuple[Source, Report | Non
         name, text = _read(file, stdin_filename)
     except Unreadable as error:
         return Source(file, ""), Report(problems=[error.problem])
-    return Source(name, text.text), None
+    return Source(name, text.text, notebook=text.notebook), None
 
 
 def _read(file: str, stdin_filename: str | None) -> tuple[str, Text]:

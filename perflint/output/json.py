@@ -45,6 +45,7 @@ def finding_object(finding: Finding, rule_url: str | None = None) -> dict[str, A
     span = finding.span
     return {
         "path": finding.path,
+        "cell": finding.cell,
         "line": span.line,
         "column": span.column,
         "end_line": span.end_line,
@@ -91,6 +92,7 @@ def _fix(fix: Fix) -> dict[str, Any]:
 def _edit(edit: Edit) -> dict[str, Any]:
     span = edit.span
     return {
+        "cell": edit.cell,
         "line": span.line,
         "column": span.column,
         "end_line": span.end_line,
@@ -103,6 +105,7 @@ def problem_object(problem: Problem) -> dict[str, Any]:
     """A file that could not be checked, or a fault of perflint."""
     return {
         "path": problem.path,
+        "cell": problem.cell,
         "line": problem.line,
         "column": problem.column,
         "message": problem.message,

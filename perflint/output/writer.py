@@ -37,6 +37,8 @@ class Writer(ABC):
     """True if a program reads the format, so that nothing else may stand in it."""
     counts: ClassVar[bool] = False
     """True if the format has a form of its own for statistics."""
+    knows_cells: ClassVar[bool] = True
+    """True if the format has a place for the cell of a notebook; if not, lines are those of the document."""
 
     def __init__(self, to: Output) -> None:
         self.to = to
@@ -109,7 +111,7 @@ def rule_url(template: str | None, finding: Finding) -> str | None:
 
 def problem_text(problem: Problem, style: Style) -> str:
     """The text of a problem, for standard error."""
-    place = printable(problem.path)
+    place = printable(problem.place)
     if problem.line is not None:
         place += f":{problem.line}" + (f":{problem.column}" if problem.column is not None else "")
     return message_text("error", f"{place}: {problem.message}" if place else problem.message, problem.help, style)

@@ -18,7 +18,7 @@ from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
 from perflint.semantics.texts import FileText, Texts
 from perflint.source.comments import digest_of_code
-from perflint.source.reading import Unreadable, read
+from perflint.source.reading import NOTEBOOK, Unreadable, read
 from perflint.source.text import Source, parse
 
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
@@ -133,7 +133,9 @@ class Module:
 
     @cached_property
     def is_program(self) -> bool:
-        """True if the file does something only when it is run: `if __name__ == "__main__":`."""
+        """True if the file does something only when it is run: `if __name__ == "__main__":`, or a notebook."""
+        if self.path.suffix == NOTEBOOK:
+            return True
         tests = (node.test for node in self.tree.body if isinstance(node, ast.If))
         return any(isinstance(node, ast.Name) and node.id == "__name__" for test in tests for node in ast.walk(test))
 

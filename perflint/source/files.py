@@ -13,11 +13,11 @@ from perflint.config.regular import read_regular
 from perflint.config.settings import Settings
 from perflint.findings import Problem
 from perflint.frozen import dataclass
+from perflint.source.reading import NOTEBOOK
 
 STANDARD_INPUT = "-"
 _PYTHON = frozenset({"", ".py", ".pyi", ".pyw"})
 """Suffixes of files that may hold Python: scripts often have none."""
-_NOTEBOOK = ".ipynb"
 
 
 @dataclass(slots=True)
@@ -33,30 +33,29 @@ class Discovery:
     problems: list[Problem] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)
-    notebooks: int = 0
-    """The number of notebooks in the folders, which are not among the files."""
 
 
-def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = False) -> Discovery:
+def discover(
+    paths: Sequence[str], settings: Settings, force_exclude: bool = False, notebooks: bool = False
+) -> Discovery:
     """The Python files that `paths` stand for, each once, in the order of `paths` and by name within a folder.
 
-    A folder is searched for *.py, without the files that settings and .gitignore files exclude. A file that is
-    named is always checked, unless its suffix is that of another kind of file: that is a problem. `force_exclude`
-    excludes named files and folders too.
+    A folder is searched for *.py, with `notebooks` also for *.ipynb, without the files that settings and .gitignore
+    files exclude. A file that is named is always checked, unless its suffix is that of another kind of file: that is
+    a problem. `force_exclude` excludes named files and folders too.
     """
     found = Discovery()
-    walker = _Walker(settings, found.problems)
+    walker = _Walker(settings, found.problems, (".py", NOTEBOOK) if notebooks else (".py",))
     seen: set[str] = set()
     for path in paths:
         if force_exclude and walker.excludes(path):
             continue
         if os.path.isdir(path):
             files = list(walker.walk(path))
-            found.notebooks = walker.notebooks
             if not files:
                 found.empty.append(path)
         elif os.path.lexists(path):
-            problem = _other_kind(path)
+            problem = _other_kind(path, notebooks)
             if problem is not None:
                 found.problems.append(problem)
                 continue
@@ -86,14 +85,14 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _other_kind(path: str) -> Problem | None:
+def _other_kind(path: str, notebooks: bool) -> Problem | None:
     """The problem of a named file whose suffix says that it holds something other than Python, or None."""
     suffix = os.path.splitext(path)[1].lower()
-    if suffix in _PYTHON:
+    if suffix in _PYTHON or (notebooks and suffix == NOTEBOOK):
         return None
-    if suffix == _NOTEBOOK:
-        help = "convert it first: `jupyter nbconvert --to script NOTEBOOK`"
-        return Problem(path, "perflint does not read notebooks", help=help)
+    if suffix == NOTEBOOK:
+        help = "`perflint check` and `perflint fix` do; or convert it: `jupyter nbconvert --to script NOTEBOOK`"
+        return Problem(path, "this command does not read notebooks", help=help)
     return Problem(path, f"not a Python file: its name ends in `{suffix}`", help="rename it, or pass it as `-`")
 
 
@@ -119,13 +118,13 @@ _Waiting = tuple[str, str, _Levels, bool]
 
 
 class _Walker:
-    def __init__(self, settings: Settings, problems: list[Problem]) -> None:
+    def __init__(self, settings: Settings, problems: list[Problem], suffixes: tuple[str, ...] = (".py",)) -> None:
+        self._suffixes = suffixes
         self._exclude = _Level(_prefix(settings.root), Patterns(settings.exclude))
         self._names = [pattern for pattern in settings.exclude if "/" not in pattern.rstrip("/")]
         self._problems = problems
         self.links: set[str] = set()
         """The files found so far that are links."""
-        self.notebooks = 0
 
     def excludes(self, path: str) -> bool:
         """True if a path that the user named, or a folder above it, is excluded."""
@@ -159,13 +158,10 @@ class _Walker:
             found: list[_Waiting] = []
             for entry in self._entries(shown, absolute):
                 is_folder = _is_folder(entry)
-                if not is_folder and not entry.name.endswith((".py", _NOTEBOOK)):
+                if not is_folder and not entry.name.endswith(self._suffixes):
                     continue
                 path = f"{absolute.rstrip('/')}/{entry.name}"
                 if self._is_excluded(path, is_folder, levels) or not (is_folder or _may_be_file(entry)):
-                    continue
-                if not is_folder and entry.name.endswith(_NOTEBOOK):
-                    self.notebooks += 1
                     continue
                 name = os.path.join(shown, entry.name)
                 found.append((name, path, levels, is_folder))

@@ -11,6 +11,14 @@ from perflint.config.regular import LARGEST
 from perflint.findings import Problem
 from perflint.frozen import dataclass
 
+# Few runs read notebooks.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from perflint.source.notebooks import Notebook
+
+NOTEBOOK = ".ipynb"
+"""How the names of notebooks end."""
+
 
 class Unreadable(Exception):
     """A file whose text cannot be had; `problem` says why."""
@@ -27,9 +35,13 @@ class Text:
     text: str
     encoding: str = "utf-8"
     bom: bool = False
+    notebook: Notebook | None = None
+    """The notebook whose code it is."""
 
     def encode(self, text: str) -> bytes:
-        """Another text as bytes of the same kind of file. Raises UnicodeEncodeError."""
+        """Another text as bytes of the same kind of file. Raises UnicodeEncodeError, and NotebookError."""
+        if self.notebook is not None:
+            text = self.notebook.written(text)
         return (codecs.BOM_UTF8 if self.bom else b"") + text.encode(self.encoding)
 
 
@@ -62,6 +74,8 @@ def _all_of(file: BinaryIO, path: str) -> bytes:
 
 def decode(data: bytes, path: str) -> Text:
     """The text in `data`, by its byte order mark or declared encoding, UTF-8 otherwise. Raises Unreadable."""
+    if path.lower().endswith(NOTEBOOK):
+        return _notebook(data, path)
     bom = data.startswith(codecs.BOM_UTF8)
     encoding = "utf-8"
     if b"coding" in b"".join(data[:4096].splitlines(keepends=True)[:2]):
@@ -75,6 +89,20 @@ def decode(data: bytes, path: str) -> Text:
         line, message = 1, str(error)
     help = "save the file as UTF-8, or declare its encoding in the first line, such as `# coding: latin-1`"
     raise Unreadable(Problem(path, message, help=help, line=line))
+
+
+def _notebook(data: bytes, path: str) -> Text:
+    """The code of a notebook. Raises Unreadable."""
+    from perflint.source.notebooks import Notebook, NotebookError
+
+    bom = data.startswith(codecs.BOM_UTF8)
+    try:
+        notebook = Notebook(data[len(codecs.BOM_UTF8) if bom else 0 :].decode())
+    except UnicodeDecodeError as error:
+        raise Unreadable(Problem(path, f"not UTF-8: {error.reason}", help="notebooks are UTF-8")) from None
+    except NotebookError as error:
+        raise Unreadable(Problem(path, error.message, help=error.help, line=error.line)) from None
+    return Text(notebook.text, bom=bom, notebook=notebook)
 
 
 def _declared_encoding(data: bytes, path: str) -> str:

@@ -13,6 +13,7 @@ from perflint.source import type_comments
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst
+    from perflint.source.notebooks import Notebook
 
 _STANDS_IN_BRACKETS = (ast.NamedExpr, ast.Yield, ast.YieldFrom)
 """Expressions that the grammar allows almost nowhere without brackets; their own spans leave the brackets out."""
@@ -32,9 +33,11 @@ class Source:
     `path` is how the user named the file; `text` is decoded and keeps its newlines.
     """
 
-    def __init__(self, path: str, text: str, tree: ast.Module | None = None) -> None:
+    def __init__(self, path: str, text: str, tree: ast.Module | None = None, notebook: Notebook | None = None) -> None:
         self.path = path
         self.text = text
+        self.notebook = notebook
+        """The notebook whose code it is."""
         if tree is not None:
             self.tree = tree
         self._concrete: dict[ast.AST, cst.BaseExpression] = {}

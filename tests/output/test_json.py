@@ -77,6 +77,7 @@ def test_members() -> None:
     assert list(written) == ["version", "findings", "silenced", "errors", "summary"]
     assert written["findings"][0] == {
         "path": "src/train.py",
+        "cell": None,
         "line": 2,
         "column": 11,
         "end_line": 2,
@@ -98,8 +99,8 @@ def test_members() -> None:
             "safety": "safe",
             "message": "Accumulate on the device",
             "edits": [
-                {"line": 2, "column": 11, "end_line": 2, "end_column": 23, "text": "x"},
-                {"line": 1, "column": 1, "end_line": 1, "end_column": 1, "text": "total = 0\n"},
+                {"cell": None, "line": 2, "column": 11, "end_line": 2, "end_column": 23, "text": "x"},
+                {"cell": None, "line": 1, "column": 1, "end_line": 1, "end_column": 1, "text": "total = 0\n"},
             ],
             "imports": ["import torch"],
             "since": None,
@@ -109,6 +110,7 @@ def test_members() -> None:
     assert written["errors"] == [
         {
             "path": "src/bad.py",
+            "cell": None,
             "line": 3,
             "column": 7,
             "message": "syntax error: invalid syntax",
@@ -117,6 +119,7 @@ def test_members() -> None:
         },
         {
             "path": "gone.py",
+            "cell": None,
             "line": None,
             "column": None,
             "message": "no such file or folder",
@@ -125,6 +128,7 @@ def test_members() -> None:
         },
         {
             "path": "src/odd.py",
+            "cell": None,
             "line": 4,
             "column": None,
             "message": "rule TPF101 crashed",

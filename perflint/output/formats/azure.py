@@ -18,6 +18,8 @@ class AzureWriter(MachineWriter):
     Azure knows errors and warnings only.
     """
 
+    knows_cells = False
+
     def file(self, source: Source, report: Report) -> None:
         for finding in report.findings:
             kind = "error" if finding.severity is Severity.ERROR else "warning"

@@ -40,7 +40,7 @@ class FullWriter(Writer):
         first = block[0]
         excerpt = Excerpt(source, [finding.span for finding in block])
         gutter = " " * excerpt.gutter
-        place = f"{printable(first.path)}:{first.span.line}:{first.span.column}"
+        place = f"{printable(first.place)}:{first.span.line}:{first.span.column}"
         lines = [
             *self._head(first, len(block)),
             f"{gutter}{self.style('-->', 'bold', 'blue')} {place}",

@@ -16,6 +16,8 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 class GitHubWriter(MachineWriter):
     """`::warning title=…,file=…,line=…,col=…::message`."""
 
+    knows_cells = False
+
     def file(self, source: Source, report: Report) -> None:
         for finding in report.findings:
             span = finding.span

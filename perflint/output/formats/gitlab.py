@@ -19,6 +19,8 @@ _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO
 class GitLabWriter(DocumentWriter):
     """A list of issues, each with a fingerprint that stays the same if its line moves."""
 
+    knows_cells = False
+
     def __init__(self, to: Output) -> None:
         super().__init__(to)
         self._issues: list[dict[str, Any]] = []

@@ -18,7 +18,7 @@ class GroupedWriter(Writer):
         style, wide = self.style, columns(self.out)
         places = [f"{finding.span.line}:{finding.span.column}" for finding in report.findings]
         room = max(map(len, places))
-        self.out.write(f"{style(printable(report.findings[0].path), 'bold')}:\n")
+        self.out.write(f"{style(printable(report.findings[0].place), 'bold')}:\n")
         for place, finding in zip(places, report.findings, strict=True):
             trace = f" ({verdict_text(finding.verdict)})" if finding.verdict is not None else ""
             before = room + len(finding.code) + len(marker(finding)) + 4

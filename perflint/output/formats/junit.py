@@ -15,6 +15,8 @@ from perflint.source.text import Source
 class JUnitWriter(DocumentWriter):
     """A file without findings is a test that passed."""
 
+    knows_cells = False
+
     def __init__(self, to: Output) -> None:
         super().__init__(to)
         self._findings: dict[str, list[Finding]] = {}

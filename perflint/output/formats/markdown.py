@@ -43,11 +43,11 @@ class MarkdownWriter(DocumentWriter):
             yield "**Not checked**"
             yield ""
             for problem in report.problems:
-                place = f"{repository_path(problem.path)}: " if problem.path else ""
+                place = f"{repository_path(problem.place)}: " if problem.path else ""
                 yield f"- {escaped(place)}{formatted('; '.join(problem_sentences(problem)))}"
 
     def _row(self, finding: Finding) -> str:
-        place = escaped(f"{repository_path(finding.path)}:{finding.span.line}")
+        place = escaped(f"{repository_path(finding.place)}:{finding.span.line}")
         url = rule_url(self.to.rule_url, finding)
         code = f'<a href="{escaped(url)}">{finding.code}</a>' if url else finding.code
         trace = f" ({formatted(verdict_text(finding.verdict))})" if finding.verdict is not None else ""
@@ -58,7 +58,7 @@ class MarkdownWriter(DocumentWriter):
         yield "<details><summary>Reasons, help and costs</summary>"
         yield ""
         for finding in findings:
-            yield f"- **{escaped(f'{repository_path(finding.path)}:{finding.span.line}')}** {finding.code}"
+            yield f"- **{escaped(f'{repository_path(finding.place)}:{finding.span.line}')}** {finding.code}"
             notes = {
                 "why": finding.why,
                 "help": finding.help,

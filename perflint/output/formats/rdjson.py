@@ -17,6 +17,8 @@ _SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.IN
 class RdjsonWriter(DocumentWriter):
     """One document; columns count in bytes of UTF-8, as the format wants."""
 
+    knows_cells = False
+
     def __init__(self, to: Output) -> None:
         super().__init__(to)
         self._diagnostics: list[dict[str, Any]] = []

@@ -30,6 +30,8 @@ Object = dict[str, Any]
 class SarifWriter(DocumentWriter):
     """One run with its rules, results and notifications; silenced findings are results with a suppression."""
 
+    knows_cells = False
+
     def __init__(self, to: Output) -> None:
         super().__init__(to)
         self._results: list[Object] = []
