@@ -85,6 +85,8 @@ class OutputFormat(Enum):
     """Logging commands of Azure Pipelines."""
     MARKDOWN = "markdown"
     """A table for a pull request or a job summary."""
+    AUTO = "auto"
+    """That of the service that runs the job; `full` elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Mapping
 from importlib import import_module
 
 from perflint.config.errors import ConfigurationError
@@ -14,6 +17,8 @@ def writer(format: OutputFormat, to: Output) -> Writer:
 
     Only the module of the format is imported.
     """
+    if format is OutputFormat.AUTO:
+        format = of_environment(os.environ, to_file=to.out is not sys.stdout)
     kind: type[Writer] = import_module(f"perflint.output.formats.{format.value}").WRITER
     if not to.statistics or kind.counts:
         return kind(to)
@@ -24,3 +29,14 @@ def writer(format: OutputFormat, to: Output) -> Writer:
     from perflint.output.statistics import StatisticsWriter
 
     return StatisticsWriter(to)
+
+
+def of_environment(variables: Mapping[str, str], to_file: bool) -> OutputFormat:
+    """The format of the service whose job has these environment variables. GitLab reads its format from a file."""
+    if variables.get("GITHUB_ACTIONS"):
+        return OutputFormat.GITHUB
+    if variables.get("TF_BUILD"):
+        return OutputFormat.AZURE
+    if variables.get("GITLAB_CI") and to_file:
+        return OutputFormat.GITLAB
+    return OutputFormat.CONCISE if variables.get("CI") or variables.get("GITLAB_CI") else OutputFormat.FULL
