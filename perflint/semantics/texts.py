@@ -68,7 +68,12 @@ class FileText:
 
     def mentions(self, word: str) -> bool:
         """True if a word occurs in the text."""
-        return word in self.text and re.search(rf"\b{re.escape(word)}\b", self.text) is not None
+        text, at = self.text, -1
+        # Many words are asked about once, so that compiling patterns would take longer than searching.
+        while (at := text.find(word, at + 1)) >= 0:
+            if not (_is_of_word(text[at - 1 : at]) or _is_of_word(text[at + len(word) : at + len(word) + 1])):
+                return True
+        return False
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """True if a regular expression matches somewhere in the text."""
@@ -84,6 +89,8 @@ class Texts:
     def __init__(self, files: Iterable[FileText]) -> None:
         self.files = tuple(sorted(files, key=lambda file: file.path))
         self._answers: dict[re.Pattern[str], tuple[FileText, ...]] = {}
+        self._users: dict[tuple[str, str], tuple[FileText, ...]] = {}
+        self._neighbours: dict[Path, tuple[FileText, ...]] = {}
 
     def overlay(self, changed: Iterable[FileText]) -> Texts:
         """The same texts, with others for some files or for new ones."""
@@ -113,6 +120,12 @@ class Texts:
 
     def importers(self, module: str, name: str) -> tuple[FileText, ...]:
         """The files that may use a name of a module, also through other modules that import it."""
+        known = self._users.get((module, name))
+        if known is None:
+            known = self._users[module, name] = self._importers(module, name)
+        return known
+
+    def _importers(self, module: str, name: str) -> tuple[FileText, ...]:
         found: dict[Path, FileText] = {}
         wanted = [module]
         while wanted:
@@ -175,10 +188,13 @@ class Texts:
     def _importing(self, file: FileText) -> Iterator[FileText]:
         yield from self._below.get(file.name, ())
 
-    def _imported(self, file: FileText) -> Iterator[FileText]:
-        for name in file.imports:
-            for start in _starts(name):
-                yield from self._named.get(start, ())
+    def _imported(self, file: FileText) -> tuple[FileText, ...]:
+        known = self._neighbours.get(file.path)
+        if known is None:
+            starts = {start for name in file.imports for start in _starts(name)}
+            found = {each.path: each for start in starts for each in self._named.get(start, ())}
+            known = self._neighbours[file.path] = tuple(found.values())
+        return known
 
     def naming(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module or a package with this last part of its name, or have it in quotes."""
@@ -214,6 +230,10 @@ def _by(pairs: Iterable[tuple[str, FileText]]) -> dict[str, tuple[FileText, ...]
     for key, file in pairs:
         found.setdefault(key, {})[file.path] = file
     return {key: tuple(files.values()) for key, files in found.items()}
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _closure(files: Iterable[FileText], step: Callable[[FileText], Iterable[FileText]]) -> list[FileText]:

@@ -6,8 +6,9 @@ not on earlier checks. Everything that it takes from other files goes through he
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -37,10 +38,22 @@ class Question:
         """True if the answer depends on the text of one file, the first argument."""
         return isinstance(self.arguments[0], Path)
 
+    @property
+    def has_files(self) -> bool:
+        """True if the answer is the paths of some files; else it is a plain value."""
+        return not self.is_of_one_file and self.asks != "together"
+
     def answer(self, texts: Texts) -> object:
         """The answer, with the paths of files in place of the files."""
         found = getattr(texts, self.asks)(*self.arguments)
-        return found if self.is_of_one_file else tuple(file.path for file in found)
+        return found if self.is_of_one_file else self.noted(found)
+
+    def noted(self, files: Iterable[FileText]) -> object:
+        """Files as an answer. Those that run in one process are many, and only a change of them counts: a digest."""
+        if self.has_files:
+            return tuple(file.path for file in files)
+        names = "\n".join(str(file.path) for file in files)
+        return hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,5 +237,6 @@ class View:
         self, method: Callable[..., tuple[FileText, ...]], *arguments: str | re.Pattern[str]
     ) -> tuple[FileText, ...]:
         found = method(*arguments)
-        self.questions[Question(method.__name__, arguments)] = tuple(file.path for file in found)
+        question = Question(method.__name__, arguments)
+        self.questions[question] = question.noted(found)
         return found

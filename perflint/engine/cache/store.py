@@ -231,7 +231,7 @@ class Store:
         data = self._first("SELECT answer FROM question WHERE content = ?", (_written(question),))
         assert data is not None
         found = json.loads(zlib.decompress(data))
-        if not question.is_of_one_file:
+        if question.has_files:
             return tuple(map(self._path, _undone(found)))
         return _frozen(found)
 
@@ -242,7 +242,7 @@ class Store:
             known = self._first("SELECT id FROM question WHERE content = ?", (content,))
             if known is None:
                 answer = answers[question]
-                if not question.is_of_one_file:
+                if question.has_files:
                     assert isinstance(answer, tuple)
                     answer = _steps([self._id(path, unknown) for path in answer])
                 data = zlib.compress(json.dumps(answer).encode(), 1)
