@@ -30,7 +30,10 @@ LAYERS = (
 """A module imports from its own layer and from those before it."""
 OUTSIDE = {"libcst", "perflint", "platformdirs"}
 """What may be imported besides the standard library, anywhere."""
-EXTRAS = {"integrations": {"flake8", "pygls", "lsprotocol", "pytest", "torch"}, "tracer": {"torch", "numpy"}}
+EXTRAS = {
+    "integrations": {"flake8", "mcp", "pydantic", "pygls", "lsprotocol", "pytest", "torch"},
+    "tracer": {"torch", "numpy"},
+}
 """What some layers may also import, because they run only where it is."""
 NEVER = ("libcst.metadata", "libcst.matchers", "libcst.codemod")
 """Each takes longer to import than most files take to check."""

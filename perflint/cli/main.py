@@ -28,6 +28,7 @@ VERBS = {
     "report": "show what traces say, as a page or for a trace viewer",
     "compare": "compare two traces: the step, its idle time, the lines that wait",
     "lsp": "serve an editor: findings, fixes and beliefs while you type",
+    "mcp": "serve a coding agent, in the Model Context Protocol",
     "clean": "remove the cache",
     "completion": "print the code that completes verbs and options in a shell",
     "verify": "run a program with and without fixes, and keep those that are good",

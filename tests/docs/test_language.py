@@ -15,6 +15,7 @@ PAGES = [
     DOCS / "coverage.md",
     DOCS / "design.md",
     *sorted((DOCS / "guide").glob("*.md")),
+    *sorted((DOCS / "agents").glob("*.md")),
 ]
 RULES = sorted((DOCS / "rules").glob("*.md"))
 PHRASES = {

@@ -1,0 +1,136 @@
+"""A server of the Model Context Protocol: perflint as tools of a coding agent.
+
+Each tool runs the command of the same name in a process of its own and gives its output, so agents and people see the
+same. No tool writes a file of the project.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from perflint import __version__
+
+_INSTRUCTIONS = """\
+perflint finds what slows PyTorch code down on GPUs. Work in this order: `check` finds places, `explain` says what is \
+believed of a line and why, `rule` has the reasons and limits of a rule, `fix` shows the diff that \
+`perflint fix --apply` would write. Then run the program: `perflint verify -- COMMAND` keeps only fixes that are not \
+slower and change the results no more than their safety allows, `perflint trace SCRIPT` records a run, `trace_summary` \
+and `compare` read what was recorded. A finding is a claim; a run decides whether it costs time."""
+_READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+_SECONDS = 600
+"""How long a command may take."""
+_SEVERITIES = ("error", "warning", "info")
+
+Paths = Annotated[list[str] | None, Field(description="files and folders; the working folder by default")]
+Rules = Annotated[str | None, Field(description="codes (TPF101), beginnings of codes (TPF1) or names, with commas")]
+Profile = Annotated[str | None, Field(description="default, pedantic or audit: how much is shown")]
+Traces = Annotated[list[str] | None, Field(description="recordings of `perflint trace`: each finding gets a verdict")]
+
+
+def serve() -> None:
+    """Serve over standard input and output until the client leaves."""
+    server().run("stdio")
+
+
+def server() -> MCPServer[Any]:
+    """The server with its tools."""
+    made: MCPServer[Any] = MCPServer("perflint", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    for tool in (check, explain, rule, fix, trace_summary, compare):
+        made.add_tool(tool, annotations=_READS, structured_output=True)
+    return made
+
+
+def check(
+    paths: Paths = None,
+    select: Rules = None,
+    profile: Profile = None,
+    since: Annotated[str | None, Field(description="only findings on lines changed since this git revision")] = None,
+    traces: Traces = None,
+    limit: Annotated[int, Field(description="the most findings to give, the most severe first", ge=1)] = 50,
+) -> dict[str, Any]:
+    """Find what slows PyTorch code down: places with reasons, help, measured costs and fixes."""
+    options = [*_option("--select", select), *_option("--profile", profile), *_option("--since", since)]
+    options += [f"--trace={trace}" for trace in traces or ()]
+    found = _document("check", ["--output-format=json", *options, "--", *(paths or ["."])])
+    # The sort is stable: within a severity, the order of `perflint check` stays.
+    findings = sorted(found["findings"], key=lambda finding: _SEVERITIES.index(finding["severity"]))
+    return {**found, "findings": findings[:limit], "left_off": max(len(findings) - limit, 0)}
+
+
+def explain(
+    path: str,
+    line: Annotated[int, Field(description="from 1", ge=1)],
+    column: Annotated[int | None, Field(description="from 1", ge=1)] = None,
+) -> dict[str, Any]:
+    """Say what perflint believes of a line: values and devices, how often it runs, what each rule decided, and why."""
+    place = f"{path}:{line}" if column is None else f"{path}:{line}:{column}"
+    found: dict[str, Any] = _document("explain", ["--output-format=json", "--", place])
+    return found
+
+
+def rule(rule: Annotated[str, Field(description="a code such as TPF101, or a name")]) -> dict[str, Any]:
+    """The page of a rule: why the pattern is slow, what it costs, examples, and when to leave it."""
+    found = _document("rule", ["--output-format=json", "--", rule])
+    return found if isinstance(found, dict) else {"rules": found}
+
+
+def fix(
+    paths: Paths = None,
+    select: Rules = None,
+    unsafe: Annotated[bool, Field(description="also fixes that may differ in rounding, memory or errors")] = False,
+    risky: Annotated[bool, Field(description="also fixes that may change what is learned")] = False,
+    traces: Traces = None,
+) -> dict[str, Any]:
+    """Show the diff of the fixes, and write nothing. `perflint fix --apply` writes, `perflint verify` measures."""
+    options = [*_option("--select", select), *(f"--trace={trace}" for trace in traces or ())]
+    options += ["--unsafe-fixes"] * unsafe + ["--risky-fixes"] * risky
+    out, notes = _run("fix", ["--color=never", *options, "--", *(paths or ["."])])
+    return {"diff": out, "notes": notes}
+
+
+def trace_summary(path: Annotated[str, Field(description="what `perflint trace` wrote")]) -> dict[str, Any]:
+    """Summarize a recorded run: the time of a step, its idle time, and the lines that wait for the GPU."""
+    out, _ = _run("report", ["--format=text", "--output=-", "--color=never", "--", path])
+    return {"summary": out}
+
+
+def compare(
+    before: Annotated[str, Field(description="the trace before a change")],
+    after: Annotated[str, Field(description="the trace after it")],
+) -> dict[str, Any]:
+    """Compare two recorded runs: step time, idle time by cause, lines that wait no more or newly, work on the GPU."""
+    found: dict[str, Any] = _document("compare", ["--output-format=json", "--", before, after])
+    return found
+
+
+def _option(name: str, value: str | None) -> list[str]:
+    # With `=`, a value that begins with a dash is no option of its own.
+    return [] if value is None else [f"{name}={value}"]
+
+
+def _document(verb: str, arguments: Sequence[str]) -> Any:
+    return json.loads(_run(verb, arguments)[0])
+
+
+def _run(verb: str, arguments: Sequence[str]) -> tuple[str, str]:
+    """The standard output and error of a command. Raises ToolError for what it cannot do."""
+    # With -P, files of the working folder do not stand in for modules of Python.
+    command = [sys.executable, "-P", "-m", "perflint", verb, *arguments]
+    try:
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"`perflint {verb}` took more than {_SECONDS} seconds: name fewer paths") from None
+    out, notes = ran.stdout.decode("utf-8", "replace"), ran.stderr.decode("utf-8", "replace")
+    # A check with faults in some files has findings in the others.
+    if ran.returncode not in (0, 1) and not out:
+        raise ToolError(notes.strip() or f"`perflint {verb}` ended with status {ran.returncode}")
+    return out, notes

@@ -1,0 +1,121 @@
+"""The tools for agents, through the client of the official SDK and a server in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from perflint.integrations.mcp import server
+from tests.cli.command import ROOT, Command
+
+BAD = """\
+import torch
+
+
+def train(model, loader):
+    for x in loader:
+        with torch.cuda.amp.autocast():
+            loss = model(x.cuda()).mean()
+        loss.backward()
+        print(loss.item())
+"""
+TRACES = ROOT / "docs" / "examples" / "tracing"
+
+
+def ask(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[Any, list[Any]]:
+    """The tools of a server that is started in a folder, and the results of some calls."""
+
+    async def talk() -> tuple[Any, list[Any]]:
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PERFLINT_NO_CACHE": "1"}
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "perflint", "mcp"], env=environment, cwd=str(folder)
+        )
+        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+            started = await session.initialize()
+            listed = await session.list_tools()
+            return (started, listed.tools), [await session.call_tool(name, given) for name, given in calls]
+
+    return asyncio.run(asyncio.wait_for(talk(), 120))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(BAD)
+    return tmp_path
+
+
+def test_find_explain_and_fix(project: Path) -> None:
+    (started, tools), results = ask(
+        project,
+        ("check", {}),
+        ("check", {"paths": ["train.py"], "select": "TPF902", "limit": 1}),
+        ("explain", {"path": "train.py", "line": 9}),
+        ("rule", {"rule": "scalar-read-in-loop"}),
+        ("fix", {"select": "TPF902"}),
+    )
+    assert started.server_info.name == "perflint" and "`check` finds places" in started.instructions
+    assert [tool.name for tool in tools] == ["check", "explain", "rule", "fix", "trace_summary", "compare"]
+    assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
+    assert not any(result.is_error for result in results)
+    everything, one, explained, page, fixed = (result.structured_content for result in results)
+    assert {"TPF902", "TPF103"} & {finding["code"] for finding in everything["findings"]}
+    severities = [finding["severity"] for finding in everything["findings"]]
+    assert severities == sorted(severities, key=("error", "warning", "info").index) and everything["left_off"] == 0
+    assert one["findings"][0]["line"] == 6 and one["summary"]["findings"] == 1
+    assert explained["path"].endswith("train.py") or explained["line"] == 9
+    assert page["code"] == "TPF101" and "page" in page
+    assert '+        with torch.amp.autocast("cuda"' in fixed["diff"] and "Would fix 1 finding" in fixed["notes"]
+    # Nothing was written.
+    assert (project / "train.py").read_text() == BAD and [path.name for path in project.iterdir()] == ["train.py"]
+
+
+def test_the_page_names_the_tools() -> None:
+    text = (ROOT / "docs" / "agents" / "README.md").read_text(encoding="utf-8")
+    tools = asyncio.run(server().list_tools())
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [tool.name for tool in tools]
+
+
+def test_traces(tmp_path: Path) -> None:
+    slow, fast = str(TRACES / "slow.jsonl.gz"), str(TRACES / "fast.jsonl.gz")
+    _, (summary, compared) = ask(
+        tmp_path, ("trace_summary", {"path": slow}), ("compare", {"before": slow, "after": fast})
+    )
+    assert "11 steps of 17.76 ms" in summary.structured_content["summary"]
+    assert compared.structured_content["step_ms"]["after"] == pytest.approx(12.1381)
+
+
+def test_faults_are_errors_of_the_tool(project: Path) -> None:
+    (project / "broken.py").write_text("for")
+    # Not the module of Python.
+    (project / "tokenize.py").write_text("raise SystemExit(3)")
+    _, (missing, unknown, option, broken) = ask(
+        project,
+        ("trace_summary", {"path": "missing.gz"}),
+        ("rule", {"rule": "TPF000"}),
+        ("fix", {"paths": ["--apply", "train.py"]}),
+        ("check", {"paths": ["broken.py", "train.py"], "select": "TPF902"}),
+    )
+    assert missing.is_error and "missing.gz cannot be read" in missing.content[0].text
+    assert unknown.is_error and "no rule `TPF000`" in unknown.content[0].text
+    # A path is never an option.
+    assert (project / "train.py").read_text() == BAD
+    assert "no such file or folder" in json.dumps([each.text for each in option.content])
+    assert not broken.is_error
+    found = broken.structured_content
+    assert found["errors"][0]["path"] == "broken.py" and found["findings"][0]["path"] == "train.py"
+
+
+def test_without_the_sdk(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    monkeypatch.delitem(sys.modules, "perflint.integrations.mcp", raising=False)
+    ran = perflint("mcp")
+    assert ran.code == 2 and "needs the package mcp" in ran.err and "torch-perflint[mcp]" in ran.err
