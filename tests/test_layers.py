@@ -31,6 +31,7 @@ LAYERS = (
 OUTSIDE = {"libcst", "perflint", "platformdirs"}
 """What may be imported besides the standard library, anywhere."""
 EXTRAS = {
+    "engine": {"distributed"},
     "integrations": {"flake8", "mcp", "pydantic", "pygls", "lsprotocol", "pytest", "torch"},
     "tracer": {"torch", "numpy"},
 }

@@ -46,6 +46,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
     group.add_argument(
+        "--dask", metavar="ADDRESS", help="check by the workers of a Dask cluster, such as tcp://scheduler:8786"
+    )
+    group.add_argument(
         "--shard", type=_shard, default=(1, 1), metavar="I/N", help="check only every N-th file, from the I-th on"
     )
     group.add_argument(
@@ -71,7 +74,8 @@ def means(arguments: Namespace) -> Iterator[Means]:
             yield _timed(arguments)
             return
         jobs = arguments.jobs or _processors()
-        yield Means(cache_folder(arguments), jobs, arguments.shard, progress=line.show if line is not None else None)
+        show = line.show if line is not None else None
+        yield Means(cache_folder(arguments), jobs, arguments.dask, arguments.shard, progress=show)
     finally:
         if line is not None:
             line.clear()

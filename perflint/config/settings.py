@@ -8,6 +8,7 @@ from dataclasses import field, fields
 from enum import Enum
 from typing import Any
 
+from perflint.config.disk import absolute
 from perflint.config.errors import ConfigurationError
 from perflint.config.patterns import Patterns
 from perflint.config.selection import Selection
@@ -151,7 +152,7 @@ class Settings:
 
     def relative(self, path: str) -> str | None:
         """A path relative to the root, with "/" between names; None for paths outside it."""
-        relative = os.path.relpath(os.path.abspath(path), self.root).replace(os.sep, "/")
+        relative = os.path.relpath(absolute(path), self.root).replace(os.sep, "/")
         return None if relative == ".." or relative.startswith("../") else relative
 
     def ignored_selectors(self, path: str) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ class Means:
     """The folder of the cache."""
     jobs: int = 1
     """Processes that check files."""
+    cluster: str | None = None
+    """The address of the scheduler of a Dask cluster, which checks files in place of processes."""
     shard: tuple[int, int] = (1, 1)
     """The part of the files that this run checks, and the number of parts."""
     timings: Timings | None = None
@@ -98,7 +100,7 @@ class _Run:
             known = {file: self._caches.report(file) for file in files}
             sizes = {file: _size(file) for file, report in known.items() if report is None}
             progress = _Progress(self._means.progress, sum(sizes.values()))
-            made = self._by_workers(sizes, stack) if self._is_worth_workers(sizes) else self._here(sizes)
+            made = self._made(sizes, stack)
             for file in files:
                 while known[file] is None:
                     done, report = next(made)
@@ -106,6 +108,12 @@ class _Run:
                     progress.add(sizes[done])
                 source, problem = _source(file, None)
                 yield source, problem or known[file] or Report()
+
+    def _made(self, sizes: Mapping[str, int], stack: ExitStack) -> Iterator[tuple[str, Report]]:
+        """The reports of some files, as they come."""
+        if self._means.cluster is not None and sizes:
+            return self._by_cluster(self._means.cluster, sizes)
+        return self._by_workers(sizes, stack) if self._is_worth_workers(sizes) else self._here(sizes)
 
     def _is_worth_workers(self, sizes: Mapping[str, int]) -> bool:
         return min(self._means.jobs, len(sizes)) > 1 and sum(sizes.values()) > _WORTH_A_WORKER
@@ -129,6 +137,17 @@ class _Run:
         left = dict(sizes)
         worker = Worker(self._settings, folder, self._caches.handles(sizes), self._projects)
         for file, report in checked_by_workers(worker, sizes, self._means.jobs):
+            del left[file]
+            yield file, report
+        yield from self._here(left)
+
+    def _by_cluster(self, address: str, sizes: Mapping[str, int]) -> Iterator[tuple[str, Report]]:
+        """Check files on other machines; those that they leave out are checked here."""
+        from perflint.engine.cluster import checked_by_cluster
+
+        left = dict(sizes)
+        for file, report, record, code in checked_by_cluster(address, self._settings, self._projects, sizes):
+            self._caches.keep_result(file, report, record, code)
             del left[file]
             yield file, report
         yield from self._here(left)

@@ -1,4 +1,7 @@
-"""Processes that check files. They share summaries through the cache, if there is one."""
+"""Processes that check files. They share summaries through the cache, if there is one.
+
+`mapped` shares the work over any executor; `cluster.py` does so over the machines of a Dask cluster.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ import multiprocessing
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import TypeVar
 
+from perflint.config.disk import absolute
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.cache.cache import Handle
@@ -20,14 +25,21 @@ from perflint.engine.crashes import Crash, contained
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
 from perflint.findings import Report
+from perflint.semantics.callers.summary import Summary
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.model import summary_of
+from perflint.semantics.project import Project
 from perflint.semantics.test_files import is_test_path
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
 
 _TASKS_PER_WORKER = 12
 """Tasks are about equal in size, and small enough that no worker is the last for long."""
+
+_PATIENCE = 30
+"""Seconds without a result after which the executor is looked after."""
+
+_Result = TypeVar("_Result")
 
 
 class Worker:
@@ -59,10 +71,8 @@ class Worker:
     def summarize(self, files: list[str]) -> None:
         """Make the summaries of some files, so that the processes do not make the same ones while they check."""
         for file in files:
-            path, project = Path(file).absolute(), self._projects.of(file)
-            if self._caches.of(file) is not None and project.texts.has_calls(path) and not is_test_path(path):
-                with contained([], file, _crash), deep_stack():
-                    summary_of(project, path)
+            if self._caches.of(file) is not None:
+                summary_before_checks(self._projects.of(file), file)
         self._caches.flush()
 
     def check(self, files: list[str]) -> list[tuple[str, Report]]:
@@ -80,6 +90,16 @@ class Worker:
         return check_source(source, project, self._rules, self._settings, keep=self._caches.keep)
 
 
+def summary_before_checks(project: Project, file: str) -> Summary | None:
+    """The summary of a file if checks of other files may need it."""
+    path = absolute(file)
+    if not project.texts.has_calls(path) or is_test_path(path):
+        return None
+    with contained([], file, _crash), deep_stack():
+        return summary_of(project, path)
+    return None
+
+
 def _crash() -> Crash:
     # It is reported when a check needs the summary.
     return "a summary", None, ""
@@ -94,18 +114,37 @@ def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> I
     pool = ProcessPoolExecutor(min(jobs, len(sizes)), context, _start, (worker,))
     try:
         for work in (_summarize, _check):
-            waiting = {pool.submit(work, task) for task in _tasks(sizes, jobs)}
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield from future.result()
+            yield from mapped(pool, work, tasks(sizes, jobs), lost=(BrokenProcessPool,))
     except BrokenProcessPool:
         return
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _tasks(sizes: Mapping[str, int], jobs: int) -> Iterator[list[str]]:
+def mapped(
+    pool: Executor,
+    work: Callable[..., list[_Result]],
+    tasks: Iterable[list[str]],
+    arguments: tuple[object, ...] = (),
+    lost: tuple[type[BaseException], ...] = (),
+    is_alive: Callable[[], bool] = lambda: True,
+) -> Iterator[_Result]:
+    """The results of work on batches of files, as they come.
+
+    A batch is left out if its task is cancelled or ends with an error of `lost`. If no result comes for a while and
+    the pool is not alive any more, the rest is left out.
+    """
+    waiting = {pool.submit(work, *arguments, task) for task in tasks}
+    while waiting:
+        done, waiting = wait(waiting, _PATIENCE, FIRST_COMPLETED)
+        if not done and not is_alive():
+            return
+        for future in done:
+            if not future.cancelled() and not isinstance(future.exception(), lost):
+                yield from future.result()
+
+
+def tasks(sizes: Mapping[str, int], jobs: int) -> Iterator[list[str]]:
     """Files that are checked together, the largest first."""
     share = sum(sizes.values()) / (jobs * _TASKS_PER_WORKER)
     task: list[str] = []

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from perflint.config.disk import absolute, is_file
 from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.declared import Declared
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
@@ -244,13 +245,13 @@ class Project:
 
     def adopt(self, source: Source) -> None:
         """Let a file that was imported before it is checked share the tree made then."""
-        known = self._parsed.get(Path(source.path).absolute())
+        known = self._parsed.get(absolute(source.path))
         if known is not None and known.text == source.text:
             source.tree = known.tree
 
     def module_of(self, source: Source) -> Module:
         """The module of a file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""
-        path = Path(source.path).absolute()
+        path = absolute(source.path)
         known = self._parsed.get(path)
         if known is not None and known.tree is source.tree:
             return known
@@ -319,8 +320,7 @@ class Project:
         """True if a file exists, as far as the project has looked."""
         known = self._is_file.get(path)
         if known is None:
-            # Not `path.is_file()`: it raises for folders that may not be entered and for names that are too long.
-            known = self._is_file[path] = os.path.isfile(path)
+            known = self._is_file[path] = is_file(path)
         return known
 
     def root_of(self, path: Path) -> Path:

@@ -6,6 +6,8 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perflint.config.disk import here
+
 if TYPE_CHECKING:
     from perflint.semantics.project import Module
 
@@ -42,7 +44,7 @@ def _is_named_so(path: Path) -> bool:
 
 def folders(path: Path, root: Path | None) -> tuple[str, ...]:
     """The folders around a file, inside the project: the folders above it may have any name."""
-    for top in (Path.cwd(), *([] if root is None else [root.parent])):
+    for top in (here(), *([] if root is None else [root.parent])):
         if path.is_relative_to(top):
             return path.relative_to(top).parts[:-1]
     return path.parts[-2:-1]

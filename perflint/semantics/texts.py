@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
-from perflint.config.regular import read_regular
+from perflint.config.disk import regular_contents
 
 _IMPORT = re.compile(
     r"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
@@ -40,7 +40,7 @@ class FileText:
         if self._text is not None:
             return self._text
         try:
-            return (read_regular(self.path) or b"").decode("utf-8", "replace")
+            return (regular_contents(self.path) or b"").decode("utf-8", "replace")
         except OSError:
             return ""
 

@@ -7,6 +7,7 @@ import io
 import sys
 from typing import BinaryIO
 
+from perflint.config.disk import carried_contents
 from perflint.config.regular import LARGEST
 from perflint.findings import Problem
 from perflint.frozen import dataclass
@@ -47,6 +48,11 @@ class Text:
 
 def read(path: str) -> Text:
     """The text of a file. Raises Unreadable."""
+    is_carried, data = carried_contents(path)
+    if is_carried:
+        if data is None:
+            raise Unreadable(Problem(path, "no such file or folder"))
+        return decode(data, path)
     try:
         with open(path, "rb") as file:
             return decode(_all_of(file, path), path)

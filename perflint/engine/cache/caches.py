@@ -20,6 +20,7 @@ from perflint.source.text import Source
 if TYPE_CHECKING:
     from perflint.engine.cache.cache import Cache, Handle
     from perflint.semantics.model import Model
+    from perflint.semantics.view import Record
 
 _OF_OUTPUT = frozenset({"selections", "exclude", "per_file_ignores", "output_format", "rule_url", "baseline", "root"})
 """Settings that change no report, and those by which the rules of a file are selected."""
@@ -64,10 +65,14 @@ class Caches:
 
     def keep(self, report: Report, model: Model) -> None:
         """Add the report of a file, and the model that it rests on."""
-        path = model.source.path
+        if self.of(model.source.path) is not None:
+            self.keep_result(model.source.path, report, model.record, model.module.code)
+
+    def keep_result(self, path: str, report: Report, record: Record, code: str) -> None:
+        """Add the report of a file; `code` is the digest of its code."""
         cache = self.of(path)
         if cache is not None:
-            cache.keep_report(model.module.path, self._key(path), report, model.record, model.module.code)
+            cache.keep_report(Path(path).absolute(), self._key(path), report, record, code)
 
     def of(self, path: str) -> Cache | None:
         """The cache of the project of a file."""
