@@ -137,12 +137,9 @@ def _placed(checked: Iterable[tuple[Source, Report]], out: Writer) -> Iterator[t
         if source.notebook is None:
             yield source, part
             continue
-        from perflint.output.notebooks import by_cell, by_line
+        from perflint.output.notebooks import placed
 
-        if out.knows_cells:
-            yield from by_cell(source, part)
-        else:
-            yield by_line(source, part)
+        yield from placed(source, part, out.knows_cells)
 
 
 def _by_cost(checked: Iterable[tuple[Source, Report]]) -> Iterator[tuple[Source, Report]]:

@@ -14,6 +14,7 @@ from perflint.config.settings import Options, OutputFormat, Settings, combine
 from perflint.findings import Finding, Report, Silenced
 from perflint.output.formats import writer
 from perflint.output.merged import NotAReport, merged, place, read_report
+from perflint.output.notebooks import from_cells, placed
 from perflint.output.writer import problem_text
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
@@ -45,7 +46,11 @@ def run(arguments: Namespace) -> int:
     with options.output(arguments, settings) as to:
         out = writer(settings.output_format, to)
         for source, part in _by_file(report):
-            out.file(source, part)
+            if source.notebook is None:
+                out.file(source, part)
+                continue
+            for cell, found in placed(source, from_cells(part, source.notebook), out.knows_cells):
+                out.file(cell, found)
         out.finish(report)
     if report.problems:
         return 2
@@ -110,6 +115,7 @@ def _by_file(report: Report) -> Iterator[tuple[Source, Report]]:
 def _source(path: str) -> Source:
     """The text of a file as it is now; empty if it is not there."""
     try:
-        return Source(path, read(path).text)
+        text = read(path)
+        return Source(path, text.text, notebook=text.notebook)
     except Unreadable:
         return Source(path, "")

@@ -166,6 +166,7 @@ def _member(kind: type[_Member], value: str, where: str) -> _Member:
 def _finding(values: _Object) -> Finding:
     return Finding(
         path=values.get("path", str),
+        cell=values.optional("cell", int),
         span=values.span(),
         code=values.get("code", str),
         name=values.get("name", str),
@@ -188,7 +189,9 @@ def _fix(values: _Object) -> Fix:
     return Fix(
         message=values.get("message", str),
         safety=values.member(Safety, "safety"),
-        edits=tuple(Edit(edit.span(), edit.get("text", str)) for edit in values.objects("edits")),
+        edits=tuple(
+            Edit(edit.span(), edit.get("text", str), edit.optional("cell", int)) for edit in values.objects("edits")
+        ),
         imports=values.texts("imports"),
         since=_version(values.get("since", str)) if values.has("since") else None,
     )
@@ -215,6 +218,7 @@ def _verdict(values: _Object) -> Verdict:
 def _problem(values: _Object) -> Problem:
     return Problem(
         path=values.get("path", str),
+        cell=values.optional("cell", int),
         message=values.get("message", str),
         help=values.optional("help", str),
         line=values.optional("line", int),

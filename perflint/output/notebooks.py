@@ -5,13 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from perflint.findings import Edit, Finding, Problem, Report, Span, place_of
 from perflint.source.notebooks import Notebook
 from perflint.source.text import Source
 
-_LINES = re.compile(r"\blines? \d+(?:(?:, | and )\d+)*\b(?! of )")
+_Placed = TypeVar("_Placed", Finding, Edit)
+_LINES = re.compile(r"(?:\bcell \d+, )?\blines? \d+(?:(?:, | and )\d+)*\b(?! of )")
 """Numbers of lines in a message; `line 3 of module` is a line of another file."""
+
+
+def placed(source: Source, report: Report, knows_cells: bool) -> Iterator[tuple[Source, Report]]:
+    """The report of a file for a format that has a place for cells, or none."""
+    if knows_cells:
+        yield from by_cell(source, report)
+    else:
+        yield by_line(source, report)
+
+
+def from_cells(report: Report, notebook: Notebook) -> Report:
+    """A report of cells, as it is for the text of the notebook. Only `by_cell` and `by_line` take it."""
+
+    def moved(finding: Finding) -> Finding:
+        fix = finding.fix and replace(
+            finding.fix, edits=tuple(_from_cell(edit, notebook) for edit in finding.fix.edits)
+        )
+        return replace(_from_cell(finding, notebook), fix=fix)
+
+    silenced = [replace(each, finding=moved(each.finding)) for each in report.silenced]
+    return replace(report, findings=[moved(finding) for finding in report.findings], silenced=silenced)
+
+
+def _from_cell(place: _Placed, notebook: Notebook) -> _Placed:
+    if place.cell is None:
+        return place
+    span, line = place.span, notebook.line(place.cell, place.span.line)
+    return replace(place, span=Span(line, span.column, line + span.end_line - span.line, span.end_column), cell=None)
 
 
 def by_cell(source: Source, report: Report) -> Iterator[tuple[Source, Report]]:
@@ -28,6 +58,7 @@ def by_cell(source: Source, report: Report) -> Iterator[tuple[Source, Report]]:
         cells.setdefault(notebook.place(finding.span.line)[0], []).append(finding)
     report.problems = [problem_in_cell(problem, notebook) for problem in report.problems]
     report.findings = []
+    report.silenced = [replace(each, finding=_in_cell(each.finding, notebook)) for each in report.silenced]
     parts = [Report(findings=[_in_cell(finding, notebook) for finding in found]) for found in cells.values()]
     if parts:
         report.findings, parts[0] = parts[0].findings, report
@@ -97,6 +128,9 @@ def in_words(text: str, notebook: Notebook) -> str:
 
 def _cells_of(found: re.Match[str], notebook: Notebook) -> str:
     """The cells and lines that stand for numbers of lines such as `line 3` and `lines 3 and 5`."""
+    if found[0].startswith("cell"):
+        # It names a cell already.
+        return found[0]
     places = [notebook.place(int(number)) for number in re.findall(r"\d+", found[0])]
     return " and ".join(f"cell {notebook.cells[index].number}, line {line}" for index, line in places)
 

@@ -92,6 +92,13 @@ class Notebook:
         # All cells but the first have a border before them.
         return index, max(line - self._firsts[index] + (index == 0), 1)
 
+    def line(self, number: int, within: int) -> int:
+        """The line of the text that is a line of the cell with a number; 1 if there is no such cell."""
+        for index, cell in enumerate(self.cells):
+            if cell.number == number:
+                return self._firsts[index] + within - (index == 0)
+        return 1
+
     def document_line(self, line: int) -> int:
         """The line of the document that a line of the text stands in."""
         index, within = self.place(line)

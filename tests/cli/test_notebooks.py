@@ -70,6 +70,17 @@ def test_formats_of_repositories_have_lines_of_the_document(perflint: Command) -
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == line
 
 
+def test_merged_reports_are_those_of_one_run(perflint: Command) -> None:
+    lines = "".join(CELLS[4]["source"]).replace("# é", "# perflint: ignore[TPF101] logged").splitlines()
+    perflint.write("a.ipynb", document(*CELLS[:4], code(*lines)))
+    perflint.write("b.ipynb", RAW)
+    for name in ("a", "b"):
+        perflint("check", f"{name}.ipynb", "--output-format=json", "--output-file", f"{name}.json")
+    for form in ("json", "github", "sarif", "concise", "full"):
+        whole = perflint("check", "a.ipynb", "b.ipynb", "--output-format", form).out
+        assert perflint("merge", "a.json", "b.json", "--output-format", form).out == whole
+
+
 def test_fix_writes_only_the_changed_cells_and_is_stable(perflint: Command) -> None:
     perflint.write("nb.ipynb", RAW)
     ran = perflint("fix", "nb.ipynb", "--select=TPF101,TPF902")
