@@ -33,7 +33,7 @@ _STACK = 64 << 20
 _WATCHED = ("**/*.{py,pyi}", "**/{pyproject,perflint,.perflint}.toml", "**/{.gitignore,setup.py,requirements*.txt}")
 _LANGUAGES = ("", "python")
 _LONGEST_PAUSE = 0.3
-"""Seconds without a change after which a document is checked whose check takes longer than that."""
+"""Seconds between the end of a check and the next one of the document."""
 
 _Result = TypeVar("_Result")
 
@@ -51,6 +51,8 @@ class Server(LanguageServer):
         self.checked: dict[str, Checked] = {}
         self.exit_code = 1
         """0 after the editor has asked for the end in order."""
+        self._again: dict[str, float] = {}
+        """The time before which a document is not checked again."""
         self._told: dict[str, tuple[Problem, ...]] = {}
         self._schedule = Schedule(self._check, self._rest)
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="perflint")
@@ -72,15 +74,14 @@ class Server(LanguageServer):
     def take(self, uri: str, version: int, text: str) -> None:
         """Take a text of a document, and check it and the documents that it may concern.
 
-        The check waits for a pause in typing as long as the last check took, so that checks take half of the time.
+        After a check there is a pause as long as the check took, so that checks take half of the time.
         """
         path = to_fs_path(uri)
         if path is None:
             # It is not a file, such as a cell of a notebook.
             return
         self.open[uri] = Document(uri, os.path.abspath(path), version, text)
-        known = self.checked.get(uri)
-        self._schedule.ask(uri, 0.0 if known is None else min(known.seconds, _LONGEST_PAUSE))
+        self._schedule.ask(uri, self._again.get(uri, 0.0) - asyncio.get_running_loop().time())
         self.ask_for_others(uri)
 
     def ask_for_others(self, uri: str | None = None) -> None:
@@ -97,6 +98,7 @@ class Server(LanguageServer):
         self._schedule.drop(uri)
         self.checked.pop(uri, None)
         self._told.pop(uri, None)
+        self._again.pop(uri, None)
         self._publish(uri, [], None)
         self.ask_for_others()
         await self.do(self.session.close_document, document.path)
@@ -159,6 +161,7 @@ class Server(LanguageServer):
             return
         before = self.checked.get(uri)
         self.checked[uri] = found
+        self._again[uri] = asyncio.get_running_loop().time() + min(found.seconds, _LONGEST_PAUSE)
         if found.problems != self._told.get(uri, ()):
             self._told[uri] = found.problems
             self.tell(list(found.problems))
