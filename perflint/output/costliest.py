@@ -31,7 +31,7 @@ def costliest_text(findings: Sequence[Finding], style: Style, columns: int | Non
     counted = [finding for finding in findings if finding.effect is not Effect.CORRECTNESS]
     functions: dict[tuple[str, str | None], list[Finding]] = {}
     for finding in counted:
-        functions.setdefault((finding.path, finding.function), []).append(finding)
+        functions.setdefault((finding.place, finding.function), []).append(finding)
     if len(counted) < _FEWEST_FINDINGS or len(functions) < 2:
         return ""
     order = sorted(functions.values(), key=lambda each: (-_cost(each), each[0].path, each[0].span))
@@ -78,7 +78,7 @@ def _line(findings: Sequence[Finding]) -> str:
     what = _what([finding for finding in findings if finding.heat is hottest], hottest)
     where = f" in `{first.function}`" if first.function else ""
     time = f", {measured:.3g} ms of each step" if measured else ""
-    return f"{first.path}: {what}{where} ({_lines(findings)}){time}"
+    return f"{first.place}: {what}{where} ({_lines(findings)}){time}"
 
 
 def _what(findings: Sequence[Finding], heat: Heat) -> str:

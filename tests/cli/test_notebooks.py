@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
 from jsonschema import validate
 
 from perflint.output.notebooks import in_words
@@ -94,6 +95,24 @@ def test_fix_writes_only_the_changed_cells_and_is_stable(perflint: Command) -> N
     assert fixed == document(*CELLS[:4], cell)
     assert perflint("fix", "nb.ipynb", "--select=TPF101,TPF902", "--apply", "--unsafe-fixes").code == 0
     assert (perflint.folder / "nb.ipynb").read_text(encoding="utf-8") == fixed
+
+
+@pytest.mark.parametrize("is_in_cell", [True, False])
+def test_a_cell_that_runs_again(perflint: Command, is_in_cell: bool) -> None:
+    start = ("losses = []",)
+    loop = (
+        "for x, y in loader:",
+        "    loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())",
+        "    loss.backward()",
+        "    opt.step()",
+        "    losses.append(loss.item())",
+    )
+    cells = [code(*start, *loop)] if is_in_cell else [code(*start), code(*loop)]
+    perflint.write("nb.ipynb", document(*CELLS[1:4], *cells))
+    ran = perflint("fix", "nb.ipynb", "--select=TPF101", "--risky-fixes")
+    assert ("+losses = torch.stack(losses)" in ran.out) is is_in_cell
+    shown = perflint("check", "nb.ipynb", "--select=TPF101").out
+    assert ("the cell may run again with the value of another cell" in shown) is not is_in_cell
 
 
 def test_standard_input(perflint: Command) -> None:
