@@ -81,6 +81,19 @@ def test_exit_codes(perflint: Command) -> None:
     assert perflint("merge", "1.json", "2.json", "--exit-zero").code == 0
 
 
+def test_cells_of_notebooks(perflint: Command) -> None:
+    cells = [{"cell_type": "code", "source": text, "metadata": {}, "outputs": []} for text in ("x = 1", BAD, BAD)]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    perflint.write("a.ipynb", json.dumps(notebook))
+    perflint.write("b.py", BAD)
+    for part in (1, 2):
+        assert check(perflint, f"{part}.json", "--shard", f"{part}/2", ".", "a.ipynb") == 1
+    for form in ("json", "full", "concise", "sarif", "github"):
+        whole = perflint("check", "--isolated", "a.ipynb", "b.py", "--output-format", form)
+        ran = perflint("merge", "--isolated", "1.json", "2.json", "--output-format", form)
+        assert (ran.code, ran.out) == (1, whole.out)
+
+
 def test_without_the_files(project: Command) -> None:
     names = shards(project)
     whole = project("check", "--isolated", "--output-format", "json").out
