@@ -274,9 +274,7 @@ def test_add_ignore(perflint: Command, before: str, after: str) -> None:
     assert perflint("check", "a.py", RULES, "--add-ignore").out == "Silenced 0 findings in 0 files.\n"
 
 
-def test_add_ignore_leaves_a_file_that_changed_meanwhile(
-    perflint: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_add_ignore_leaves_a_file_that_changed_meanwhile(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     perflint.write("a.py", BAD)
     write = adding.with_ignores
 

@@ -40,6 +40,10 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(tmp_path_factory.mktemp("matrix") / "said.json")
 
 
+OF_COMMENTS = {"TPF981", "TPF982"}
+"""Their fixes change comments, which have no operands."""
+
+
 def check(verdict: dict[str, Any]) -> None:
     """A template must be fixed somewhere, run somewhere, and mean the same everywhere."""
     wrong = verdict["wrong"]
@@ -53,7 +57,7 @@ def test_names_are_unique() -> None:
 
 
 def test_every_rule_with_safe_fixes_has_templates() -> None:
-    safe = {rule.code for rule in all_rules() if Safety.SAFE in fix_safeties(rule)}
+    safe = {rule.code for rule in all_rules() if Safety.SAFE in fix_safeties(rule)} - OF_COMMENTS
     assert safe == {template.code for template in TEMPLATES}
 
 

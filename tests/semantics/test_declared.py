@@ -133,7 +133,9 @@ def test_explain_shows_declared_waits_and_thresholds(perflint: Command) -> None:
 
 def test_methods_of_the_project_that_wait(perflint: Command) -> None:
     perflint.write("meters.py", "class Meter:\n    def value(self):\n        return native()\n")
-    text = WAIT.replace("from mylib import to_cpu", "from meters import Meter").replace("to_cpu(loss)", "Meter().value()")
+    text = WAIT.replace("from mylib import to_cpu", "from meters import Meter").replace(
+        "to_cpu(loss)", "Meter().value()"
+    )
     perflint.write("a.py", text)
     assert waits(perflint, "--config", "sync-functions=meters.Meter.value") == ["a.py:11:15:"]
 

@@ -47,6 +47,7 @@ class HeatMap:
         # The model owns its heat: no circle, so that both go when the file is done.
         self._model: Model = weakref.proxy(model)
         self._knows_other_files = knows_other_files
+        self._few: dict[ast.AST, bool] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
@@ -250,6 +251,13 @@ class HeatMap:
 
     # Loops
 
+    def _turns_few(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+        # It looks at the whole body, and each statement in it asks.
+        known = self._few.get(loop)
+        if known is None:
+            known = self._few[loop] = turns_few(loop)
+        return known
+
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:
         if around is Heat.HOT:
             return Heat.HOT
@@ -258,7 +266,7 @@ class HeatMap:
         work = self.work.of(loop.body)
         if isinstance(loop, ast.While):
             work = work | self.work.inside(loop.test)
-        if not work.steps and (turns_few(loop) or (around is Heat.COLD and ranges_few(loop))):
+        if not work.steps and (self._turns_few(loop) or (around is Heat.COLD and ranges_few(loop))):
             return Heat.COLD
         if isinstance(loop, (ast.For, ast.AsyncFor)) and self.work.is_over_batches(loop.iter):
             return Heat.HOT
