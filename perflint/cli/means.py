@@ -140,7 +140,7 @@ def _processors() -> int:
 def _shard(text: str) -> tuple[int, int]:
     part, _, parts = text.partition("/")
     if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise ArgumentTypeError(f"`{text}` is no part: write 3/16 for the third of sixteen")
+        raise ArgumentTypeError(f"`{text}` is not a part: write 3/16 for the third of sixteen")
     return int(part), int(parts)
 
 
@@ -148,5 +148,5 @@ def _jobs(text: str) -> int:
     if text == "auto":
         return _processors()
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise ArgumentTypeError(f"`{text}` is no number of processes: write 1 to 1024, or auto")
+        raise ArgumentTypeError(f"`{text}` is not a number of processes: write 1 to 1024, or auto")
     return int(text)

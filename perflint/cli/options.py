@@ -95,7 +95,7 @@ def add_narrowing(group: _ArgumentGroup) -> None:
 
 
 def narrowing(arguments: Namespace, settings: Settings, rules: RuleSet) -> tuple[Baseline | None, Changes | None]:
-    """The baseline and the changed lines that a check goes by. Raises ConfigurationError."""
+    """The baseline, and the lines changed since a revision, if the user asks for them. Raises ConfigurationError."""
     baseline, changes = None, None
     if settings.baseline is not None:
         from perflint.engine.baseline import read_baseline

@@ -11,6 +11,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.engine.effects import Effects, Past
 from perflint.engine.fingerprints import fingerprint
 from perflint.findings import Report, Span
+from perflint.source.repository import repository_of
 from perflint.source.text import Source
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -69,19 +70,10 @@ class Changes:
 
 def _root_of(path: str) -> str:
     """The repository that a file is in. Raises ConfigurationError if it is in none."""
-    root = _repository(os.path.dirname(os.path.realpath(path)))
+    root = repository_of(os.path.dirname(os.path.realpath(path)))
     if root is None:
         raise ConfigurationError(f"`--since` needs a git repository, and {path} is in none")
     return root
-
-
-def _repository(folder: str) -> str | None:
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
 
 
 def _base(root: str, revision: str) -> str:

@@ -7,6 +7,7 @@ import os
 from perflint.findings import Finding, Problem
 from perflint.output.summary import verdict_text
 from perflint.output.terminal import printable
+from perflint.source.repository import repository_of
 
 
 def repository_path(path: str) -> str:
@@ -15,7 +16,7 @@ def repository_path(path: str) -> str:
     Paths outside of both stay as they are.
     """
     absolute = os.path.abspath(path)
-    root = _repository(os.path.dirname(absolute)) or os.getcwd()
+    root = repository_of(os.path.dirname(absolute)) or os.getcwd()
     try:
         relative = os.path.relpath(absolute, root)
     except ValueError:
@@ -23,15 +24,6 @@ def repository_path(path: str) -> str:
         return path.replace(os.sep, "/")
     relative = relative.replace(os.sep, "/")
     return path.replace(os.sep, "/") if relative.startswith("../") else relative
-
-
-def _repository(folder: str) -> str | None:
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
 
 
 def sentences(finding: Finding) -> list[str]:
