@@ -122,7 +122,7 @@ class _Run:
         """Check files in this process, in order."""
         for file in files:
             source, problem = _source(file, None)
-            yield file, problem or self._caches.check(source, self._projects.of(file))
+            yield file, problem or self._caches.make(source, self._projects.of(file))
 
     def _by_workers(self, sizes: Mapping[str, int], stack: ExitStack) -> Iterator[tuple[str, Report]]:
         """Check files in other processes, the largest first; those of a process that dies are checked here."""

@@ -55,9 +55,10 @@ class Caches:
 
     def check(self, source: Source, project: Project) -> Report:
         """The report of a file whose text was just read, known or made now."""
-        known = self.report(source.path)
-        if known is not None:
-            return known
+        return self.report(source.path) or self.make(source, project)
+
+    def make(self, source: Source, project: Project) -> Report:
+        """The report of a file that the cache does not have, which it keeps."""
         # Importing it takes longer than reading all that is known of a small project.
         from perflint.engine.file import check_source
 
