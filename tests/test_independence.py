@@ -180,6 +180,9 @@ def test_no_module_remembers_a_file(path: Path) -> None:
     if path == ROOT / "rules" / "index.py":
         # A rule that is not imported yet keeps the rule that it stands for.
         found = [each for each in found if not each.endswith("changes a rule")]
+    if path == ROOT / "engine" / "house.py":
+        # A house rule takes the declarations of its class, and its import must not see the working directory.
+        found = [each for each in found if not each.endswith(("changes a rule", "changes sys"))]
     if path == ROOT / "engine" / "workers.py":
         # A pool of processes gives its functions no other place for what each process holds.
         found = [each for each in found if not each.endswith("global _worker")]

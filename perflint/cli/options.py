@@ -252,6 +252,7 @@ def output(arguments: Namespace, settings: Settings) -> Iterator[Output]:
         statistics=arguments.statistics,
         quiet=arguments.quiet,
         rule_url=settings.rule_url,
+        settings=settings,
     )
     if name is None:
         yield to

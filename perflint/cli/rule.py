@@ -10,10 +10,14 @@ from collections.abc import Sequence
 
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError, did_you_mean, known_code
+from perflint.config.outside import places
+from perflint.config.selection import selects
+from perflint.config.settings import combine
+from perflint.engine.rulebook import all_rules
 from perflint.output.measured import measured
 from perflint.output.pages import explanation, facts, page, table
+from perflint.rules import registry
 from perflint.rules.base import Rule
-from perflint.rules.registry import all_rules
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -21,16 +25,22 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("rule", metavar="RULE", help="a code, a name, or the beginning of codes (TPF1)")
     parser.add_argument("--output-format", choices=["text", "json"], default="text", help="(default: text)")
     parser.add_argument("--measured", action="store_true", help="also the table of measurements")
+    options.add_settings(parser.add_argument_group("settings"))
     options.add_colour(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Print the page of a rule, or a line for each rule of a family."""
-    family = _family(arguments.rule)
+    # Rules of perflint need no settings, which may have faults.
+    rules: Sequence[Rule] = registry.all_rules()
+    if not _family(arguments.rule, rules) and not _named(arguments.rule, rules):
+        found, root = places(["."], arguments.config or (), arguments.isolated)
+        rules = all_rules(combine(*found, root=root))
+    family = _family(arguments.rule, rules)
     if family:
         print_rules(family, arguments)
         return 0
-    rule = _find(arguments.rule)
+    rule = _find(arguments.rule, rules)
     if arguments.output_format == "json":
         json.dump(facts(rule) | {"page": page(rule)}, sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -51,22 +61,25 @@ def print_rules(rules: Sequence[Rule], arguments: Namespace) -> None:
         sys.stdout.write(table(rules, options.style(arguments, sys.stdout)))
 
 
-def _family(wanted: str) -> list[Rule]:
+def _family(wanted: str, rules: Sequence[Rule]) -> list[Rule]:
     """The rules whose codes begin with a text that is not a whole code; empty if it is something else."""
     prefix = wanted.upper()
-    if not re.fullmatch(r"TPF\d{0,2}", prefix):
+    if not re.fullmatch(r"[A-Z]{2,4}\d{0,2}", prefix):
         return []
-    return [rule for rule in all_rules() if rule.code.startswith(prefix)]
+    return [rule for rule in rules if selects(prefix, rule.code, rule.name)]
 
 
-def _find(wanted: str) -> Rule:
-    rules = {key: rule for rule in all_rules() for key in (rule.code, rule.name)}
-    rule = rules.get(wanted) or rules.get(wanted.upper()) or rules.get(wanted.lower())
+def _named(wanted: str, rules: Sequence[Rule]) -> Rule | None:
+    """The rule of a code or name."""
+    return next((rule for rule in rules if wanted.upper() == rule.code or wanted.lower() == rule.name), None)
+
+
+def _find(wanted: str, rules: Sequence[Rule]) -> Rule:
+    rule = _named(wanted, rules)
     if rule is None:
-        codes = [key for key in rules if key.startswith("TPF")]
         help = (
-            known_code(wanted, codes)
-            or did_you_mean(wanted, set(rules) - set(codes))
+            known_code(wanted, (rule.code for rule in rules))
+            or did_you_mean(wanted, (rule.name for rule in rules))
             or "`perflint rules` lists all rules"
         )
         raise ConfigurationError(f"no rule `{wanted}`", help)

@@ -26,13 +26,15 @@ def known_code(word: str, codes: Iterable[str]) -> str | None:
     """
     if not re.fullmatch(r"(?i)[a-z]+[0-9oil]*\d[0-9oil]*", word):
         return None
-    family = word[:3].upper()
-    meant = family + word[3:].casefold().translate(_LOOK_ALIKES)
     known = sorted(codes)
+    families = {code.rstrip("0123456789") for code in known}
+    family = max((each for each in families if word.upper().startswith(each)), key=len, default=word[:3].upper())
+    meant = family + word[len(family) :].casefold().translate(_LOOK_ALIKES)
     if meant in known:
         return f"did you mean `{meant}`?"
-    same = [code for code in known if len(meant) > 4 and code.startswith(meant[:4])]
-    return f"codes that begin with {meant[:4]}: {', '.join(same)}" if same else "`perflint rules` lists all codes"
+    first = meant[: len(family) + 1]
+    same = [code for code in known if len(meant) > len(first) and code.startswith(first)]
+    return f"codes that begin with {first}: {', '.join(same)}" if same else "`perflint rules` lists all codes"
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from perflint.config.kinds import Choice, Flag, Kind, Names, Strings, Table, Text, TorchVersion
+from perflint.config.kinds import Choice, Flag, Kind, Modules, Names, Strings, Table, Text, TorchVersion
 from perflint.config.settings import DEFAULT_EXCLUDES, OutputFormat, Profile
 from perflint.findings import Confidence, Severity
 from perflint.frozen import dataclass
@@ -163,6 +163,14 @@ KEYS: dict[str, Key] = {
             "Folders from which the imports of the project start, relative to the project. perflint finds folders of "
             "packages and `src` by itself.",
             '["lib", "services/common"]',
+        ),
+        Key(
+            "house-rules",
+            Modules(),
+            (),
+            "Modules with rules of your own ([house rules](house-rules.md)), installed beside perflint. A check "
+            "imports them, so that their code runs.",
+            '["acme_rules"]',
         ),
     )
 }

@@ -170,6 +170,21 @@ class Names(Strings):
         return {"type": "array", "items": {"type": "string", "pattern": r"^[\w*]+(\.[\w*]+)*$"}}
 
 
+class Modules(Strings):
+    """A list of names of modules, which extends others."""
+
+    expected = "a list of names of modules"
+
+    def __init__(self) -> None:
+        super().__init__(extends=True)
+
+    def read(self, value: object, where: str) -> tuple[str, ...]:
+        names = super().read(value, where)
+        if not all(re.fullmatch(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+", name) for name in names):
+            raise self.wrong(value, where)
+        return names
+
+
 class Table(Kind):
     """A table from names to values of one kind, as pairs."""
 

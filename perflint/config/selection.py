@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from perflint.config.errors import ConfigurationError, did_you_mean, known_code
 from perflint.frozen import dataclass
 
-_PREFIX = re.compile(r"TPF\d{0,3}")
-_NAME_SPECIFICITY = len("TPF000")
+_PREFIX = re.compile(r"[A-Z]{2,4}\d{0,3}")
+"""The code of a rule, or its beginning. `TPF` is perflint's own; house rules have letters of their own."""
+_DIGITS = 3
+"""Of a code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +61,30 @@ class _Step:
 
 def _steps(selectors: Iterable[str], on: bool, rules: Mapping[str, str], selection: Selection, key: str) -> list[_Step]:
     return [
-        _Step(_specificity(selector), on, expand(selector, rules, f"`{key}` of {selection.origin}"))
+        _Step(specificity(selector), on, expand(selector, rules, f"`{key}` of {selection.origin}"))
         for selector in selectors
     ]
 
 
-def _specificity(selector: str) -> int:
+def specificity(selector: str) -> int:
+    """How narrow a selector is: 0 for ALL, more for each digit of a code; a name is as narrow as a whole code."""
     selector = canonical(selector)
     if selector == "ALL":
         return 0
-    return len(selector) if _PREFIX.fullmatch(selector) else _NAME_SPECIFICITY
+    return 1 + (sum(map(str.isdigit, selector)) if _PREFIX.fullmatch(selector) else _DIGITS)
+
+
+def selects(selector: str, code: str, name: str) -> bool:
+    """True if a selector stands for a rule."""
+    selector = canonical(selector)
+    if selector == "ALL" or not _PREFIX.fullmatch(selector):
+        return selector in ("ALL", name)
+    return code.startswith(selector) and letters(selector) == letters(code)
+
+
+def letters(code: str) -> str:
+    """The letters with which a code begins."""
+    return code.rstrip("0123456789")
 
 
 def canonical(selector: str) -> str:
@@ -80,12 +96,7 @@ def canonical(selector: str) -> str:
 def expand(selector: str, rules: Mapping[str, str], where: str) -> frozenset[str]:
     """The codes that a selector stands for; ConfigurationError, which says where, if there are none."""
     given, selector = selector, canonical(selector)
-    if selector == "ALL":
-        return frozenset(rules)
-    if _PREFIX.fullmatch(selector):
-        codes = frozenset(code for code in rules if code.startswith(selector))
-    else:
-        codes = frozenset(code for code, name in rules.items() if name == selector)
+    codes = frozenset(code for code, name in rules.items() if selects(selector, code, name))
     if not codes:
         suggestion = known_code(given, rules) or did_you_mean(selector, [*rules.values(), "ALL"])
         kinds = "a code (TPF101), the beginning of codes (TPF1), a rule's name or ALL; `perflint rules` lists them"

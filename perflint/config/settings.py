@@ -118,6 +118,7 @@ class Options:
     sync_functions: tuple[str, ...] = ()
     gpu_functions: tuple[str, ...] = ()
     src: tuple[str, ...] = ()
+    house_rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ class Settings:
     sync_functions: tuple[str, ...] = ()
     gpu_functions: tuple[str, ...] = ()
     src: tuple[str, ...] = ()
+    house_rules: tuple[str, ...] = ()
     root: str = field(default_factory=os.getcwd)
 
     def relative(self, path: str) -> str | None:

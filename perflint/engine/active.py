@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from perflint.config.selection import canonical, choose, expand
+from perflint.config.selection import choose, expand, selects
 from perflint.config.settings import Settings, Version
+from perflint.engine.rulebook import known_rules, names
 from perflint.engine.thresholds import require_known
 from perflint.rules.base import Rule
-from perflint.rules.registry import RuleSet, known_rules, names
+from perflint.rules.registry import RuleSet
 
 _NEWEST: Version = (1_000_000, 0)
 
@@ -14,14 +15,17 @@ _NEWEST: Version = (1_000_000, 0)
 def active_rules(settings: Settings) -> RuleSet:
     """The rules that are selected and hold for the torch version.
 
-    Raises ConfigurationError for selectors that name no rule, those of `per-file-ignores` included.
+    Raises ConfigurationError for selectors that name no rule, those of `per-file-ignores` included, and for house
+    rules that cannot be loaded.
     """
+    known = names(settings)
     for pattern, selectors in settings.per_file_ignores:
         for selector in selectors:
-            expand(selector, names(), f'`per-file-ignores` for "{pattern}"')
+            expand(selector, known, f'`per-file-ignores` for "{pattern}"')
     require_known(settings)
-    chosen = choose(settings.selections, names())
-    return RuleSet(rule for rule in known_rules() if rule.code in chosen and holds(rule, settings.torch_version))
+    chosen = choose(settings.selections, known)
+    version = settings.torch_version
+    return RuleSet(rule for rule in known_rules(settings) if rule.code in chosen and holds(rule, version))
 
 
 def holds(rule: Rule, torch_version: Version | None) -> bool:
@@ -36,9 +40,4 @@ def rules_for_file(rules: RuleSet, settings: Settings, path: str) -> RuleSet:
     if not selectors:
         return rules
     known = {rule.code: rule.name for rule in rules.rules}
-    return rules.without({code for code, name in known.items() if any(_names(s, code, name) for s in selectors)})
-
-
-def _names(selector: str, code: str, name: str) -> bool:
-    selector = canonical(selector)
-    return selector in ("ALL", name) or code.startswith(selector)
+    return rules.without({code for code, name in known.items() if any(selects(s, code, name) for s in selectors)})

@@ -9,9 +9,10 @@ from perflint.config.errors import ConfigurationError, known_code
 from perflint.config.selection import canonical, expand
 from perflint.config.settings import Settings
 from perflint.engine.active import holds
+from perflint.engine.rulebook import known_rules, names
 from perflint.findings import Confidence, Edit, Finding, Fix, Heat, Safety, Span
 from perflint.rules.base import Rule
-from perflint.rules.registry import RuleSet, known_rules, names
+from perflint.rules.registry import RuleSet
 from perflint.source.suppressions import ALL, UNUSED, Comment, Reach, Selector, Suppressions, block_headers
 from perflint.source.text import Source
 
@@ -50,6 +51,7 @@ class _Judge:
         self._about = about
         self._judged = judged
         self._settings = settings
+        self._names = names(settings)
         lines = {each.span.line for each in suppressions.comments if each.reach is Reach.BLOCK}
         self._headers = {line for _, _, line in block_headers(source, lines)}
 
@@ -80,7 +82,7 @@ class _Judge:
             yield from self._of_list(comment, comment.selectors)
 
     def _of_list(self, comment: Comment, selectors: Sequence[Selector]) -> Iterator[Finding]:
-        unknown = {each: known_code(each.text, names()) for each in selectors if not _codes(each)}
+        unknown = {each: known_code(each.text, self._names) for each in selectors if not self._codes(each)}
         unused = [each for each in selectors if each not in unknown and self._is_unused(comment, each)]
         # One removal for all, so that two fixes do not change one list.
         misspelt = {each for each, help in unknown.items() if _meant(help)}
@@ -95,7 +97,7 @@ class _Judge:
             yield from self._finding(UNKNOWN, each.span, message, help, _corrected(each, meant) if meant else fix)
 
     def _is_unused(self, comment: Comment, selector: Selector) -> bool:
-        codes = _codes(selector)
+        codes = self._codes(selector)
         if canonical(selector.text) == ALL:
             return self._all_are_on() and not self._suppressions.is_used(comment, ALL)
         return not self._judged.isdisjoint(codes) and not self._suppressions.is_used(comment, selector.text)
@@ -103,7 +105,17 @@ class _Judge:
     def _all_are_on(self) -> bool:
         """True if all rules that look at source are on."""
         version = self._settings.torch_version
-        return all(rule.code in self._judged for rule in known_rules() if rule.listens and holds(rule, version))
+        rules = known_rules(self._settings)
+        return all(rule.code in self._judged for rule in rules if rule.listens and holds(rule, version))
+
+    def _codes(self, selector: Selector) -> frozenset[str]:
+        """The codes of the rules that a selector names; empty if there are none."""
+        if canonical(selector.text) == ALL or (selector.text and "TPF".startswith(selector.text)):
+            return frozenset(self._names)
+        try:
+            return expand(selector.text, self._names, "a comment")
+        except ConfigurationError:
+            return frozenset()
 
     def _without(self, comment: Comment, kept: Sequence[Selector]) -> Fix:
         """The fix that leaves some words of a list, or removes the whole comment."""
@@ -143,18 +155,6 @@ class _Judge:
 def _corrected(selector: Selector, code: str) -> Fix:
     """The fix that writes a code as it is meant; then the comment may turn out to be unused."""
     return Fix(f"Write `{code}`", Safety.SAFE, (Edit(selector.span, code),), leaves=(UNUSED,))
-
-
-def _codes(selector: Selector) -> frozenset[str]:
-    """The codes of the rules that a selector names; empty if there are none."""
-    if canonical(selector.text) == ALL:
-        return frozenset(names())
-    if "TPF".startswith(selector.text) and selector.text:
-        return frozenset(names())
-    try:
-        return expand(selector.text, names(), "a comment")
-    except ConfigurationError:
-        return frozenset()
 
 
 def _meant(help: str | None) -> str:

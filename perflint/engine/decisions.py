@@ -7,18 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import Enum
 
-from perflint.config.settings import Profile, Settings, Version
+from perflint.config.settings import Profile, Settings
 from perflint.engine.active import active_rules, holds, rules_for_file
 from perflint.engine.declared import SYNC, declared_findings
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, shows
+from perflint.engine.rulebook import all_rules
 from perflint.engine.severity import severity_at
 from perflint.engine.thresholds import settled
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
 from perflint.frozen import dataclass
 from perflint.rules.base import Rule
 from perflint.rules.precedence import most_precise, speaking
-from perflint.rules.registry import RuleSet, all_rules
+from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite, device_confidence
 from perflint.semantics.values import Value
@@ -71,7 +72,7 @@ def decisions(
     Raises ConfigurationError for selectors that name no rule.
     """
     judge = _Judge(model, settings)
-    looks = list(_looks(model, settings.torch_version, problems))
+    looks = list(_looks(model, settings, problems))
     rules = {made.rule.code: made.rule for made in looks}
     on = [finding for made in looks if judge.is_on(made.rule) for finding in made.findings]
     off = [finding for made in looks if not judge.is_on(made.rule) for finding in made.findings]
@@ -101,12 +102,12 @@ def decisions(
     return sorted(found, key=lambda decision: (order.index(decision.outcome), decision.code, decision.span))
 
 
-def _looks(model: Model, torch_version: Version | None, problems: list[Problem]) -> Iterator[_Look]:
-    rules = RuleSet(all_rules())
+def _looks(model: Model, settings: Settings, problems: list[Problem]) -> Iterator[_Look]:
+    rules = RuleSet(all_rules(settings))
     for site in model.sites():
         for rule in rules.listening(site):
             known = len(problems)
-            findings = look(rule, site, torch_version, problems)
+            findings = look(rule, site, settings.torch_version, problems)
             if len(problems) == known:
                 yield _Look(rule, site, findings)
 

@@ -19,7 +19,8 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
 
     def describe() -> Crash:
         line = None if isinstance(site, FileSite) else site.node.lineno
-        help = f"please report this, with the code of that line; `--ignore {rule.code}` goes on without the rule"
+        report = f"please report this to the authors of `{rule.origin}`" if rule.origin else "please report this"
+        help = f"{report}, with the code of that line; `--ignore {rule.code}` goes on without the rule"
         return f"rule {rule.code} ({rule.name})", line, help
 
     with contained(problems, site.model.source.path, describe):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perflint.config.selection import Selection, canonical, choose, expand
+from perflint.config.selection import Selection, choose, expand, selects, specificity
 from perflint.config.settings import Settings
+from perflint.engine.rulebook import names
 from perflint.findings import Confidence, Finding, Safety, Severity
-from perflint.rules.registry import names
 
 _SEVERITIES = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 _CONFIDENCES = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
@@ -17,10 +17,10 @@ _CONFIDENCES = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 def require_known(settings: Settings) -> None:
     """Raise ConfigurationError for a rule in `severity`, `fixable` or `unfixable` that does not exist."""
     for selector, _ in settings.severity:
-        expand(selector, names(), "`severity`")
+        expand(selector, names(settings), "`severity`")
     for key, selectors in (("fixable", settings.fixable), ("unfixable", settings.unfixable)):
         for selector in selectors:
-            expand(selector, names(), f"`{key}`")
+            expand(selector, names(settings), f"`{key}`")
 
 
 def settled(findings: Sequence[Finding], settings: Settings) -> list[Finding]:
@@ -29,7 +29,7 @@ def settled(findings: Sequence[Finding], settings: Settings) -> list[Finding]:
     kept = [finding for finding in kept if _weighs(finding, settings)]
     if settings.fixable == ("ALL",) and not settings.unfixable:
         return kept
-    chosen = choose([Selection(settings.fixable, settings.unfixable)], names())
+    chosen = choose([Selection(settings.fixable, settings.unfixable)], names(settings))
     return [finding if finding.code in chosen else _with_advice(finding) for finding in kept]
 
 
@@ -43,21 +43,11 @@ def _weighs(finding: Finding, settings: Settings) -> bool:
 
 def _remapped(finding: Finding, settings: Settings) -> Finding:
     """The finding with the severity of the most specific entry for its rule; of equal ones, the last counts."""
-    fitting = [(selector, severity) for selector, severity in settings.severity if _names(selector, finding)]
+    fitting = [each for each in settings.severity if selects(each[0], finding.code, finding.name)]
     if not fitting:
         return finding
-    _, severity = max(reversed(fitting), key=lambda each: _specificity(each[0]))
+    _, severity = max(reversed(fitting), key=lambda each: specificity(each[0]))
     return replace(finding, severity=severity)
-
-
-def _specificity(selector: str) -> int:
-    word = canonical(selector)
-    return 0 if word == "ALL" else len(word) if word.startswith("TPF") else len("TPF000")
-
-
-def _names(selector: str, finding: Finding) -> bool:
-    word = canonical(selector)
-    return word in ("ALL", finding.name) or finding.code.startswith(word)
 
 
 def _with_advice(finding: Finding) -> Finding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -32,6 +33,8 @@ from perflint.source.text import Source
 FAULT = "TPF000"
 """The code of what is no finding: faults of the settings and of perflint."""
 
+_HOUSE_CODE = r"(?!TPF)[A-Z]{2,4}[0-9]{3}"
+"""The form of the codes of house rules, which are known once a file of their project is checked."""
 _STANDARD_INPUT = "-"
 
 Violation = tuple[int, int, str, type]
@@ -84,7 +87,7 @@ class Plugin:
         chosen = {*(options.select or ()), *(options.extend_select or ())}
         cls._choice = _Choice(
             profile=Profile(options.perflint_profile) if options.perflint_profile else None,
-            codes=frozenset(chosen & names().keys()),
+            codes=frozenset(each for each in chosen if each in names() or re.fullmatch(_HOUSE_CODE, each)),
             stdin_name=options.stdin_display_name,
         )
 

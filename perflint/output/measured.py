@@ -18,15 +18,17 @@ _SEVERITY = (
 
 def is_without_cost(rule: Rule) -> bool:
     """True if errors or wrong results, rather than time, decide the severity; the page then says so."""
-    page = " ".join((type(rule).__doc__ or "").split())
+    page = " ".join(rule.document.split())
     return rule.effect is Effect.CORRECTNESS or _INSTEAD in page
 
 
 def measured(rule: Rule) -> str:
     """The section `## Measured`: steps of programs, then operations, then grids of sizes.
 
-    Empty where nothing was, and where wrong results rather than time decide the severity.
+    Empty for house rules, and where wrong results rather than time decide the severity.
     """
+    if rule.origin:
+        return ""
     known = [row for row in rows() if rule.code in row.rules or row.name in rule.measured]
     steps = [row for row in known if row.scope == "step"]
     alone = [row for row in known if row.scope != "step"]

@@ -33,6 +33,7 @@ def explanation(rule: Rule) -> str:
     details = [f"severity {rule.severity.value}", f"effect {rule.effect.value}", _fix_words(rule)]
     bounds = _bounds(rule)
     details += [bounds] if bounds else []
+    details += [f"a house rule of `{rule.origin}`"] if rule.origin else []
     line = f"{', '.join(details).capitalize()}.{_replaces(rule)}"
     return f"# {rule.name} ({rule.code})\n\n{line}\n\n{_text(rule)}"
 
@@ -80,13 +81,14 @@ def _row(rule: Rule) -> list[str]:
     notes = ["shown by --profile pedantic"] if rule.severity is Severity.INFO else []
     bounds = _bounds(rule)
     notes += [bounds] if bounds else []
+    notes += [f"of {rule.origin}"] if rule.origin else []
     fixes = "/".join(safety.value for safety in fix_safeties(rule)) or "-"
     return [rule.code, rule.name, rule.severity.value, rule.effect.value, fixes, ", ".join(notes)]
 
 
 def _text(rule: Rule) -> str:
     # Python leaves docstrings out under -OO.
-    return cleandoc(type(rule).__doc__ or "Python runs without docstrings (-OO), which rules' pages are.")
+    return cleandoc(rule.document or "Python runs without docstrings (-OO), which rules' pages are.")
 
 
 def _fix_words(rule: Rule) -> str:
@@ -101,7 +103,7 @@ def _replaces(rule: Rule) -> str:
 
 
 def _family(rule: Rule) -> str:
-    return type(rule).__module__.split(".")[-2]
+    return rule.origin or rule.module.split(".")[-2]
 
 
 def _bounds(rule: Rule) -> str:

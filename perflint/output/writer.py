@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import field
 from typing import ClassVar, TextIO
 
+from perflint.config.settings import Settings
 from perflint.findings import Finding, Problem, Report
 from perflint.frozen import dataclass
 from perflint.output.costliest import costliest_text
@@ -28,6 +30,8 @@ class Output:
     """True to leave the summary out."""
     rule_url: str | None = None
     """The address of the pages of rules, with `{name}` or `{code}`."""
+    settings: Settings = field(default_factory=Settings)
+    """The settings of the run, which name its rules."""
 
 
 class Writer(ABC):

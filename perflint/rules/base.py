@@ -101,6 +101,26 @@ class Rule(ABC):
     until: ClassVar[tuple[int, int] | None] = None
     """The first torch version that it does not hold for any more."""
 
+    @property
+    def module(self) -> str:
+        """The full name of the module that holds the rule."""
+        return type(self).__module__
+
+    @property
+    def document(self) -> str:
+        """The page of the rule as it is written; empty if Python runs without docstrings."""
+        return type(self).__doc__ or ""
+
+    @property
+    def origin(self) -> str:
+        """The module of house rules that has the rule; empty for rules of perflint."""
+        return ""
+
+    @property
+    def content(self) -> str:
+        """A digest of the code of a house rule; empty for rules of perflint."""
+        return ""
+
     @abstractmethod
     def check(self, site: Any) -> Iterator[Finding]:
         """The findings at a site that the rule listens to.

@@ -126,4 +126,5 @@ class Caches:
 
 
 def _codes(rules: RuleSet) -> str:
-    return " ".join(rule.code for rule in rules.rules)
+    """The rules with the versions of their code; that of perflint's own is in the name of the cache."""
+    return " ".join(rule.code + rule.content for rule in rules.rules)

@@ -39,7 +39,7 @@ def actions(checked: Checked, asked: Range, only: Sequence[str] | None, encoding
             where = positions.range(finding.span)
             if not _touches(where, asked):
                 continue
-            about = [diagnostic(finding, positions, checked.rule_url)]
+            about = [diagnostic(finding, positions, checked.settings.rule_url)]
             fix = finding.fix
             if fix is not None and fix.safety in WRITABLE:
                 yield CodeAction(

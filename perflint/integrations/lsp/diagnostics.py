@@ -26,7 +26,7 @@ _DEPRECATED = "deprecated-"
 def diagnostics(checked: Checked, encoding: str) -> list[Diagnostic]:
     """The diagnostics of a document."""
     positions = Positions(checked.source, encoding)
-    return [diagnostic(finding, positions, checked.rule_url) for finding in checked.findings]
+    return [diagnostic(finding, positions, checked.settings.rule_url) for finding in checked.findings]
 
 
 def diagnostic(finding: Finding, positions: Positions, template: str | None) -> Diagnostic:

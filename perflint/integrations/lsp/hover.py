@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from lsprotocol.types import Hover, MarkupContent, MarkupKind
 
+from perflint.config.settings import Settings
 from perflint.engine.explain import Belief, Explanation
+from perflint.engine.rulebook import all_rules
 from perflint.findings import Finding, Span
 from perflint.integrations.lsp.positions import Positions
 from perflint.integrations.lsp.session import Checked
 from perflint.output.pages import summary
 from perflint.output.terminal import printable
 from perflint.output.writer import rule_url
-from perflint.rules.registry import all_rules
 from perflint.semantics.heat.reasons import OFTEN
 from perflint.semantics.values import Array, Instance
 from perflint.source.quoting import quoted
@@ -26,7 +27,7 @@ def hover(checked: Checked, explanation: Explanation | None, place: tuple[int, i
     """The text for a place; None if there is nothing to say."""
     findings = [each for each in checked.findings if each.span.covers(*place)]
     beliefs = [] if explanation is None else [each for each in explanation.beliefs if findings or _is_of_use(each)]
-    parts = [_finding_text(finding, checked.rule_url) for finding in findings]
+    parts = [_finding_text(finding, checked.settings) for finding in findings]
     parts += [_belief_text(belief) for belief in beliefs[:_MOST_BELIEFS]]
     if explanation is not None and parts:
         parts.append(f"heat: **{explanation.heat.value}**, {OFTEN[explanation.heat]}")
@@ -39,8 +40,9 @@ def hover(checked: Checked, explanation: Explanation | None, place: tuple[int, i
     return Hover(MarkupContent(MarkupKind.Markdown, "\n\n".join(parts)), where)
 
 
-def _finding_text(finding: Finding, template: str | None) -> str:
-    address = rule_url(template, finding)
+def _finding_text(finding: Finding, settings: Settings) -> str:
+    address = rule_url(settings.rule_url, finding)
+    about = _summary(finding.code, settings)
     name = f"{finding.code} {finding.name}"
     return "\n\n".join(
         printable(line)
@@ -49,14 +51,14 @@ def _finding_text(finding: Finding, template: str | None) -> str:
             f"*why*: {finding.why}" if finding.why else "",
             f"*cost*: {finding.cost}" if finding.cost else "",
             f"*help*: {finding.help}" if finding.help else "",
-            f"*rule*: {_summary(finding.code)}" if _summary(finding.code) else "",
+            f"*rule*: {about}" if about else "",
         )
         if line
     )
 
 
-def _summary(code: str) -> str:
-    return next((summary(rule) for rule in all_rules() if rule.code == code), "")
+def _summary(code: str, settings: Settings) -> str:
+    return next((summary(rule) for rule in all_rules(settings) if rule.code == code), "")
 
 
 def _is_of_use(belief: Belief) -> bool:

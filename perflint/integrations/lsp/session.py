@@ -49,7 +49,7 @@ class Checked:
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
     parses: bool = True
-    rule_url: str | None = None
+    settings: Settings = field(default_factory=Settings)
     seconds: float = 0.0
     """The time that the check took."""
 
@@ -113,7 +113,7 @@ class Session:
             tuple(report.findings),
             tuple(problem for problem in report.problems if problem.internal),
             parses=bool(report.files),
-            rule_url=place.settings.rule_url,
+            settings=place.settings,
             seconds=time.monotonic() - began,
         )
 

@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 from perflint import __version__
 from perflint.engine.fingerprints import Fingerprints
+from perflint.engine.rulebook import all_rules
 from perflint.findings import WRITABLE, Edit, Effect, Finding, Fix, Problem, Report, Severity, Silenced, Silencer, Span
 from perflint.fixes.imports import import_edits
 from perflint.output.pages import explanation, summary
 from perflint.output.plain import problem_sentences, repository_path, sentences
 from perflint.output.terminal import printable
 from perflint.output.writer import DocumentWriter, Output, rule_url
-from perflint.rules.registry import all_rules
 from perflint.source.text import Source
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -87,20 +87,20 @@ class SarifWriter(DocumentWriter):
             "name": "perflint",
             "version": __version__,
             "semanticVersion": __version__,
-            "rules": list(_rules(self._found, self.to.rule_url)),
+            "rules": list(_rules(self._found, self.to)),
         }
 
 
-def _rules(found: Sequence[Finding], template: str | None) -> Iterable[Object]:
+def _rules(found: Sequence[Finding], to: Output) -> Iterable[Object]:
     """The descriptions of the rules of some findings."""
-    known = {rule.code: rule for rule in all_rules()} if found else {}
+    known = {rule.code: rule for rule in all_rules(to.settings)} if found else {}
     for finding in found:
         entry: Object = {
             "id": finding.code,
             "name": finding.name,
             "properties": {"tags": ["performance", finding.effect.value]},
         }
-        url = rule_url(template, finding)
+        url = rule_url(to.rule_url, finding)
         if url:
             entry["helpUri"] = url
         rule = known.get(finding.code)
