@@ -1,6 +1,6 @@
 """Sees which lines of the user's code run.
 
-With Python 3.12 the interpreter tells of a line only once until it is asked anew, which costs next
+Since Python 3.12 the interpreter reports a line once, until it is asked again for the code around it. That costs next
 to nothing. Before, a trace function sees each line, so only the first recorded steps are watched.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
@@ -24,7 +25,7 @@ TRACED_SECONDS = 20.0
 SIMULATED_SECONDS = 120.0
 """The same in a simulation, whose steps are slow and are not timed."""
 COUNTED_STEPS = 16
-"""In how many recorded steps lines are counted: each of them asks the interpreter anew."""
+"""In how many recorded steps lines are counted: each of them asks the interpreter again."""
 Line = tuple[str, int]
 
 
@@ -38,6 +39,8 @@ class Lines:
         self._seconds = TRACED_SECONDS if seconds is None else seconds
         self._seen: set[Line] = set()
         self._tool = -1
+        self._codes: list[weakref.ref[CodeType]] = []
+        """The code of the files that began to run."""
         self._until: float | None = None
 
     @property
@@ -60,7 +63,7 @@ class Lines:
         """The lines that ran since the last time; watches anew."""
         taken, self._seen = self._seen, set()
         if self._tool >= 0:
-            _monitoring.restart_events()
+            self._ask_again()
         elif _monitoring is None and self._until is None and sys.gettrace() is None:
             self._start_tracing()
         return taken
@@ -73,7 +76,19 @@ class Lines:
             self._tool = -1
         self._stop_tracing()
 
+    def _ask_again(self) -> None:
+        """Have each line reported once more. `restart_events` would do that for all code, torch's too, which is slow."""
+        self._set_local(0)
+        self._set_local(_monitoring.events.LINE)
+
+    def _set_local(self, events: int) -> None:
+        self._codes = [reference for reference in self._codes if reference() is not None]
+        for reference in self._codes:
+            if (code := reference()) is not None:
+                _monitoring.set_local_events(self._tool, code, events)
+
     def _clear(self) -> None:
+        self._set_local(0)
         _monitoring.set_events(self._tool, 0)
         for event in (_monitoring.events.PY_START, _monitoring.events.LINE):
             _monitoring.register_callback(self._tool, event, None)
@@ -95,6 +110,7 @@ class Lines:
     def _started(self, code: CodeType, _: int) -> Any:
         if self._tool >= 0 and self._is_mine(code.co_filename):
             _monitoring.set_local_events(self._tool, code, _monitoring.events.LINE)
+            self._codes.append(weakref.ref(code))
         return _monitoring.DISABLE
 
     def _line(self, code: CodeType, line: int) -> Any:

@@ -27,8 +27,8 @@ from perflint.tracer.witnesses._graphs import Fate, Marks, graph_of, nodes_of, s
 from perflint.tracer.witnesses._roots import roots
 from perflint.tracer.witnesses.base import Witness
 
-WATCHED = 256
-"""Calls of one place that are all watched. Of the later ones, each `SAMPLED`-th is."""
+WATCHED = 32
+"""Calls of one place that are all watched, at some ten microseconds each. Of the later ones, each `SAMPLED`-th is."""
 SAMPLED = 16
 MEASURED = 4
 """Calls of one place whose memory is measured, which takes longer."""
