@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from perflint.config.settings import Settings
@@ -131,6 +130,8 @@ class _Run:
         folder = self._means.cache
         if folder is None:
             # Workers share summaries through a cache.
+            from tempfile import TemporaryDirectory
+
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="perflint-")))
             self._caches = Caches(self._projects, self._settings, self._rules, folder)
             stack.callback(self._caches.close)

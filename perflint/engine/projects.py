@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,8 +84,8 @@ def root_of(folder: Path) -> Path | None:
             return each
         if found and nearest is None:
             nearest = each
-        if signed is None and any(os.path.isfile(each / name) for name in _SIGNS) and not _holds_installed(each):
-            signed = each
+        if signed is None and any(os.path.isfile(each / name) for name in _SIGNS):
+            signed = None if _is_shared(each) or _holds_installed(each) else each
     return nearest or signed
 
 
@@ -95,10 +96,19 @@ def _top(folder: Path) -> Path:
         found = found.parent
     for _ in range(_MOST_FOLDERS):
         above = found.parent
-        if above == found or not _has_code(above) or _holds_installed(above):
+        if above == found or _is_shared(above) or not _has_code(above) or _holds_installed(above):
             break
         found = above
     return found
+
+
+def _is_shared(folder: Path) -> bool:
+    """True for a folder of unrelated things: the home folder, and those in which all users may create files."""
+    try:
+        return folder == Path.home() or bool(folder.stat().st_mode & stat.S_ISVTX)
+    except (OSError, RuntimeError):
+        # There is no such folder, or no home folder.
+        return False
 
 
 def _has_code(folder: Path) -> bool:

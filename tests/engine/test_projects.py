@@ -63,6 +63,20 @@ def test_without_a_marker_or_scripts_a_module_belongs_to_its_outermost_package(t
     assert listed(tmp_path, "net/deep/ops.py") == {"net/__init__.py", "net/deep/__init__.py", "net/deep/ops.py"}
 
 
+@pytest.mark.parametrize("shared", ["home", "temporary"])
+def test_a_folder_of_unrelated_things_is_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str
+) -> None:
+    put(tmp_path, "notes.py", ".gitignore", "a/train.py", "b/other.py")
+    assert listed(tmp_path, "a/train.py") == {"a/train.py", "b/other.py", "notes.py"}
+    if shared == "home":
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    else:
+        tmp_path.chmod(0o1777)
+    assert listed(tmp_path, "a/train.py") == {"a/train.py"}
+
+
 def test_installed_packages_are_projects_of_their_own(tmp_path: Path) -> None:
     put(tmp_path, "six.py", "LICENSE", "net/__init__.py", "net/ops.py", "net-1.0.dist-info/METADATA")
     assert listed(tmp_path, "net/ops.py") == {"net/__init__.py", "net/ops.py"}

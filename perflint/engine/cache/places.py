@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -60,6 +59,8 @@ def clean(folder: Path) -> int:
     if not (folder / "CACHEDIR.TAG").is_file() or (folder / "CACHEDIR.TAG").read_text("ascii") != _TAG:
         return 0
     files = sum(1 for _ in folder.glob("*/*.sqlite"))
+    import shutil
+
     shutil.rmtree(folder)
     return files
 
