@@ -77,7 +77,7 @@ class Lines:
         self._stop_tracing()
 
     def _ask_again(self) -> None:
-        """Have each line reported once more. `restart_events` would do that for all code, torch's too, which is slow."""
+        """Have each line reported once more. `restart_events` would do that for all code, slowly."""
         self._set_local(0)
         self._set_local(_monitoring.events.LINE)
 
