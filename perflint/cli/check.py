@@ -32,6 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_selection(parser)
     options.add_trace(parser)
     means.add_arguments(parser)
+    parser.add_argument("--watch", action="store_true", help="check again after each edit, until Ctrl-C")
     group = parser.add_argument_group("known findings")
     options.add_narrowing(group)
     group.add_argument("--no-ignores", action="store_true", help="show what comments silence, too")
@@ -48,7 +49,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Check, and say what was found. 0 without findings, 1 with, 2 where a file could not be checked."""
+    """Check and report. 0 without findings, 1 with findings, 2 if a file could not be checked."""
+    if arguments.watch:
+        from perflint.cli.watch import watch
+
+        return watch(arguments, _run_once)
+    return _run_once(arguments)
+
+
+def _run_once(arguments: Namespace) -> int:
     paths = options.paths(arguments)
     if arguments.show_settings:
         from perflint.cli.config import print_settings
