@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from perflint.config.settings import OptionValue
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.frozen import dataclass
-from perflint.rules.base import Calls, Files
+from perflint.rules.base import Calls, Files, Option
 from perflint.semantics import sites
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.values import Const, Device, Evidence, Instance, Kind, Scalar
@@ -32,6 +33,7 @@ __all__ = [
     "Function",
     "Heat",
     "Known",
+    "Option",
     "Rule",
     "Safety",
     "Severity",
@@ -260,6 +262,16 @@ class Rule(ABC):
     """The first version of torch that the rule holds for."""
     until: ClassVar[tuple[int, int] | None] = None
     """The first version of torch that it does not hold for any more."""
+
+    options: ClassVar[tuple[Option, ...]] = ()
+    """The values that the settings of a project may change."""
+    chosen: Mapping[str, OptionValue] = {}
+    """Set by perflint: the options that the settings change."""
+
+    def option(self, name: str) -> Any:
+        """The value of an option."""
+        default = next(each.default for each in self.options if each.name == name)
+        return self.chosen.get(name, default)
 
     @abstractmethod
     def check(self, site: Any) -> Iterator[Finding]:

@@ -28,8 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "accuracy"))
 from judged import JUDGED, scores, sentence
 from verdicts import sentences
 
-from perflint.config.keys import KEYS, json_schema
+from perflint.config.keys import KEYS
 from perflint.config.outside import variable
+from perflint.engine.rulebook import settings_schema
 from perflint.output.pages import facts, page
 from perflint.rules.base import Rule
 from perflint.rules.registry import all_rules
@@ -137,7 +138,7 @@ def settings_files() -> dict[Path, str]:
         lines += ["", f"## {key.name}", "", key.about, "", f"- default: {default}"]
         lines += [f"- example: `{key.name} = {key.example}`"]
         lines += [f"- environment: `{variable(key.name)}`"] if key.name != "extend" else []
-    schema = json.dumps(json_schema(), indent=2, ensure_ascii=False)
+    schema = json.dumps(settings_schema(), indent=2, ensure_ascii=False)
     return {SETTINGS: "\n".join(lines) + "\n", SETTINGS_SCHEMA: schema + "\n"}
 
 

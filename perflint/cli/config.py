@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from perflint.cli import options
 from perflint.config.effective import Effective, effective
 from perflint.config.errors import ConfigurationError
-from perflint.config.keys import KEYS, json_schema, plain
+from perflint.config.keys import KEYS, plain
 from perflint.config.outside import places, variable
 from perflint.config.pyproject import known_key
 from perflint.config.settings import Options
+from perflint.engine.rulebook import settings_schema
 from perflint.output.terminal import Style, columns
 
 _LINE = 80
@@ -33,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Print the settings. Raises ConfigurationError for a setting that does not exist."""
     if arguments.schema:
-        json.dump(json_schema(), sys.stdout, indent=2)
+        json.dump(settings_schema(), sys.stdout, indent=2)
         sys.stdout.write("\n")
         return 0
     for name in arguments.keys:

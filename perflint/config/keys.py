@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from perflint.config.kinds import Choice, Flag, Kind, Modules, Names, Strings, Table, Text, TorchVersion
+from perflint.config.kinds import Choice, Flag, Kind, Modules, Names, RuleTable, Strings, Table, Text, TorchVersion
 from perflint.config.settings import DEFAULT_EXCLUDES, OutputFormat, Profile
 from perflint.findings import Confidence, Severity
 from perflint.frozen import dataclass
@@ -171,6 +171,13 @@ KEYS: dict[str, Key] = {
             "Modules with rules of your own ([house rules](house-rules.md)), installed beside perflint. A check "
             "imports them, so that their code runs.",
             '["acme_rules"]',
+        ),
+        Key(
+            "rule",
+            RuleTable(),
+            (),
+            "The options of single rules, by code or name. The page of a rule (`perflint rule RULE`) lists them.",
+            "{ TPF351 = { multiple = 16 }, many-scalars = { fewest = 4 } }",
         ),
     )
 }

@@ -207,6 +207,42 @@ class Table(Kind):
         return {"type": "object", "additionalProperties": self._values.schema()}
 
 
+class RuleTable(Kind):
+    """A table from rules to tables of their options. The names of options depend on the rule, and are tested later."""
+
+    expected = "a table from rules to tables of options"
+    extends = True
+
+    def read(self, value: object, where: str) -> tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]:
+        if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
+            raise self.wrong(value, where)
+        return tuple(
+            (rule, tuple((name, self._option(each, f"{where}: `{rule}.{name}`")) for name, each in options.items()))
+            for rule, options in value.items()
+        )
+
+    def _option(self, value: object, where: str) -> Any:
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        if not isinstance(value, (bool, int, str)):
+            raise ConfigurationError(f"{where} must be a number, text, list of strings, true or false")
+        return value
+
+    def shown(self, value: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]) -> str:
+        pairs = [f"{quoted(rule)} = {self._table(options)}" for rule, options in value]
+        return self._joined(pairs)
+
+    def _table(self, options: tuple[tuple[str, Any], ...]) -> str:
+        return self._joined([f"{quoted(name)} = {quoted(value)}" for name, value in options])
+
+    @staticmethod
+    def _joined(pairs: list[str]) -> str:
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": "object"}}
+
+
 def quoted(value: object) -> str:
     """A string, number or truth value as TOML writes it."""
     # Most runs show no setting, and importing json takes time.

@@ -46,6 +46,9 @@ DEFAULT_EXCLUDES = (
 Version = tuple[int, int]
 PerFileIgnores = tuple[tuple[str, tuple[str, ...]], ...]
 SeverityTable = tuple[tuple[str, Severity], ...]
+OptionValue = bool | int | str | tuple[str, ...]
+RuleTable = tuple[tuple[str, tuple[tuple[str, OptionValue], ...]], ...]
+"""The values of options by rules, as the places of settings list them."""
 
 
 class Profile(Enum):
@@ -119,6 +122,7 @@ class Options:
     gpu_functions: tuple[str, ...] = ()
     src: tuple[str, ...] = ()
     house_rules: tuple[str, ...] = ()
+    rule: RuleTable = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,7 @@ class Settings:
     gpu_functions: tuple[str, ...] = ()
     src: tuple[str, ...] = ()
     house_rules: tuple[str, ...] = ()
+    rule: RuleTable = ()
     root: str = field(default_factory=os.getcwd)
 
     def relative(self, path: str) -> str | None:

@@ -11,8 +11,9 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -21,10 +22,11 @@ from typing import Any
 from perflint import api
 from perflint.config.errors import ConfigurationError
 from perflint.config.selection import letters
+from perflint.config.settings import OptionValue
 from perflint.engine.crashes import contained
 from perflint.findings import Effect, Finding, Problem, Severity
 from perflint.rules import registry
-from perflint.rules.base import Calls, Files, Listens, Rule
+from perflint.rules.base import Calls, Files, Listens, Option, Rule
 from perflint.semantics.sites import Site
 
 _CODE = r"[A-Z]{2,4}\d{3}"
@@ -44,9 +46,16 @@ class HouseRule(Rule):
         self._origin = origin
         self._content = content
         own: Any = self
+        own.options = rule.options
         own.code, own.name, own.effect, own.severity = rule.code, rule.name, rule.effect, rule.severity
         own.since, own.until, own.replaces = rule.since, rule.until, tuple(rule.replaces)
         own.listens = tuple(map(_listen, rule.listens))
+
+    def configured(self, values: Mapping[str, OptionValue]) -> Rule:
+        """The same rule with other values of options."""
+        inner = copy(self._rule)
+        inner.chosen = dict(values)
+        return HouseRule(inner, self._origin, self._content)
 
     @property
     def module(self) -> str:
@@ -191,6 +200,8 @@ def _faults(rule: api.Rule) -> Iterator[str]:
         yield "`listens` must be a tuple of `Calls(…)`, `Files(…)` and kinds of sites"
     if not type(rule).__doc__ and sys.flags.optimize < 2:
         yield "it has no docstring, which is the page of a rule"
+    if not isinstance(rule.options, tuple) or not all(isinstance(each, Option) for each in rule.options):
+        yield "`options` must be a tuple of `Option(…)`"
     if not _is_strings(rule.replaces):
         yield "`replaces` must be a tuple of codes"
 

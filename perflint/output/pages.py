@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from inspect import cleandoc
 from typing import Any
 
+from perflint.config.kinds import quoted
+from perflint.config.settings import OptionValue
 from perflint.findings import Safety, Severity
 from perflint.output.measured import measured
 from perflint.output.terminal import Style
@@ -35,7 +37,19 @@ def explanation(rule: Rule) -> str:
     details += [bounds] if bounds else []
     details += [f"a house rule of `{rule.origin}`"] if rule.origin else []
     line = f"{', '.join(details).capitalize()}.{_replaces(rule)}"
-    return f"# {rule.name} ({rule.code})\n\n{line}\n\n{_text(rule)}"
+    return "\n\n".join(filter(None, (f"# {rule.name} ({rule.code})", line, _text(rule), _options(rule))))
+
+
+def _options(rule: Rule) -> str:
+    """The section about the options of a rule; empty if it has none."""
+    if not rule.options:
+        return ""
+    lines = [f"- `{each.name}` (default: {_shown(each.default)}): {each.about}" for each in rule.options]
+    return "\n".join(["## Options", f"In `[tool.perflint.rule.{rule.code}]`:", "", *lines])
+
+
+def _shown(value: OptionValue) -> str:
+    return f"`{quoted(value)}`"
 
 
 def summary(rule: Rule) -> str:
@@ -58,6 +72,7 @@ def facts(rule: Rule) -> dict[str, Any]:
         "replaces": list(rule.replaces),
         "since": _version(rule.since),
         "until": _version(rule.until),
+        "options": {each.name: _plain(rule.option(each.name)) for each in rule.options},
     }
 
 
@@ -110,6 +125,10 @@ def _bounds(rule: Rule) -> str:
     since = f"since torch {_version(rule.since)}" if rule.since else ""
     until = f"before torch {_version(rule.until)}" if rule.until else ""
     return " and ".join(bound for bound in (since, until) if bound)
+
+
+def _plain(value: OptionValue) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _version(version: tuple[int, int] | None) -> str | None:

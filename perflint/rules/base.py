@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any, ClassVar
 
+from perflint.config.settings import OptionValue
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Severity, Span
 from perflint.frozen import dataclass
 from perflint.semantics.sites import FileSite, FormatSite, Site, SubscriptSite, TruthSite
@@ -74,6 +76,18 @@ class Files(Mentions):
 Listens = Calls | Files | type[TruthSite] | type[SubscriptSite] | type[FormatSite] | type[FileSite]
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A value of a rule that the settings may change: `[tool.perflint.rule.CODE] name = value`."""
+
+    name: str
+    default: OptionValue
+    about: str
+    """What it does, in a sentence."""
+    least: int = 0
+    """The least value of a number."""
+
+
 class Rule(ABC):
     """Base of all rules."""
 
@@ -100,6 +114,20 @@ class Rule(ABC):
     """The first torch version that the rule holds for."""
     until: ClassVar[tuple[int, int] | None] = None
     """The first torch version that it does not hold for any more."""
+    options: ClassVar[tuple[Option, ...]] = ()
+    chosen: Mapping[str, OptionValue] = {}
+    """The values of options that the settings change."""
+
+    def option(self, name: str) -> Any:
+        """The value of an option."""
+        default = next(each.default for each in self.options if each.name == name)
+        return self.chosen.get(name, default)
+
+    def configured(self, values: Mapping[str, OptionValue]) -> Rule:
+        """The same rule with other values of options."""
+        made = copy(self)
+        made.chosen = dict(values)
+        return made
 
     @property
     def module(self) -> str:

@@ -11,10 +11,11 @@ import importlib
 import marshal
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from perflint.config.settings import OptionValue
 from perflint.findings import Effect, Finding, Severity
 from perflint.rules.base import Calls, Files, Listens, Mentions, Rule
 from perflint.rules.collecting import rule_of
@@ -52,6 +53,10 @@ class Unloaded(Rule):
     def check(self, site: Any) -> Iterator[Finding]:
         """As the rule does."""
         return self.loaded.check(site)
+
+    def configured(self, values: Mapping[str, OptionValue]) -> Rule:
+        """As the rule does."""
+        return self.loaded.configured(values)
 
     def measured_cost(self) -> str | None:
         """As the rule does."""

@@ -9,9 +9,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from perflint.config.keys import KEYS, json_schema
+from perflint.config.keys import KEYS
 from perflint.config.outside import variable
 from perflint.config.settings import Options, Settings
+from perflint.engine.rulebook import settings_schema
 from tests.cli.command import Command
 
 BAD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
@@ -43,14 +44,21 @@ def test_examples_and_defaults_are_values(name: str) -> None:
     value = tomllib.loads(f"x = {key.example}")["x"]
     read = key.kind.read(value, name)
     assert key.kind.read(tomllib.loads(f"x = {key.kind.shown(read)}")["x"], name) == read
-    jsonschema.Draft7Validator(json_schema()).validate({name: value})
+    jsonschema.Draft7Validator(settings_schema()).validate({name: value})
     if key.default is not None:
         assert key.kind.read(tomllib.loads(f"x = {key.kind.shown(key.default)}")["x"], name) == key.default
 
 
 def test_the_schema_refuses_what_the_reader_refuses() -> None:
-    jsonschema.Draft7Validator.check_schema(json_schema())
-    schema = jsonschema.Draft7Validator(json_schema())
+    jsonschema.Draft7Validator.check_schema(settings_schema())
+    schema = jsonschema.Draft7Validator(settings_schema())
+    assert schema.is_valid({"rule": {"TPF351": {"multiple": 16}, "many-scalars": {"fewest": 4}}})
+    for bad in (
+        {"rule": {"TPF351": {"multipel": 16}}},
+        {"rule": {"TPF351": {"multiple": "a"}}},
+        {"rule": {"TPF351": 1}},
+    ):
+        assert not schema.is_valid(bad), bad
     for bad in ({"selct": []}, {"select": "TPF1"}, {"profile": "x"}, {"severity": {"TPF1": "high"}}):
         assert not schema.is_valid(bad), bad
 
@@ -201,7 +209,7 @@ def test_config_prints_toml_and_explains(perflint: Command) -> None:
     assert '  example: min-confidence = "high"\n  variable: PERFLINT_MIN_CONFIDENCE\n' in ran.out
     ran = perflint("config", "ignor")
     assert (ran.code, ran.err) == (2, "error: no setting `ignor`\n  help: did you mean `ignore`?\n")
-    assert json.loads(perflint("config", "--schema").out) == json_schema()
+    assert json.loads(perflint("config", "--schema").out) == settings_schema()
 
 
 def test_quiet_and_verbose(perflint: Command) -> None:
@@ -225,6 +233,88 @@ def test_show_files(perflint: Command) -> None:
 
 def test_documents_are_generated(perflint: Command) -> None:
     root = Path(__file__).parents[2]
-    assert json.loads((root / "docs" / "settings-schema.json").read_text(encoding="utf-8")) == json_schema()
+    assert json.loads((root / "docs" / "settings-schema.json").read_text(encoding="utf-8")) == settings_schema()
     text = (root / "docs" / "guide" / "settings.md").read_text(encoding="utf-8")
     assert all(f"\n## {name}\n" in text for name in KEYS)
+
+
+LAYERS = """\
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(1000, 1000)
+        self.down = nn.Linear(1000, 1000)
+        self.last = nn.Linear(1000, 10001)
+
+    @torch.autocast("cuda", dtype=torch.bfloat16)
+    def forward(self, x):
+        return self.last(self.down(self.up(x)))
+"""
+READS = """\
+import torch
+
+
+def stats(x: torch.Tensor):
+    x = x.cuda()
+    low = x.min().item()
+    high = x.max().item()
+    return low, high
+"""
+WATCH = "import wandb\n\n\ndef start(model):\n    wandb.watch(model, log='all', log_freq=150)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "options", "message"),
+    [
+        (LAYERS, "TPF351", "multiple = 16", "1000 are not multiples of 16"),
+        (LAYERS, "TPF352", "pad-to = 8", "Pad it to 10008."),
+        (LAYERS.replace("10001", "4001"), "TPF352", "smallest = 4000", "out_features 4001 is not a multiple"),
+        (READS, "TPF102", "fewest = 2", "is the first of 2 reads"),
+        (WATCH, "TPF605", "interval = 200", "log_freq=150"),
+    ],
+)
+def test_options_of_rules(perflint: Command, text: str, code: str, options: str, message: str) -> None:
+    perflint.write("a.py", text)
+    check = ("check", ".", f"--select={code}", "--profile=audit")
+    assert message not in perflint(*check).out
+    perflint.write("pyproject.toml", f"[tool.perflint.rule.{code}]\n{options}\n")
+    ran = perflint(*check)
+    assert message in ran.out, ran.out + ran.err
+    assert message not in perflint(*check, "--isolated").out
+    name, _, value = options.partition(" = ")
+    assert f'rule = {{ "{code}" = {{ "{name}" = {value} }} }}' in perflint("config").out
+    page = perflint("rule", code).out
+    assert "## Options" in page and f"`{name}` (default: " in page
+
+
+def test_places_join_options_of_rules(perflint: Command) -> None:
+    perflint.write("base.toml", "[rule.TPF351]\nmultiple = 16\nsmallest = 2000\n")
+    perflint.write("perflint.toml", 'extend = "base.toml"\n[rule.dims-not-multiple]\nsmallest = 100\n')
+    perflint.write("a.py", LAYERS)
+    assert "1000 are not multiples of 16" in perflint("check", ".", "--select=TPF351").out
+    ran = perflint("check", ".", "--select=TPF351", "--config", "rule={TPF351={multiple=8}}")
+    assert "multiples" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("table", "message", "help"),
+    [
+        ("[rule.TPF351]\nmultipel = 16", "unknown option `multipel` of TPF351", "did you mean `multiple`?"),
+        ("[rule.TPF351]\nmultiple = 1", "`multiple` of TPF351 in `rule` must be a whole number from 2", ""),
+        ("[rule.TPF351]\nmultiple = '16'", "must be a whole number", ""),
+        ("[rule.TPF351]\nmultiple = 1.5", "must be a number, text, list of strings", ""),
+        ("[rule.TPF101]\nmost = 1", "unknown option `most` of TPF101", "TPF101 has no options"),
+        ("[rule.dims-not-multipel]\nmultiple = 16", "unknown rule `dims-not-multipel`", "did you mean `dims-not-multi"),
+        ("[rule.TPF3]\nmultiple = 16", "unknown rule `TPF3`", ""),
+        ("[rule]\nTPF351 = 16", "must be a table from rules to tables of options", ""),
+    ],
+)
+def test_faults_in_options_of_rules(perflint: Command, table: str, message: str, help: str) -> None:
+    perflint.write("perflint.toml", table)
+    perflint.write("a.py", "")
+    ran = perflint("check", ".")
+    assert ran.code == 2 and message in ran.err and help in ran.err

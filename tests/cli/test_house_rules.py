@@ -187,3 +187,14 @@ def test_the_tests_of_the_guide(acme: Company) -> None:
     (acme.project / "test_rules.py").write_text(TESTS)
     ran = acme("-q", "-p", "no:cacheprovider", "test_rules.py", module="pytest")
     assert "2 passed" in ran.out, ran.out
+
+
+def test_options(acme: Company) -> None:
+    options = '    options = (Option("names", ("log",), "Functions of acme."),)\n'
+    text = PACKAGE.replace("    listens =", f"{options}    listens =").replace("api import", "api import Option,")
+    test = '        if site.target[5:] not in self.option("names"):\n            return\n'
+    acme.install(text.replace("        value = site", f"{test}        value = site"))
+    assert acme.found() == [HOUSE, OWN]
+    assert acme.found("--config", "rule={ACM001={names=['other']}}") == [OWN]
+    assert '`names` (default: `["log"]`)' in acme("rule", "ACM001").out
+    assert "did you mean `names`" in acme("check", ".", "--config", "rule={ACM001={nmes=['other']}}").err

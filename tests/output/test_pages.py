@@ -105,6 +105,7 @@ def test_facts() -> None:
         "replaces": [],
         "since": "2.1",
         "until": "2.10",
+        "options": {},
     }
 
 

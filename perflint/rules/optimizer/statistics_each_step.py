@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import loops_around, targets
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Option, Rule
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, scalar_type
@@ -16,7 +16,6 @@ from perflint.source.quoting import quoted
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
 _HISTOGRAMS = (*(f"{writer}.add_histogram" for writer in _WRITERS), "wandb.Histogram")
 _WATCH = "wandb.watch"
-_LEAST_INTERVAL = 100
 
 
 class StatisticsEachStep(Rule):
@@ -83,10 +82,11 @@ class StatisticsEachStep(Rule):
     measured = ("histograms-step-gpt",)
     costs = "a histogram of every gradient in each step makes GPT-2 training {0} slower"
     listens = (Calls(*_HISTOGRAMS, _WATCH),)
+    options = (Option("interval", 100, "A `log_freq` of `wandb.watch` below this is reported.", least=1),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         watch = site.target == _WATCH
-        if not (_watches_often(site) if watch else site.heat is Heat.HOT):
+        if not (_watches_often(site, self.option("interval")) if watch else site.heat is Heat.HOT):
             return
         of_all = _is_for_each_parameter(site)
         does = "copies all that it watches to the CPU every few batches" if watch else "copies its data to the CPU"
@@ -109,7 +109,7 @@ def _is_for_each_parameter(site: CallSite) -> bool:
     )
 
 
-def _watches_often(site: CallSite) -> bool:
+def _watches_often(site: CallSite, interval: int) -> bool:
     log = site.argument("log", 2)
     if log is not None and site.value(log) == Const(None):
         return False
@@ -119,4 +119,4 @@ def _watches_often(site: CallSite) -> bool:
     value = site.value(every)
     if not isinstance(value, Const) or scalar_type(value) != "int":
         return False
-    return isinstance(value.value, int) and value.value < _LEAST_INTERVAL
+    return isinstance(value.value, int) and value.value < interval

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._importers import is_published
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Option, Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
-from perflint.rules.precision._sizes import LARGE, VOCABULARY, Layer, Layers, Size, layers, padded
+from perflint.rules.precision._sizes import LARGE, TINY, VOCABULARY, Layer, Layers, Size, layers, padded
 from perflint.rules.worth import Grid, conditions, cost, grid, severity_of, slower
 from perflint.semantics.sites import FileSite
 
@@ -97,10 +97,14 @@ class DimsNotMultiple(Rule):
     measured = ("linear-step-1001-bfloat16", "width-764-step", "conv-step-254-bfloat16", "linear-step-300-bfloat16")
     costs = None
     listens = (Files("Linear", "Conv", "Attention", "Transformer"),)
+    options = (
+        Option("multiple", 8, "The number that divides good sizes; for TF32 it is half of this.", least=2),
+        Option("smallest", TINY, "Layers with a smaller size are not reported.", least=1),
+    )
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         found = layers(site.model)
-        if not any(_misfits(layer, found, 8) for layer in found.all):
+        if not any(self._misfits(layer, found, self.option("multiple")) for layer in found.all):
             return
         around = setting(site.model)
         if around.region.eight_bits and around.near:
@@ -116,21 +120,22 @@ class DimsNotMultiple(Rule):
         if format is None:
             return None
         half = format is not Format.TF32
-        multiple = 8 if half else 4
-        misfits = _misfits(layer, found, multiple)
+        whole = self.option("multiple")
+        multiple = whole if half else whole // 2
+        misfits = self._misfits(layer, found, multiple)
         # cuDNN's kernels for TF32 differ between multiples of 4 and of 8 in some sizes only.
         slight = not misfits and layer.kind == "convolution"
         if slight:
-            misfits = _misfits(layer, found, 8)
+            misfits = self._misfits(layer, found, whole)
         if not misfits:
             return None
         sizes = " and ".join(f"{size.name} {size.value}" for size in misfits)
-        cures = " and ".join(dict.fromkeys(str(padded(size.value, 8)) for size in misfits))
-        estimate = _estimate(layer, format, misfits)
+        cures = " and ".join(dict.fromkeys(str(padded(size.value, whole)) for size in misfits))
+        estimate = _estimate(layer, format, misfits) if whole == 8 else None
         many = "is not a multiple" if len(misfits) == 1 else "are not multiples"
         return self.finding(
             site,
-            f"`{site.text(layer.call.func)}(…)`: {sizes} {many} of {8 if slight else multiple}, so it runs slower "
+            f"`{site.text(layer.call.func)}(…)`: {sizes} {many} of {whole if slight else multiple}, so it runs slower "
             "kernels",
             span=site.model.source.span(layer.call),
             # It is built once, but runs with each forward pass.
@@ -142,11 +147,13 @@ class DimsNotMultiple(Rule):
             cost=None if format is Format.FLOAT16 else _cost(estimate),
         )
 
+    def _misfits(self, layer: Layer, found: Layers, multiple: int) -> list[Size]:
+        """The widths of a layer that `multiple` does not divide, each once."""
+        smallest = self.option("smallest")
+        return [] if any(size.value < smallest for size in layer.sizes) else _misfits(layer, found, multiple)
+
 
 def _misfits(layer: Layer, found: Layers, multiple: int) -> list[Size]:
-    """The widths of a layer that `multiple` does not divide, each once."""
-    if layer.is_tiny:
-        return []
     wrong = [
         size
         for size in layer.sizes

@@ -10,7 +10,7 @@ from perflint.frozen import dataclass
 from perflint.rules._importers import is_published
 from perflint.rules._takers import is_taken
 from perflint.rules._weights import loads_weights
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Option, Rule
 from perflint.rules.precision._literals import rewritten
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
@@ -113,10 +113,14 @@ class VocabNotPadded(Rule):
     measured = ("vocabulary-50257-step",)
     costs = None
     listens = (Files("Linear", "Embedding"),)
+    options = (
+        Option("pad-to", 64, "The multiple that the advice and the fix fill up to.", least=8),
+        Option("smallest", VOCABULARY, "Tables with fewer rows are not taken for a vocabulary.", least=1),
+    )
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        tables = list(_tables(model))
+        tables = list(_tables(model, self.option("smallest")))
         if not any(table.size.value % 8 for table in tables):
             return
         around = setting(model)
@@ -136,22 +140,22 @@ class VocabNotPadded(Rule):
                     heat=Heat.HOT,
                     severity=_severity(table, around),
                     confidence=_confidence(table, around, published),
-                    help=_help(table),
+                    help=_help(table, self.option("pad-to")),
                     cost=_cost(table, around),
-                    fix=None if published or loads_weights(model) else _fix(model, table),
+                    fix=None if published or loads_weights(model) else _fix(model, table, self.option("pad-to")),
                 )
 
 
-def _tables(model: Model) -> Iterator[_Table]:
+def _tables(model: Model, smallest: int) -> Iterator[_Table]:
     """Heads, and the embeddings for which the file has no head of the same size."""
     found = layers(model)
     heads: set[int] = set()
     for layer in found.all:
-        if layer.kind == "linear" and layer.outer is not None and layer.outer.value >= VOCABULARY:
+        if layer.kind == "linear" and layer.outer is not None and layer.outer.value >= smallest:
             heads.add(layer.outer.value)
             yield _Table(layer.call, layer.outer, True, layer.inner)
     for call, size in found.embeddings:
-        if size.value >= VOCABULARY and size.value not in heads:
+        if size.value >= smallest and size.value not in heads:
             yield _Table(call, size, _is_multiplied(model, call))
 
 
@@ -184,8 +188,9 @@ def _message(site: FileSite, table: _Table) -> str:
     return f"{called}: {table.size.name} {size} is not a multiple of 8, so it runs slower kernels"
 
 
-def _help(table: _Table) -> str:
-    return f"Pad it to {padded(table.size.value, 64)}{'' if table.multiplied else ', if the head has the same size'}."
+def _help(table: _Table, multiple: int) -> str:
+    unless = "" if table.multiplied else ", if the head has the same size"
+    return f"Pad it to {padded(table.size.value, multiple)}{unless}."
 
 
 def _cost(table: _Table, around: Setting) -> str | None:
@@ -225,8 +230,8 @@ def _confidence(table: _Table, around: Setting, published: bool) -> Confidence:
     return Confidence.HIGH if told and around.near and not table.size.by_default else Confidence.MEDIUM
 
 
-def _fix(model: Model, table: _Table) -> Fix | None:
-    better = padded(table.size.value, 64)
+def _fix(model: Model, table: _Table, multiple: int) -> Fix | None:
+    better = padded(table.size.value, multiple)
     edits = rewritten(model, table.size.value, better)
     if not edits or any(is_taken(model, name) for name in _constants(model, table.size.value)):
         return None

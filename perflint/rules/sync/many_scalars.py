@@ -12,7 +12,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Option, Rule
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
@@ -27,7 +27,6 @@ from perflint.source.quoting import quoted
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
-_FEWEST = 3
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 
 
@@ -86,10 +85,11 @@ class ManyScalars(Rule):
     measured = ("many-scalars-gpt", "many-scalars-gpt-host-work", "many-scalars-policy")
     costs = "four `.item()` in place of one `.tolist()` cost GPT-2 training {0}"
     listens = (Calls(*NUMBERS),)
+    options = (Option("fewest", 3, "Fewer reads in a row are not reported.", least=2),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         reads = _group(site)
-        if len(reads) < _FEWEST:
+        if len(reads) < self.option("fewest"):
             return
         yield self.finding(
             site,
