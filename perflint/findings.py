@@ -140,9 +140,10 @@ class Fix:
 
     `imports` holds statements such as `import torch`; they are added once a file. `leaves` holds
     the codes of the smaller findings that stand where the cured one was: one bulk copy for many
-    reads, one read after a loop for one in each turn. `since` is the first torch version that has
-    the API that the fix writes; None stands for any version. `proof` says in a clause why a risky
-    fix is right for this place; without it, the finding must have high confidence. The engine
+    reads, one read after a loop for one in each turn. `brings` holds the starts of codes that may be
+    reported anywhere in the file afterwards, because other rules then apply. `since` is the first torch
+    version that has the API that the fix writes; None stands for any version. `proof` says in a clause why a
+    risky fix is right for this place; without it, the finding must have high confidence. The engine
     decides by both whether the fix is offered (`engine/offers.py`).
     """
 
@@ -153,6 +154,7 @@ class Fix:
     leaves: tuple[str, ...] = ()
     since: tuple[int, int] | None = None
     proof: str | None = None
+    brings: tuple[str, ...] = ()
 
 
 class Ruling(Enum):

@@ -123,6 +123,7 @@ def _check(
     if evidence is not None:
         sys.stdout.flush()
         sys.stderr.write(options.trace_warning(evidence, style))
+        sys.stderr.write(options.experiments_text(evidence, arguments, style))
     if baseline is not None and evidence is None:
         sys.stdout.flush()
         sys.stderr.write(options.stale_warning(baseline, rules, settings, style))

@@ -90,6 +90,7 @@ def run(arguments: Namespace) -> int:
     sys.stdout.flush()
     if job.evidence is not None:
         sys.stderr.write(options.trace_warning(job.evidence, job.notes))
+        sys.stderr.write(options.experiments_text(job.evidence, arguments, job.notes))
     if not arguments.quiet:
         sys.stderr.write(job.summary())
     if job.has_problems:
@@ -235,16 +236,19 @@ class _Job:
 def confirmed_by(evidence: Evidence) -> Judge:
     """Gives findings their verdict where traces confirm them, else without it and without their fix.
 
-    So one that the trace speaks against is no new one where an edit takes its verdict away.
+    Of the findings that only a trace has, those with a fix stay. So one that the trace speaks against is no new one
+    where an edit takes its verdict away.
     """
 
     def judge(source: Source, findings: Sequence[Finding]) -> list[Finding]:
-        return [
+        judged = evidence.judge(source, findings)
+        known = [
             finding
             if finding.verdict is not None and finding.verdict.ruling is Ruling.CONFIRMED
             else replace(finding, verdict=None, fix=None)
-            for finding in evidence.judge(source, findings)[: len(findings)]
+            for finding in judged[: len(findings)]
         ]
+        return [*known, *(finding for finding in judged[len(findings) :] if finding.fix is not None)]
 
     return judge
 

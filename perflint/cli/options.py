@@ -171,16 +171,32 @@ def add_trace(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="hold findings against what `perflint trace` recorded; may be given again, for runs or ranks",
     )
+    group.add_argument(
+        "--experiments",
+        action="store_true",
+        help="also propose the changes that experiments of the trace found faster: torch.compile, TF32, channels_last",
+    )
 
 
 def evidence(arguments: Namespace) -> Evidence | None:
     """The facts of the traces that `--trace` names, or None without any. Raises TraceError."""
     if not arguments.trace:
+        if arguments.experiments:
+            help = "`perflint trace --experiments SCRIPT` records one; then name it with `--trace FILE`"
+            raise ConfigurationError("`--experiments` needs a trace", help)
         return None
     from perflint.tracer.file import read_trace
     from perflint.tracer.verdicts import Evidence
 
-    return Evidence(read_trace(Path(file)) for file in arguments.trace)
+    return Evidence((read_trace(Path(file)) for file in arguments.trace), changes=arguments.experiments)
+
+
+def experiments_text(evidence: Evidence, arguments: Namespace, style: Style) -> str:
+    """The changes of experiments that are not proposed, each with its reason; empty without `--experiments`."""
+    if not arguments.experiments:
+        return ""
+    texts = [*evidence.unwritten, *(f"an experiment was not done: {reason}" for reason in evidence.untried())]
+    return "".join(message_text("note", text, None, style) for text in dict.fromkeys(texts))
 
 
 def trace_warning(evidence: Evidence, style: Style) -> str:

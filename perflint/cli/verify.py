@@ -225,6 +225,7 @@ class _Job:
         plan = Plan(files, check, Projects(self._settings), options.safeties(self._arguments), length)
         if evidence is not None:
             sys.stderr.write(options.trace_warning(evidence, self._notes))
+            sys.stderr.write(options.experiments_text(evidence, self._arguments, self._notes))
         for problem in (*found.problems, *plan.problems):
             self._faults = True
             sys.stderr.write(problem_text(problem, self._notes))

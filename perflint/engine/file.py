@@ -12,6 +12,7 @@ from perflint.config.settings import Settings, Version
 from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
 from perflint.engine.looks import look
+from perflint.engine.offers import offered
 from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.engine.severity import severity_at
 from perflint.engine.thresholds import settled
@@ -67,7 +68,9 @@ def check_source(
     try:
         if judge is not None:
             on = {rule.code for rule in here.rules}
-            found = [finding for finding in judge(source, found) if finding.code in on]
+            found = [
+                finding for finding in _offered(judge(source, found), len(found), settings, model) if finding.code in on
+            ]
         found = sorted(found, key=lambda finding: (finding.span, finding.code))
         suppressions = Suppressions(source, noqa, settings.respect_comments)
         _sift(found, suppressions, settings, report)
@@ -91,6 +94,14 @@ def check_source(
         if model is not None:
             model.close()
     return report
+
+
+def _offered(findings: Sequence[Finding], known: int, settings: Settings, model: Model | None) -> Sequence[Finding]:
+    """The findings of a judge; those beyond the first `known`, which are new, with their fixes as users get them."""
+    if all(finding.fix is None for finding in findings[known:]):
+        return findings
+    is_scripted = (lambda line: False) if model is None else model.is_scripted
+    return [*findings[:known], *(offered(each, settings.torch_version, is_scripted) for each in findings[known:])]
 
 
 def _unparsable(source: Source) -> Problem | None:

@@ -144,6 +144,7 @@ class _Comparison:
                 self._at.setdefault((0, index), []).append(owners[piece.start, piece.end])
         self._left = [Counter(group.fix.leaves) for group in groups]
         """The findings that each fix may still leave: what it says, where it writes or cures."""
+        self._brings = tuple(code for group in groups for code in group.fix.brings)
 
     def harms(self, after: Iterable[Finding]) -> Iterator[tuple[str, list[int]]]:
         """Why the findings after the change speak against it, and which fixes are at the places of these findings."""
@@ -153,6 +154,8 @@ class _Comparison:
             more = count - was + self._cured[code, place]
             if code == UNUSED and count > was:
                 # What the comment silenced is gone. A later round removes the comment.
+                continue
+            if count > was and code.startswith(self._brings):
                 continue
             if more > 0 and not self._is_left(code, place, more):
                 reason = f"it would bring {code}" if count > was else "it does not remove the finding"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from perflint.findings import Effect, Finding, Heat, Ruling, Span, Verdict
 from perflint.source.text import Source
+from perflint.tracer.changes.bench import Unwritten, proposed, untried, without_place
 from perflint.tracer.elsewhere import COSTS_ELSEWHERE
 from perflint.tracer.events import (
     CandidateLine,
@@ -46,8 +47,12 @@ _WORD = re.compile(r"[^\W\d]\w*")
 class Evidence:
     """The facts of some traces, by file."""
 
-    def __init__(self, traces: Iterable[Trace]) -> None:
+    def __init__(self, traces: Iterable[Trace], changes: bool = False) -> None:
+        """With `changes`, the changes of experiments become findings with fixes, where the code can be written."""
         self._traces = [_Traced(trace) for trace in traces]
+        self._changes = changes
+        self.unwritten: list[str] = []
+        """The changes of experiments that are not written in the files judged so far, each with its reason."""
         self.stale: list[str] = []
         """The files judged so far that had changed since they were traced when they were judged first."""
         self.is_of_these = False
@@ -62,14 +67,26 @@ class Evidence:
         found = (traced.view(path, source) for traced in self._traces)
         views: list[_View | _Absent] = [view for view in found if view is not None]
         self.is_of_these = self.is_of_these or bool(views)
-        if path not in self._judged and any(view.is_stale for view in views):
+        is_first = path not in self._judged
+        if is_first and any(view.is_stale for view in views):
             self.stale.append(source.path)
         self._judged.add(path)
         if not views and all(traced.has_lines for traced in self._traces):
             views.append(_NOT_THERE)
         judged = [_judged(finding, views) for finding in findings]
         unseen = [found for view in views for found in view.unseen(source, findings)]
+        if self._changes:
+            proposals = [each for view in views for each in view.changes(source)]
+            unseen += [each for each in proposals if isinstance(each, Finding)]
+            if is_first:
+                self.unwritten += [str(each) for each in proposals if not isinstance(each, Finding)]
         return [*judged, *{(found.span, found.code): found for found in unseen}.values()]
+
+    def untried(self) -> list[str]:
+        """The experiments that could not be done, and those whose model has no known place, each with its reason."""
+        return [
+            text for traced in self._traces for text in (*untried(traced.trace), *map(str, without_place(traced.trace)))
+        ]
 
 
 class _Traced:
@@ -78,7 +95,7 @@ class _Traced:
     def __init__(self, trace: Trace) -> None:
         self.has_lines = trace.header.lines_recorded
         self.has_no_gpu = not trace.header.devices and not trace.header.simulated
-        self._trace = trace
+        self.trace = trace
         # Another copy of the project, or another machine: then they are below the current folder.
         bases = (os.getcwd(), trace.header.root)
         files = trace.of(SourceFile)
@@ -91,7 +108,7 @@ class _Traced:
         if file is None:
             return None
         moved = MovedLines(file, source.lines)
-        return _View(self._trace, file.file, source, moved, self._costs)
+        return _View(self.trace, file.file, source, moved, self._costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +313,10 @@ class _View:
         ]
         return unseen(Facts(source, self._trace, self._observed, waits, findings))
 
+    def changes(self, source: Source) -> Iterator[Finding | Unwritten]:
+        """The changes of experiments that won, as findings with fixes, or the reasons against writing them."""
+        return proposed(source, self._trace, self._experiments)
+
 
 class _Absent:
     """A trace that knows nothing of a file: none of its lines ran."""
@@ -306,6 +327,9 @@ class _Absent:
         return _NOT_EXECUTED
 
     def unseen(self, source: Source, findings: Sequence[Finding]) -> Iterator[Finding]:
+        return iter(())
+
+    def changes(self, source: Source) -> Iterator[Finding | Unwritten]:
         return iter(())
 
 

@@ -44,6 +44,9 @@ BEYOND = frozenset(
         "TPF981",
         "TPF982",
         "TPF983",
+        "TPF991",
+        "TPF992",
+        "TPF993",
     }
 )
 """Rules that no habit of the catalogue stands behind."""

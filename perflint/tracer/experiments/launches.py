@@ -99,29 +99,67 @@ def check_capturable(run: Run) -> None:
         raise NotPossible(f"the model cannot be captured: {reason}")
 
 
+IN_PLACE = "compiled in place"
+"""The note of an experiment that called the `compile` method of the module."""
+GRAPHS_MODE = "reduce-overhead"
+"""The mode of torch.compile that uses CUDA graphs."""
+
+
 class Compile:
     """`torch.compile` with its defaults."""
 
     name = "compile"
     codes: tuple[str, ...] = ()
     seconds = 0.15
+    mode: str | None = None
 
     def change(self, subject: Subject) -> str:
         """Where a GPU is used and nothing is compiled."""
         return "torch.compile" if subject.is_on_gpu else ""
 
     def build(self, subject: Subject) -> Pair:
-        """The same module, compiled when it is first called."""
+        """Another copy, compiled when it is first called: in place if torch can do that for its class."""
         import torch
 
         before = subject.run(subject.module)
-        after = subject.run(torch.compile(subject.module))
+        in_place = compiles_in_place(subject.module)
+        if in_place:
+            after = subject.run(subject.other())
+            after.module.compile(mode=self.mode)
+        else:
+            after = subject.run(torch.compile(subject.module, mode=self.mode))
 
         def compared() -> float | None:
             # Compiled code draws other random numbers.
             return None if draws(subject) else difference(before.forward(), after.forward())
 
-        return Pair(before, after, compared)
+        return Pair(before, after, compared, IN_PLACE if in_place else "")
+
+
+class CompileWithGraphs(Compile):
+    """`torch.compile` with CUDA graphs."""
+
+    name = "compile-with-graphs"
+    mode = GRAPHS_MODE
+
+    def change(self, subject: Subject) -> str:
+        """Where the GPU waits for launches."""
+        return f'torch.compile(mode="{GRAPHS_MODE}")' if subject.is_launch_bound else ""
+
+
+def compiles_in_place(module: Any) -> bool:
+    """True if `module.compile()` compiles the code of a module.
+
+    The compiler does not enter the `forward` of torch's own classes from there, but that of DataParallel calls
+    another module. A class may have a method of its own by that name.
+    """
+    import torch
+
+    kind: Any = type(module)
+    base: Any = torch.nn.Module
+    is_own = getattr(kind, "compile", None) is getattr(base, "compile", object())
+    of_torch = str(getattr(kind.forward, "__module__", "")).startswith("torch.nn.")
+    return is_own and (not of_torch or kind.__name__ in ("DataParallel", "DistributedDataParallel"))
 
 
 def draws(subject: Subject) -> bool:

@@ -15,7 +15,7 @@ from perflint.tracer.experiments import optimizers
 from perflint.tracer.experiments.attention import AttentionWeights
 from perflint.tracer.experiments.base import LayerExperiment, Mode, NotPossible, Pair, Proposal
 from perflint.tracer.experiments.chains import ChannelsLastChains
-from perflint.tracer.experiments.launches import Compile, CudaGraph
+from perflint.tracer.experiments.launches import Compile, CompileWithGraphs, CudaGraph
 from perflint.tracer.experiments.layers import per_step
 from perflint.tracer.experiments.live import Live, RootCall
 from perflint.tracer.experiments.models import (
@@ -56,6 +56,7 @@ MODELS: tuple[ModelExperiment, ...] = (
     CudaGraph(),
     GraphedCallables(),
     Compile(),
+    CompileWithGraphs(),
 )
 LAYER_SECONDS, MODEL_SECONDS = 0.3, 1.5
 """For how long each is timed."""

@@ -1,0 +1,46 @@
+"""An experiment that won, and the answer of a module that writes its change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perflint.findings import Fix, Span
+from perflint.frozen import dataclass
+from perflint.rules.base import TracedRule
+from perflint.source.text import Source
+from perflint.tracer.events import Experiment
+from perflint.tracer.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Won:
+    """An experiment whose change is faster beyond its spread, and the place that made the model."""
+
+    source: Source
+    span: Span
+    experiment: Experiment
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The reason why a change is not written."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A kind of change that can be written."""
+
+    rule: type[TracedRule]
+    experiments: tuple[str, ...]
+    """Their names; the one with the greatest gain is written."""
+    help: str
+    write: Callable[[Won], Fix | Refused | None]
+    """None if the source has the change already."""
+
+
+def quote(source: Source) -> str:
+    """The quotation mark that a file uses more often."""
+    return "'" if source.text.count("'") > source.text.count('"') else '"'

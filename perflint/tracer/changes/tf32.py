@@ -1,0 +1,40 @@
+"""TF32 for the products of float32 matrices, switched on in front of the model."""
+
+from __future__ import annotations
+
+from perflint.findings import Fix, Safety
+from perflint.fixes.imports import spell
+from perflint.rules.traced.measured_tf32 import MeasuredTf32
+from perflint.tracer.changes.base import Change, Refused, Won, quote
+from perflint.tracer.changes.made import made_at
+from perflint.tracer.experiments.models import Tf32
+
+_SINCE = (1, 12)
+"""The first torch with `torch.set_float32_matmul_precision`."""
+_SETTINGS = ("fp32_precision", "allow_tf32")
+
+
+def _write(won: Won) -> Fix | Refused | None:
+    """The fix for the program of one model."""
+    if "set_float32_matmul_precision" in won.source.text:
+        return None
+    if any(word in won.source.text for word in _SETTINGS):
+        return Refused("the file sets TF32 itself")
+    made = made_at(won.source, won.span)
+    if isinstance(made, str):
+        return Refused(made)
+    spelling = spell(made.symbols, "torch.set_float32_matmul_precision", made.statement)
+    if spelling is None:
+        return Refused("the name `torch` means something else there")
+    mark = quote(won.source)
+    return Fix(
+        "Multiply float32 matrices in TF32",
+        Safety.RISKY,
+        (made.before(f"{spelling.text}({mark}high{mark})"),),
+        imports=spelling.imports,
+        since=_SINCE,
+        proof="a trace timed it and compared the outputs",
+    )
+
+
+CHANGE = Change(MeasuredTf32, (Tf32.name,), "Allow TF32 for products of float32 matrices.", _write)

@@ -1,0 +1,247 @@
+"""Changes of experiments as fixes: the text, the refusals, and the program that runs before and after."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from perflint.tracer.events import Experiment, Failure, ModuleCall, Place
+from tests.cli.command import Command, Ran
+from tests.tracer import warm
+from tests.tracer.changes.recorded import SHAPE, call, experiment, place, record
+
+NET = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x).relu()
+
+
+"""
+
+
+def fixed(perflint: Command, text: str, *records: Experiment | ModuleCall | Failure) -> tuple[list[str], Ran]:
+    """The lines that the fixes of experiments add to a program and take from it, and what the command says."""
+    record(perflint.folder, text, *records)
+    ran = perflint("fix", "--trace", "trace.jsonl.gz", "--experiments", "--risky-fixes", "program.py")
+    changed = [line for line in ran.out.splitlines() if re.match(r"[+-](?![+-])", line)]
+    return changed, ran
+
+
+MAKING = [
+    ("model = Net().cuda()\n", ["+model.compile()"]),
+    ("model = Net()  # the model\n", ["+model.compile()"]),
+    ("model = Net()", ["-model = Net()", "+model = Net()", "+model.compile()"]),
+    ("model: nn.Module = Net()\nmodel.cuda()\nmodel = model.to('cuda')\nprint(model)\n", ["+model.compile()"]),
+    (
+        "class Agent:\n    def __init__(self):\n        self.net = Net().to('cuda')\n",
+        ["+        self.net.compile()"],
+    ),
+    (
+        "def build():\n    return Net().cuda()\n",
+        ["-    return Net().cuda()", "+    model = Net().cuda()", "+    model.compile()", "+    return model"],
+    ),
+    (
+        "def build(model):\n    return Net()\n",
+        ["-    return Net()", "+    net = Net()", "+    net.compile()", "+    return net"],
+    ),
+    ("if True:\n    model = Net(\n    )\n    model.eval()\n", ["+    model.compile()"]),
+    ("model = nn.parallel.DistributedDataParallel(Net())\n", []),
+]
+
+
+@pytest.mark.parametrize(("text", "added"), MAKING, ids=[text.splitlines()[0] for text, _ in MAKING])
+def test_the_model_is_compiled_where_it_is_made(perflint: Command, text: str, added: list[str]) -> None:
+    text = NET + text
+    at = place(text, "Net(")
+    lines, ran = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    assert lines == added, ran.err
+
+
+def test_a_statement_follows_the_moves_of_the_model_and_no_others(perflint: Command) -> None:
+    text = NET + "model = Net()\nmodel.cuda()\nmodel = model.to('cuda')\nother = 1\nmodel.eval()\n"
+    at = place(text, "Net(")
+    _, ran = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    assert " model = model.to('cuda')\n+model.compile()\n other = 1\n" in ran.out
+
+
+def test_the_faster_mode_is_written_in_the_quotes_of_the_file(perflint: Command) -> None:
+    for mark in "\"'":
+        text = NET + f"kind = {mark}small{mark}\nmodel = Net()\n"
+        at = place(text, "Net(")
+        tried = (experiment("compile", at, 1.5), experiment("compile-with-graphs", at, 3.0))
+        lines, _ = fixed(perflint, text, *tried, call(at, *SHAPE))
+        assert lines == [f"+model.compile(mode={mark}reduce-overhead{mark})"]
+
+
+def test_a_model_of_a_class_of_torch_gets_other_keys_and_a_risky_fix(perflint: Command) -> None:
+    text = "import torch as t\nmodel = t.nn.Sequential(t.nn.Linear(8, 8)).cuda()\n"
+    at = place(text, "t.nn.Sequential(")
+    record(perflint.folder, text, experiment("compile", at, note=""), call(at, *SHAPE))
+    options = ("--trace", "trace.jsonl.gz", "--experiments", "program.py")
+    assert "+model = t.compile(model)\n" in perflint("fix", "--risky-fixes", *options).out
+    assert perflint("fix", "--unsafe-fixes", *options).out == ""
+    assert "_orig_mod." in perflint("check", *options).out
+
+
+PRECISION = [
+    ("tf32", "model = Net().cuda()\n", ['+torch.set_float32_matmul_precision("high")']),
+    ("tf32", "def f():\n    return Net()\n", ['+    torch.set_float32_matmul_precision("high")']),
+    ("tf32", "torch.backends.cuda.matmul.allow_tf32 = False\nmodel = Net()\n", []),
+    ("tf32", "torch.set_float32_matmul_precision('highest')\nmodel = Net()\n", []),
+    ("channels-last", "model = Net().cuda()\n", ["+model = model.to(memory_format=torch.channels_last)"]),
+    ("channels-last", "layout = torch.channels_last\nmodel = Net()\n", []),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "added"), PRECISION)
+def test_precision_and_layout(perflint: Command, name: str, text: str, added: list[str]) -> None:
+    text = NET + text
+    at = place(text, "Net(")
+    lines, ran = fixed(perflint, text, experiment(name, at))
+    assert lines == added, ran.err
+
+
+def test_all_changes_of_a_model_are_written_together(perflint: Command) -> None:
+    text = NET + "model = Net()\n"
+    at = place(text, "Net(")
+    tried = [experiment(name, at) for name in ("compile", "tf32", "channels-last")]
+    lines, ran = fixed(perflint, text, *tried, call(at, *SHAPE))
+    assert lines == [
+        '+torch.set_float32_matmul_precision("high")',
+        "+model.compile()",
+        "+model = model.to(memory_format=torch.channels_last)",
+    ]
+    assert "Would fix 3 findings in 1 file." in ran.err
+
+
+REFUSED = [
+    ("models = [Net()]\n", "inside a larger expression"),
+    ("a = b = Net()\n", "bound to several names"),
+    ("models = {}\nmodels['a'] = Net()\n", "an element of a container"),
+    ("if True: model = Net()\n", "shares a line with others"),
+    ("model = Net(); print(model)\n", "shares a line with others"),
+    ("model = Net()\nfast = torch.compile(model)\n", "compiles it elsewhere"),
+    ("model = Net()\nif fast:\n    model.compile()\n", "compiles it elsewhere"),
+    ("model = Net()\nmodel = nn.DataParallel(model)\n", "it is given to DataParallel"),
+    ("model = Net()\nscripted = torch.jit.script(model)\n", "TorchScript"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED)
+def test_nothing_is_written_and_the_reason_is_given(perflint: Command, text: str, reason: str) -> None:
+    text = NET + "fast = False\n" + text
+    at = place(text, "Net(")
+    lines, ran = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    assert not lines
+    assert re.search(rf"note: program.py:\d+: torch.compile, 2.00 × .* was not written: .*{reason}", ran.err)
+
+
+def test_a_model_that_is_called_with_several_shapes_is_not_compiled(perflint: Command) -> None:
+    text = NET + "model = Net()\n"
+    at = place(text, "Net(")
+    lines, ran = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE), call(at, 3, 8))
+    assert not lines and "the recorded steps called the model with 2 different shapes" in ran.err
+    # The shapes do not matter for the precision.
+    lines, _ = fixed(perflint, text, experiment("tf32", at), call(at, *SHAPE), call(at, 3, 8))
+    assert len(lines) == 1
+
+
+def test_a_gain_within_the_spread_or_on_the_cpu_or_of_no_part_of_the_step_is_none(perflint: Command) -> None:
+    text = NET + "model = Net()\n"
+    at = place(text, "Net(")
+    for change in ({"low": 1.01}, {"device": "cpu"}, {"before_ms": 0.2, "after_ms": 0.1}, {"scope": "layer"}):
+        lines, _ = fixed(perflint, text, experiment("compile", at, **change), call(at, *SHAPE))
+        assert not lines, change
+
+
+def test_what_was_not_tried_or_is_never_written_is_said(perflint: Command) -> None:
+    text = NET + "model = Net()\n"
+    at = place(text, "Net(")
+    _, ran = fixed(
+        perflint,
+        text,
+        experiment("graphed-callables", at, 5.0),
+        experiment("tf32", None),
+        Failure("experiments", "the model cannot be captured: it synchronizes"),
+        Failure("timeline", "the profiler failed"),
+    )
+    assert "make_graphed_callables, 5.00 × (4.90-5.10) as fast was not written: it fails for any other shape" in ran.err
+    assert "an experiment was not done: the model cannot be captured: it synchronizes" in ran.err
+    assert "the trace did not see where the model was made" in ran.err and "profiler" not in ran.err
+
+
+def test_experiments_need_a_trace_and_are_not_read_without_the_option(perflint: Command) -> None:
+    text = NET + "model = Net()\n"
+    at = place(text, "Net(")
+    record(perflint.folder, text, experiment("compile", at), call(at, *SHAPE))
+    assert perflint("fix", "--trace", "trace.jsonl.gz", "--risky-fixes", "program.py").out == ""
+    ran = perflint("fix", "--experiments", "program.py")
+    assert ran.code == 2 and "needs a trace" in ran.err
+
+
+def test_the_fix_needs_a_torch_that_can_compile_in_place(perflint: Command) -> None:
+    text = NET + "model = Net()\n"
+    at = place(text, "Net(")
+    perflint.write("pyproject.toml", '[tool.perflint]\ntorch-version = "2.0"\n')
+    lines, _ = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    assert not lines
+    perflint.write("pyproject.toml", '[tool.perflint]\ntorch-version = "2.2"\n')
+    lines, _ = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    assert lines == ["+model.compile()"]
+
+
+def test_breaks_that_other_rules_report_afterwards_do_not_hold_up_the_fix(perflint: Command) -> None:
+    text = NET.replace("        return", "        print(x.sum().item())\n        return") + "model = Net().cuda()\n"
+    at = place(text, "Net(")
+    lines, ran = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    assert "+model.compile()" in lines, ran.err
+
+
+PROGRAM = (
+    NET
+    + """def main():
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = model(torch.ones(4, 8)).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(round(loss.item(), 5))
+    print(list(model.state_dict()))
+
+
+main()
+"""
+)
+HARNESS = """
+import functools, runpy, torch
+from torch._dynamo.utils import counters
+torch.compile = functools.partial(torch.compile, backend="aot_eager")
+runpy.run_path("program.py", run_name="__main__")
+print(dict(counters["stats"]).get("unique_graphs", 0), torch.get_float32_matmul_precision())
+"""
+
+
+def test_the_fixed_program_compiles_and_learns_the_same(perflint: Command) -> None:
+    at: Place = place(PROGRAM, "Net(", "main")
+    record(perflint.folder, PROGRAM, *(experiment(name, at) for name in ("compile", "tf32")), call(at, *SHAPE))
+    perflint.write("harness.py", HARNESS)
+    before = warm.script(perflint.folder, "harness.py")
+    options = ("--trace", "trace.jsonl.gz", "--experiments", "--risky-fixes")
+    ran = perflint("fix", "--apply", "--exit-zero", *options, "program.py")
+    assert "Fixed 2 findings in 1 file." in ran.err
+    after = warm.script(perflint.folder, "harness.py")
+    assert before.out.splitlines()[-1] == "0 highest" and after.out.splitlines()[-1] == "1 high", after.err
+    assert before.out.splitlines()[:-1] == after.out.splitlines()[:-1]
+    again = perflint("fix", *options, "program.py")
+    assert again.out == "" and "compiles it elsewhere" in again.err
