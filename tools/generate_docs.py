@@ -2,7 +2,8 @@
 
     python tools/generate_docs.py [--check]
 
-`docs/guide/settings.md` and `docs/settings-schema.json` are the table of settings.
+`docs/guide/settings.md` and `docs/settings-schema.json` are the table of settings, `docs/guide/commands.md` the verbs,
+and `docs/images/check.svg` is a recording of a terminal.
 `docs/rules/<name>.md` is the docstring of a rule with the accuracy of its findings on real code
 (benchmarks/accuracy/judged.jsonl) and the verdicts of runs (benchmarks/accuracy/verdicts.py), `docs/rules/README.md`
 lists all rules. In each Markdown file, a
@@ -24,7 +25,10 @@ from itertools import groupby
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "accuracy"))
+sys.path.insert(0, str(Path(__file__).parent))
 
+import command_reference
+import terminal_recording
 from judged import JUDGED, scores, sentence
 from verdicts import sentences
 
@@ -38,6 +42,8 @@ from perflint.rules.registry import all_rules
 ROOT = Path(__file__).parents[1]
 RULES = ROOT / "docs" / "rules"
 SETTINGS = ROOT / "docs" / "guide" / "settings.md"
+COMMANDS = ROOT / "docs" / "guide" / "commands.md"
+RECORDING = ROOT / "docs" / "images" / "check.svg"
 SETTINGS_SCHEMA = ROOT / "docs" / "settings-schema.json"
 NOT_A_RULE = RULES / "not-a-rule.md"
 """Written by hand: advice that perflint does not report from source, with the reasons."""
@@ -67,15 +73,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="generate the parts of docs/ that come from perflint")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is out of date")
     check: bool = parser.parse_args().check
-    wanted = {**rule_files(), **transcript_files(), **settings_files()}
+    wanted = {**rule_files(), **transcript_files(), **settings_files(), **command_files(), **recording_files()}
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stray = sorted(set(RULES.glob("*.md")) - wanted.keys() - {NOT_A_RULE})
     for path in [*old, *stray]:
         print(f"{path.relative_to(ROOT)} {'is out of date' if path in wanted else 'belongs to no rule'}")
     if check:
         raise SystemExit(bool(old or stray))
-    RULES.mkdir(parents=True, exist_ok=True)
     for path in old:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(wanted[path], encoding="utf-8", newline="\n")
     for path in stray:
         path.unlink()
@@ -140,6 +146,16 @@ def settings_files() -> dict[Path, str]:
         lines += [f"- environment: `{variable(key.name)}`"] if key.name != "extend" else []
     schema = json.dumps(settings_schema(), indent=2, ensure_ascii=False)
     return {SETTINGS: "\n".join(lines) + "\n", SETTINGS_SCHEMA: schema + "\n"}
+
+
+def command_files() -> dict[Path, str]:
+    """The reference of verbs and options."""
+    return {COMMANDS: command_reference.page()}
+
+
+def recording_files() -> dict[Path, str]:
+    """The recording of a terminal in README.md."""
+    return {RECORDING: terminal_recording.picture()}
 
 
 def transcript_files() -> dict[Path, str]:

@@ -34,6 +34,24 @@ def test_page_is_up_to_date(path: Path) -> None:
     assert path.exists() and path.read_text(encoding="utf-8") == PAGES[path], HINT
 
 
+@pytest.mark.parametrize("name", ["settings_files", "command_files"])
+def test_references_are_up_to_date(name: str) -> None:
+    for path, text in getattr(generate_docs, name)().items():
+        assert path.read_text(encoding="utf-8") == text, HINT
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_recording_is_up_to_date() -> None:
+    for path, text in generate_docs.recording_files().items():
+        assert path.read_text(encoding="utf-8") == text, HINT
+
+
+def test_command_line_has_each_verb_and_option() -> None:
+    text = generate_docs.COMMANDS.read_text(encoding="utf-8")
+    assert "## perflint check\n\n```\nperflint check [options] [PATH ...]\n```" in text
+    assert "| `--jobs N`, `-j N` | Processes that check files" in text
+
+
 def test_pages_show_the_accuracy_of_the_rule() -> None:
     page = PAGES[generate_docs.RULES / "scalar-read-in-loop.md"]
     assert re.search(r"\n\nCorrect on real code: \d+ of \d+ findings[^\n]*\.\n\n", page)

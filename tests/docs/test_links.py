@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")])
 _LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
+_IMAGE = re.compile(r'<img [^>]*src="(?P<path>[^":]+)"')
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -26,6 +27,8 @@ def test_links(document: Path) -> None:
         target = (document.parent / link["path"]) if link["path"] else document
         if not target.exists() or (link["anchor"] and link["anchor"] not in _anchors(target)):
             broken.append(link[0])
+    images = _IMAGE.finditer(document.read_text(encoding="utf-8"))
+    broken += [image[0] for image in images if not (document.parent / image["path"]).is_file()]
     assert not broken
 
 
