@@ -84,7 +84,9 @@ def ddim(folder: Path, small: bool) -> None:
         | {"eps": 0.00000001, "grad_clip": 1.0},
     }
     (folder / "configs").mkdir(exist_ok=True)
-    (folder / "configs" / "perflint.yml").write_text(json.dumps(configuration))  # JSON is YAML
+    # JSON is YAML, but for numbers such as 1e-08.
+    text = json.dumps(configuration).replace("1e-08", "1.0e-08")
+    (folder / "configs" / "perflint.yml").write_text(text)
 
 
 def mnist(folder: Path, small: bool) -> None:

@@ -408,7 +408,7 @@ def main() -> int:
         traces = options.traces.resolve() if options.traces else work / "traces"
         traces.mkdir(exist_ok=True)
         programs = [Measured(name, entries[name], work / name, options.small) for name in names]
-        with ThreadPoolExecutor(max(1, min(len(programs), (os.cpu_count() or 2) // 2))) as pool:
+        with ThreadPoolExecutor(min(len(programs), os.cpu_count() or 2)) as pool:
             list(pool.map(lambda each: _contained(each, prepare, options.checkouts.resolve()), programs))
         _tell(began, "prepared")
         missing = [each for each in programs if not (traces / f"{each.name}.gz").exists()]

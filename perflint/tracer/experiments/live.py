@@ -74,10 +74,13 @@ class Live:
 
     def root(self) -> RootCall | None:
         """The call of the module with the most parameters, among those that still are."""
+        return next(iter(self.roots()), None)
+
+    def roots(self) -> list[RootCall]:
+        """The calls of modules that still are, those with the most parameters first."""
         found = [(call, module) for call in self._roots.values() if (module := call.module()) is not None]
-        if not found:
-            return None
-        return max(found, key=lambda pair: sum(parameter.numel() for parameter in pair[1].parameters()))[0]
+        found.sort(key=lambda pair: -sum(parameter.numel() for parameter in pair[1].parameters()))
+        return [call for call, _ in found]
 
     def forget(self) -> None:
         """Let go of the arguments."""

@@ -58,6 +58,10 @@ MODELS: tuple[ModelExperiment, ...] = (
     Compile(),
     CompileWithGraphs(),
 )
+SMALLER: tuple[ModelExperiment, ...] = (Compile(), CompileWithGraphs())
+"""The experiments with modules that the program calls besides the largest."""
+MORE_ROOTS = 3
+"""The most of these modules."""
 LAYER_SECONDS, MODEL_SECONDS = 0.3, 1.5
 """For how long each is timed."""
 STARTING = 10.0
@@ -170,17 +174,26 @@ class Experiments:
     # The whole model.
 
     def _of_model(self) -> Iterator[_Task]:
-        root = self._live.root()
-        if root is None or root.mode.device != self._device:
+        roots = self._live.roots()
+        for first in roots[:1]:
+            yield from self._of_root_module(first, MODELS, "the whole model")
+        # A GAN has two models, and an agent may have several.
+        known = [each for each in roots[1:] if self._made(each.module()) is not None]
+        for root in known[:MORE_ROOTS]:
+            yield from self._of_root_module(root, SMALLER, type(root.module()).__name__)
+
+    def _of_root_module(self, root: RootCall, experiments: Sequence[ModelExperiment], named: str) -> Iterator[_Task]:
+        """The experiments with one of the modules that the program calls by itself."""
+        if root.mode.device != self._device:
             return
         if root.missing:
-            self._problems.append(Problem(PART, f"of the whole model: {root.missing}"))
+            self._problems.append(Problem(PART, f"of {named}: {root.missing}"))
             return
-        subject = self._subject(root)
+        subject = self._subject(root, named)
         if subject is None:
             return
         number = sum(1 for module in subject.module.modules() if not next(module.children(), None))
-        for experiment in MODELS:
+        for experiment in experiments:
             change = experiment.change(subject)
             if not change:
                 continue
@@ -198,21 +211,21 @@ class Experiments:
                 yield self._of_root(root, (experiment.name, experiment.codes, change), timing, differs, note)
 
             takes = STARTING + experiment.seconds * number if experiment.seconds else 0.0
-            yield _Task(f"{change} of the whole model", takes, MODEL_SECONDS, False, build, records)
+            yield _Task(f"{change} of {named}", takes, MODEL_SECONDS, False, build, records)
 
-    def _subject(self, root: RootCall) -> Subject | None:
+    def _subject(self, root: RootCall, named: str) -> Subject | None:
         """A copy of the model that has been called once; None if that fails, which is reported once."""
         import torch
 
-        doing = "of the whole model: a call of a copy of it"
+        doing = f"of {named}: a call of a copy of it"
         with contained(self._problems, PART, lambda: (doing, None, "please report this")):
             try:
                 subject = Subject(root, self._calls, self._idle, _room())
                 subject.run(subject.module)()
             except NotPossible as reason:
-                self._problems.append(Problem(PART, f"of the whole model: {reason}"))
+                self._problems.append(Problem(PART, f"of {named}: {reason}"))
             except torch.cuda.OutOfMemoryError:
-                self._problems.append(Problem(PART, "of the whole model: the GPU's memory does not suffice"))
+                self._problems.append(Problem(PART, f"of {named}: the GPU's memory does not suffice"))
             else:
                 return subject
         return None
