@@ -133,7 +133,7 @@ def citations(folder: Path, small: bool) -> None:
 
 def imagenet(folder: Path, small: bool) -> None:
     """Images to evaluate on, each under several names, and some to train on."""
-    size, images, names = ((64, 64), 12, 2) if small else ((400, 300), 64, 80)
+    size, images, names = ((64, 64), 12, 2) if small else ((256, 256), 64, 60)
     for index in range(images):
         first = folder / "imagenet" / "val" / f"class{index % 2}" / f"{index}.jpg"
         _image(first, size)

@@ -364,6 +364,8 @@ class Experiment:
     difference: float | None
     """The largest difference of the outputs, relative to the largest output; None where they are not to be equal."""
     note: str = ""
+    called: Place | None = None
+    """The user's call of the whole model; None for other scopes."""
 
     @property
     def saved_ms(self) -> float:

@@ -22,7 +22,7 @@ from perflint.engine.crashes import contained
 from perflint.findings import Problem
 from perflint.tracer import copies, simulation, syncs
 from perflint.tracer.compilation import CompilationWatch
-from perflint.tracer.events import Experiment, Failure, Header, Record, Step
+from perflint.tracer.events import Experiment, Failure, Header, Place, Record, Step
 from perflint.tracer.experiments.live import Live
 from perflint.tracer.experiments.run import Experiments, idle_part
 from perflint.tracer.file import TraceError, write_trace
@@ -87,7 +87,7 @@ class Session:
         self._line_use = LineUse(self._lines)
         self._made = MadeAt(self.locator)
         self._modules = ModuleCalls(self._made.get, self._guarded)
-        self._live = Live()
+        self._live = Live(self._place_of)
         self._experiments: list[Experiment | Failure] | None = None
         if options.experiments:
             self._modules.on_root = self._guarded(self._live.called)
@@ -338,6 +338,10 @@ class Session:
                 yield
         finally:
             self._inside.yes = False
+
+    def _place_of(self, frame: FrameType) -> Place | None:
+        found = self.locator.find(frame)
+        return found.place if found is not None else None
 
     def _fail(self, part: str, message: str) -> None:
         self._problems.append(Problem(part, message))

@@ -139,11 +139,9 @@ class _View:
             if (span := self._span(event.place)) is not None:
                 is_timed = has_costs and isinstance(event, Sync)
                 self._seen.append(_Seen(span, event, costs.get(event.place, 0.0) if is_timed else None))
-        self._experiments: list[tuple[Span, Experiment]] = []
-        for experiment in trace.of(Experiment):
-            span = self._span(experiment.place)
-            if span is not None and not experiment.device.startswith("cpu"):
-                self._experiments.append((span, experiment))
+        on_gpu = [each for each in trace.of(Experiment) if not each.device.startswith("cpu")]
+        self._experiments = [(span, each) for each in on_gpu if (span := self._span(each.place)) is not None]
+        self._called = [(span, each) for each in on_gpu if (span := self._span(each.called)) is not None]
         placed = ((each, each.place) for each in trace.of(Observation))
         self._observed = [(span, each) for each, place in placed if (span := self._span(place)) is not None]
         made_here = ((each, each.made) for each in trace.of(ModuleCall))
@@ -315,7 +313,7 @@ class _View:
 
     def changes(self, source: Source) -> Iterator[Finding | Unwritten]:
         """The changes of experiments that won, as findings with fixes, or the reasons against writing them."""
-        return proposed(source, self._trace, self._experiments)
+        return proposed(source, self._trace, self._experiments, self._called)
 
 
 class _Absent:

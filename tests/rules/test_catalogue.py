@@ -47,6 +47,7 @@ BEYOND = frozenset(
         "TPF991",
         "TPF992",
         "TPF993",
+        "TPF994",
     }
 )
 """Rules that no habit of the catalogue stands behind."""

@@ -15,13 +15,15 @@ import perflint
 from perflint.output.terminal import Style
 from perflint.output.trace import trace_text
 from perflint.rules.registry import all_rules
-from perflint.tracer.events import Experiment, Failure, Header, ModuleCall, Step
+from perflint.tracer.events import Experiment, Failure, Header, ModuleCall, Place, Step
 from perflint.tracer.experiments import optimizers, run, timing
 from perflint.tracer.experiments.attention import AttentionWeights
 from perflint.tracer.experiments.base import Mode, NotPossible, Pair, Proposal, Run
 from perflint.tracer.experiments.chains import ChannelsLastChains
+from perflint.tracer.experiments.launches import compiles_in_place
 from perflint.tracer.experiments.layers import followers, layer, layers, per_step, read_settings
 from perflint.tracer.experiments.live import Live, copied, unwrapped
+from perflint.tracer.experiments.models import Subject
 from perflint.tracer.experiments.norms import BiasBeforeNorm, ConvBnFusion
 from perflint.tracer.experiments.sizes import ChannelMultiples, VocabularyPadding
 from perflint.tracer.experiments.state import tf32, undisturbed
@@ -713,6 +715,7 @@ def test_a_program_that_ends_early_has_its_experiments_at_the_end(tmp_path: Path
     assert "experiments, on the CPU: before / after" in done.err
     (whole,) = (each for each in trace.of(Experiment) if each.name == "autocast")
     assert whole.place is not None and (whole.place.file, whole.place.text) == ("program.py", "net = Net()")
+    assert whole.called is not None and whole.called.text == "net(torch.ones(2, 8), scale=2.0).sum().backward()"
     failed = warm.trace(tmp_path, *options, "program.py", "fail")
     assert failed.code == 3 and "experiments" not in failed.err
 
@@ -728,6 +731,54 @@ def test_the_rules_that_experiments_speak_for_exist() -> None:
     codes = {rule.code for rule in all_rules()}
     spoken = [code for each in (*run.LAYERS, *run.MODELS) for code in each.codes] + list(optimizers.CODES)
     assert spoken and set(spoken) <= codes
+
+
+class Compiles(nn.Module):
+    """Means something of its own by compiling."""
+
+    def compile(self, *arguments: object, **named: object) -> None: ...
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+class Agent(nn.Module):
+    """Calls two models of its own by themselves, as an agent does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.large, self.small = nn.Linear(8, 64), nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.small(x)
+
+
+def test_all_models_that_a_program_calls_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[tuple[str, int]] = []
+
+    def change(experiment: Any, subject: Subject) -> str:
+        tried.append((experiment.name, subject.module.out_features))
+        return ""
+
+    for kind in (*run.MODELS, *run.SMALLER):
+        monkeypatch.setattr(type(kind), "change", change)
+    live, pair = Live(), Agent()
+    for model in (pair.small, pair.large):
+        live.called(model, (torch.ones(1, 8),), {})
+    here = Place("a.py", 1, 1, 1, 2, "", "")
+    list(run.Experiments((), live, None, 1, lambda _: here)._of_model())
+    assert tried == [(each.name, 64) for each in run.MODELS] + [(each.name, 2) for each in run.SMALLER]
+    tried.clear()
+    list(run.Experiments((), live, None, 1, lambda _: None)._of_model())
+    assert {size for _, size in tried} == {64}
+
+
+@pytest.mark.parametrize(
+    ("module", "in_place"),
+    [(Agent(), True), (nn.Sequential(nn.Linear(2, 2)), False), (nn.DataParallel(Agent()), True), (Compiles(), False)],
+)
+def test_where_a_model_can_be_compiled_in_place(module: nn.Module, in_place: bool) -> None:
+    assert compiles_in_place(module) is in_place
 
 
 # What the summary says of them.

@@ -14,7 +14,7 @@ from perflint.tracer.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Won:
-    """An experiment whose change is faster beyond its spread, and the place that made the model."""
+    """An experiment whose change is faster beyond its spread, and the place that makes or calls the model."""
 
     source: Source
     span: Span
@@ -39,6 +39,8 @@ class Change:
     help: str
     write: Callable[[Won], Fix | Refused | None]
     """None if the source has the change already."""
+    at_call: bool = False
+    """True if it is written at the call of the model, not where the model is made."""
 
 
 def quote(source: Source) -> str:

@@ -8,7 +8,7 @@ from perflint.findings import Confidence, Finding, Heat, Ruling, Span, Verdict
 from perflint.frozen import dataclass
 from perflint.source.quoting import quoted
 from perflint.source.text import Source
-from perflint.tracer.changes import compiling, layout, tf32
+from perflint.tracer.changes import autocast, compiling, layout, tf32
 from perflint.tracer.changes.base import Change, Refused, Won
 from perflint.tracer.events import Experiment, Failure
 from perflint.tracer.experiments.launches import CudaGraph
@@ -17,7 +17,7 @@ from perflint.tracer.experiments.regions import GraphedCallables
 from perflint.tracer.experiments.run import PART
 from perflint.tracer.trace import Trace
 
-CHANGES = (compiling.CHANGE, tf32.CHANGE, layout.CHANGE)
+CHANGES = (compiling.CHANGE, tf32.CHANGE, layout.CHANGE, autocast.CHANGE)
 GAIN = 1.02
 """The least ratio, at the low end of its spread, from which a change is proposed."""
 SHARE = 0.01
@@ -44,18 +44,27 @@ class Unwritten:
         return f"{self.place}: {self.change} was not written: {self.reason}"
 
 
-def proposed(source: Source, trace: Trace, tried: Sequence[tuple[Span, Experiment]]) -> Iterator[Finding | Unwritten]:
-    """A finding for each change that can be written at the places of a file, else the reason why not."""
-    for span in dict.fromkeys(span for span, _ in tried):
-        won = [each for at, each in tried if at == span and each.scope == "model" and _is_faster(each, trace)]
-        for change in CHANGES:
-            names = [each for each in won if each.name in change.experiments]
-            if names:
-                best = max(names, key=lambda each: each.ratio)
-                yield from _written(change, Won(source, span, best, trace))
-        for each in won:
-            if each.name in _UNWRITTEN:
-                yield Unwritten(_place(source, span), _gain(each), _UNWRITTEN[each.name])
+def proposed(
+    source: Source,
+    trace: Trace,
+    made: Sequence[tuple[Span, Experiment]],
+    called: Sequence[tuple[Span, Experiment]],
+) -> Iterator[Finding | Unwritten]:
+    """A finding for each change that can be written in a file, else the reason why not.
+
+    `made` and `called` are the experiments with models that the file makes and calls.
+    """
+    for at_call, tried in enumerate((made, called)):
+        for span in dict.fromkeys(span for span, _ in tried):
+            won = [each for at, each in tried if at == span and each.scope == "model" and _is_faster(each, trace)]
+            for change in CHANGES:
+                names = [each for each in won if each.name in change.experiments]
+                if names and change.at_call == bool(at_call):
+                    best = max(names, key=lambda each: each.ratio)
+                    yield from _written(change, Won(source, span, best, trace))
+            for each in won:
+                if each.name in _UNWRITTEN and not at_call:
+                    yield Unwritten(_place(source, span), _gain(each), _UNWRITTEN[each.name])
 
 
 def untried(trace: Trace) -> Iterator[str]:
@@ -67,10 +76,12 @@ def untried(trace: Trace) -> Iterator[str]:
 
 def without_place(trace: Trace) -> Iterator[Unwritten]:
     """The changes that won for models whose construction the trace has not seen."""
-    names = {name for change in CHANGES for name in change.experiments}
-    for each in trace.of(Experiment):
-        if each.place is None and each.name in names and _is_faster(each, trace):
-            yield Unwritten(each.subject, _gain(each), "the trace did not see where the model was made")
+    for change in CHANGES:
+        for each in trace.of(Experiment):
+            place = each.called if change.at_call else each.place
+            if place is None and each.name in change.experiments and _is_faster(each, trace):
+                what = "called" if change.at_call else "made"
+                yield Unwritten(each.subject, _gain(each), f"the trace did not see where the model was {what}")
 
 
 def _is_faster(experiment: Experiment, trace: Trace) -> bool:

@@ -92,7 +92,7 @@ class Made:
         else:
             return False
         called = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-        if not called or not _has_own_lines(self.source, statement):
+        if not called or not has_own_lines(self.source, statement):
             return False
         assert isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
         is_move = value.func.attr in (*_RETURNING_SELF, "compile")
@@ -111,7 +111,7 @@ def made_at(source: Source, span: Span) -> Made | str:
     statement = structure.parents[node]
     if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)) or statement.value is not node:
         return "the model is made inside a larger expression"
-    if not _has_own_lines(source, statement):
+    if not has_own_lines(source, statement):
         return "its statement shares a line with others"
     symbols = Symbols(source.tree, structure)
     name = _bound(statement) if not isinstance(statement, ast.Return) else _free(symbols, statement)
@@ -148,7 +148,7 @@ def _free(symbols: Symbols, statement: ast.Return) -> str:
     return next((name for name in _NAMES if name not in taken), "")
 
 
-def _has_own_lines(source: Source, statement: ast.stmt) -> bool:
+def has_own_lines(source: Source, statement: ast.stmt) -> bool:
     """True if nothing but a comment shares the lines of a statement."""
     span = source.span(statement)
     before = source.lines[span.line - 1][: span.column - 1]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from perflint.tracer.events import Place
 from perflint.tracer.experiments.base import Mode, NotPossible
 from perflint.tracer.modules import autocast_dtype, tensors
 
@@ -31,13 +34,19 @@ class RootCall:
     named: dict[str, Any]
     missing: str
     """Why there are no arguments; empty where there are."""
+    place: Place | None = None
+    """The user's call."""
     count: int = 1
 
 
 class Live:
-    """Keeps what recorded steps used, without keeping modules and optimizers alive."""
+    """Keeps what recorded steps used, without keeping modules and optimizers alive.
 
-    def __init__(self) -> None:
+    `find` gives the innermost place of the user's code around a frame.
+    """
+
+    def __init__(self, find: Callable[[FrameType], Place | None] = lambda _: None) -> None:
+        self._find = find
         self._optimizers: dict[int, weakref.ref[Any]] = {}
         self._roots: dict[int, RootCall] = {}
 
@@ -70,7 +79,8 @@ class Live:
         training, grad = bool(module.training), torch.is_grad_enabled()
         inference = torch.is_inference_mode_enabled()
         mode = Mode(str(parameter.device), autocast_dtype(), training, grad, inference, training and grad)
-        self._roots[id(module)] = RootCall(weakref.ref(module), mode, kept[0], kept[1], missing)
+        place = self._find(sys._getframe(1))
+        self._roots[id(module)] = RootCall(weakref.ref(module), mode, kept[0], kept[1], missing, place)
 
     def root(self) -> RootCall | None:
         """The call of the module with the most parameters, among those that still are."""

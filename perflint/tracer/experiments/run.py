@@ -257,6 +257,7 @@ class Experiments:
             calls_per_step=root.count / self._steps,
             difference=differs,
             note=note,
+            called=root.place,
         )
 
     # Optimizers.

@@ -205,6 +205,62 @@ def test_breaks_that_other_rules_report_afterwards_do_not_hold_up_the_fix(perfli
     assert "+model.compile()" in lines, ran.err
 
 
+STEP = """
+def step(model, x, y, optimizer):
+    scores = model(x)
+    # Of the whole batch.
+    loss = nn.functional.cross_entropy(
+        scores, y
+    )
+    total = loss * 2
+    optimizer.zero_grad()
+    total.backward()
+    optimizer.step()
+"""
+CAST = """
+def step(model, x, y, optimizer):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        scores = model(x)
+        # Of the whole batch.
+        loss = nn.functional.cross_entropy(
+            scores, y
+        )
+        total = loss * 2
+    optimizer.zero_grad()
+    total.backward()
+    optimizer.step()
+"""
+
+
+def test_forward_and_loss_are_computed_under_autocast(perflint: Command) -> None:
+    for text, after in ((NET + STEP, NET + CAST), (NET + STEP.replace("    ", "\t"), NET + CAST.replace("    ", "\t"))):
+        at = place(text, "model(", "step")
+        record(perflint.folder, text, experiment("autocast", None, called=at))
+        perflint("fix", "--apply", "--trace", "trace.jsonl.gz", "--experiments", "--risky-fixes", "program.py")
+        assert (perflint.folder / "program.py").read_text() == after
+
+
+NOT_CAST = [
+    ("scores = model(x)", "if x.sum():\n        scores = model(x)", "no later statement of the block"),
+    ("total = loss * 2", "total = loss * 2; print(total)", "other statements stand between"),
+    ("total = loss * 2", "print(loss)\n    total = loss * 2", "other statements stand between"),
+    ("total.backward()", "(total + 1).backward()", "no later statement of the block calls `backward` of a name"),
+    ("total.backward()", "other.backward()", "`other` is not computed in the block"),
+    ("scores = model(x)", "scores = model(x).half()", "the file chooses formats itself"),
+    ("cross_entropy(", "binary_cross_entropy(", "which does not work with autocast"),
+    ("total = loss * 2", 'total = loss * len("""a\nb""")', "a text of several lines"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), NOT_CAST)
+def test_a_step_of_another_form_is_not_cast(perflint: Command, old: str, new: str, reason: str) -> None:
+    assert old in STEP
+    text = NET + STEP.replace(old, new)
+    at = place(text, "model(", "step")
+    lines, ran = fixed(perflint, text, experiment("autocast", None, called=at))
+    assert not lines and reason in ran.err
+
+
 PROGRAM = (
     NET
     + """def main():

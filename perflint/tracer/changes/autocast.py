@@ -1,0 +1,120 @@
+"""bfloat16 autocast around the call of a model and the loss."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from perflint.findings import Edit, Fix, Safety, Span
+from perflint.fixes.edits import indentation, insert
+from perflint.fixes.imports import spell
+from perflint.rules._since import AMP_AUTOCAST
+from perflint.rules.traced.measured_autocast import MeasuredAutocast
+from perflint.semantics.structure import Structure, block_in, path_of, scan
+from perflint.semantics.symbols import Symbols
+from perflint.source.text import Source
+from perflint.tracer.changes.base import Change, Refused, Won, quote
+from perflint.tracer.changes.made import has_own_lines
+from perflint.tracer.experiments.models import Autocast
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+_PRECISE = re.compile(r"\bautocast\b|\bGradScaler\b|\.half\(|\bfloat16\b|\.bfloat16\(")
+_UNSUPPORTED = re.compile(r"\bBCELoss\b|\bbinary_cross_entropy\(|\.numpy\(")
+"""The loss that autocast rejects, and the conversion that does not know bfloat16."""
+
+
+def _write(won: Won) -> Fix | Refused | None:
+    """The fix for the step that calls one model."""
+    source = won.source
+    if _PRECISE.search(source.text):
+        return Refused("the file chooses formats itself")
+    if found := _UNSUPPORTED.search(source.text):
+        return Refused(f"the file uses `{found[0].strip('(.')}`, which does not work with autocast to bfloat16")
+    structure = scan(source.tree)
+    stretch = _forward_and_loss(source, structure, won.span)
+    if isinstance(stretch, str):
+        return Refused(stretch)
+    spans = [source.span(each) for each in stretch]
+    if any(_has_long_text(each) for each in stretch):
+        return Refused("a text of several lines stands there")
+    symbols = Symbols(source.tree, structure)
+    names = [spell(symbols, f"torch.{name}", stretch[0]) for name in ("autocast", "bfloat16")]
+    context, dtype = names
+    if context is None or dtype is None:
+        return Refused("the name `torch` means something else there")
+    mark = quote(source)
+    head = f"with {context.text}({mark}cuda{mark}, dtype={dtype.text}):"
+    return Fix(
+        "Compute forward and loss in bfloat16",
+        Safety.RISKY,
+        _indented(source, Span(spans[0].line, 1, spans[-1].end_line, 1), head),
+        imports=(*context.imports, *dtype.imports),
+        since=AMP_AUTOCAST,
+        proof="a trace timed it and compared the outputs",
+    )
+
+
+def _forward_and_loss(source: Source, structure: Structure, span: Span) -> Sequence[ast.stmt] | str:
+    """The simple statements from the call of a model to the loss that a later one of the block backpropagates."""
+    calls = (node for node in structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call))
+    node: ast.AST | None = next((each for each in calls if source.span(each) == span), None)
+    while node is not None and not isinstance(node, ast.stmt):
+        node = structure.parents.get(node)
+    block = block_in(structure.parents.get(node), node) if node is not None else []
+    if not isinstance(node, _SIMPLE) or not block:
+        return "the model is not called in an assignment"
+    following = block[block.index(node) :]
+    for index, statement in enumerate(following):
+        loss = _backpropagated(statement)
+        if loss:
+            return _up_to(source, following[:index], loss)
+    return "no later statement of the block calls `backward` of a name"
+
+
+def _up_to(source: Source, statements: Sequence[ast.stmt], loss: str) -> Sequence[ast.stmt] | str:
+    binding = [index for index, each in enumerate(statements) if loss in _targets(each)]
+    if not binding:
+        return f"`{loss}` is not computed in the block that calls the model"
+    stretch = statements[: binding[-1] + 1]
+    if not all(isinstance(each, _SIMPLE) and has_own_lines(source, each) for each in stretch):
+        return "other statements stand between the call of the model and the loss"
+    return stretch
+
+
+def _backpropagated(statement: ast.stmt) -> str:
+    """The name whose `backward` a statement calls, or that of a scaler gets; empty if it is none."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(value, ast.Call):
+        return ""
+    if isinstance(value.func, ast.Attribute) and value.func.attr == "backward":
+        given = value.args[0] if value.args else value.func.value
+        return path_of(given)
+    return ""
+
+
+def _targets(statement: ast.stmt) -> set[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    found = [each for target in targets for each in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    return {path_of(each) for each in found if each is not None}
+
+
+def _has_long_text(statement: ast.stmt) -> bool:
+    texts = (each for each in ast.walk(statement) if isinstance(each, (ast.Constant, ast.JoinedStr)))
+    return any(each.lineno != each.end_lineno for each in texts)
+
+
+def _indented(source: Source, lines: Span, head: str) -> tuple[Edit, ...]:
+    """The edits that put lines into the body of a `with`."""
+    margin = indentation(source, lines.line)
+    unit = "\t" if "\t" in margin else "    "
+    others = (number for number in range(lines.line + 1, lines.end_line + 1) if source.lines[number - 1].strip())
+    return (
+        insert(lines.line, 1, f"{margin}{head}\n{unit}"),
+        *(insert(number, 1, unit) for number in others),
+    )
+
+
+CHANGE = Change(
+    MeasuredAutocast, (Autocast.name,), "Compute forward and loss under `torch.autocast`.", _write, at_call=True
+)
