@@ -169,7 +169,7 @@ def add_trace(parser: ArgumentParser) -> None:
         "--trace",
         action="append",
         metavar="FILE",
-        help="hold findings against what `perflint trace` recorded; may be given again, for runs or ranks",
+        help="hold findings against what `perflint trace` recorded, or a profile of torch.profiler; may be given again",
     )
     group.add_argument(
         "--experiments",
@@ -200,6 +200,12 @@ def experiments_text(evidence: Evidence, arguments: Namespace, style: Style) -> 
 
 
 def trace_warning(evidence: Evidence, style: Style) -> str:
+    """The warnings about what the traces cannot show; empty if there are none."""
+    limits = "".join(message_text("note", limit, None, style) for limit in evidence.limits)
+    return _warning(evidence, style) + limits
+
+
+def _warning(evidence: Evidence, style: Style) -> str:
     """The warning that a trace is of other or changed files, or of a run without a GPU; empty if there is none."""
     if not evidence.is_of_these:
         help = "check the files that ran, from the folder in which they were traced or its copy"

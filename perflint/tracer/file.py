@@ -32,6 +32,8 @@ SIZE_LIMIT = 64 << 20
 RECORD_LIMIT = 500_000
 """Lines of a file. The recording's own limits, on steps, places, calls and work, stay far below."""
 NUMBER_LIMIT = 1 << 63
+_HEAD = 1 << 12
+"""Bytes by which a trace and a profile are distinguished."""
 _INFINITE = (float("inf"), float("-inf"))
 """The value that JSON reads from `1e999`."""
 _RERECORD = "record it anew with `perflint trace`"
@@ -63,6 +65,8 @@ def _line(document: dict[str, Any]) -> bytes:
 def read_trace(path: Path) -> Trace:
     """Read a trace. Raises TraceError for a file that is missing, foreign, cut off or malformed."""
     try:
+        if _is_profile(path):
+            return _of_profile(path)
         with path.open("rb") as file:
             return _read(file, str(path))
     except (gzip.BadGzipFile, zlib.error):
@@ -72,6 +76,26 @@ def read_trace(path: Path) -> Trace:
     except OSError as error:
         help = "`perflint trace SCRIPT` records one"
         raise TraceError(f"{path} cannot be read: {error.strerror or error}", help) from None
+
+
+def _is_profile(path: Path) -> bool:
+    """True if a file begins as a Chrome trace. Raises OSError, and the errors of damaged files."""
+    from perflint.tracer.profiles import is_profile
+
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if packed else path.open("rb") as file:
+        return is_profile(file.read(_HEAD))
+
+
+def _of_profile(path: Path) -> Trace:
+    from perflint.tracer.profiles import ProfileError, read_profile
+
+    try:
+        return read_profile(path)
+    except ProfileError as error:
+        help = "`perflint trace` records traces, `export_chrome_trace` of torch.profiler writes profiles"
+        raise TraceError(f"{path} cannot be used as a profile: {error}", help) from None
 
 
 def _read(file: BinaryIO, name: str) -> Trace:

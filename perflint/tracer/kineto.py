@@ -19,7 +19,7 @@ _KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
 _LAUNCHES = ("cuda_runtime", "cuda_driver")
 _FREES = frozenset({"cudaFree", "cudaFreeHost", "hipFree", "hipHostFree"})
 """The driver frees when the GPU has done all its work."""
-_READS = frozenset({"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"})
+READS = frozenset({"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"})
 _ADJACENT_US = 50.0
 _LATE = 256
 """How many waits may pass before another thread tells of them."""
@@ -139,7 +139,7 @@ def _sort_annotation(kept: Events, name: str, time: Interval, thread: Any) -> No
         kept.own.append(time)
     elif name.startswith("enumerate(DataLoader)"):
         kept.loads.append(time)
-    elif name in _READS:
+    elif name in READS:
         kept.reads[thread].append(time)
 
 
@@ -158,7 +158,7 @@ def waits(events: Events) -> list[Wait]:
     """When the host waited, and for which place: the marks of a call follow its waits, in their order."""
     found: list[Wait] = []
     for thread in events.calls.keys() | events.marks.keys():
-        waited = _waits(_blocking(events.calls.get(thread, [])), events.marks.get(thread, []))
+        waited = _waits(blocking(events.calls.get(thread, [])), events.marks.get(thread, []))
         found += [Wait(time, place, thread) for time, place in waited]
     return _across(sorted(found, key=lambda wait: wait.time.end))
 
@@ -211,7 +211,7 @@ def _ready(pending: list[Interval], when: float) -> int:
     return bisect_right(pending, when, key=lambda time: time.end)
 
 
-def _blocking(calls: list[Call]) -> list[Interval]:
+def blocking(calls: list[Call]) -> list[Interval]:
     """The calls that wait.
 
     A copy just before belongs to it: one of pageable memory blocks by itself. So does freeing just

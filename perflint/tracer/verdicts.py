@@ -18,6 +18,7 @@ from perflint.tracer.elsewhere import COSTS_ELSEWHERE
 from perflint.tracer.events import (
     CandidateLine,
     Experiment,
+    Failure,
     GraphBreak,
     Header,
     Hits,
@@ -33,6 +34,7 @@ from perflint.tracer.judges.base import FREE, NOTHING_WAITS, Case, times
 from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecided
 from perflint.tracer.moved import MovedLines
 from perflint.tracer.parts import heads, may_be_skipped
+from perflint.tracer.profiles import ONE_OF, PART, READ
 from perflint.tracer.trace import Trace
 from perflint.tracer.unseen.base import Facts
 from perflint.tracer.unseen.bench import unseen
@@ -59,6 +61,8 @@ class Evidence:
         """True if any of the files judged so far is one that was traced."""
         self.has_no_gpu = all(traced.has_no_gpu for traced in self._traces)
         """True if no trace is of a run on a GPU or of a simulated one."""
+        self.limits = list(dict.fromkeys(each.message for traced in self._traces for each in traced.limits))
+        """What the profiles among the traces cannot show."""
         self._judged: set[str] = set()
 
     def judge(self, source: Source, findings: Sequence[Finding]) -> list[Finding]:
@@ -96,6 +100,7 @@ class _Traced:
         self.has_lines = trace.header.lines_recorded
         self.has_no_gpu = not trace.header.devices and not trace.header.simulated
         self.trace = trace
+        self.limits = [each for each in trace.of(Failure) if each.part == PART]
         # Another copy of the project, or another machine: then they are below the current folder.
         bases = (os.getcwd(), trace.header.root)
         files = trace.of(SourceFile)
@@ -126,6 +131,7 @@ class _View:
     def __init__(self, trace: Trace, name: str, source: Source, moved: MovedLines, costs: dict[Place, float]) -> None:
         self._trace = trace
         self._header = trace.header
+        self.has_no_gpu = not trace.header.devices and not trace.header.simulated
         self._source = source
         self._name = name
         self._moved = moved
@@ -179,6 +185,8 @@ class _View:
             return replace(waited, why=f"{noted}; {waited.why}")
         if seen and finding.effect is Effect.SYNC and not waits_elsewhere(finding.code):
             return self._confirmed(seen)
+        if not seen and finding.effect in _WAITING and (profiled := self._profiled(finding)) is not None:
+            return profiled
         tried = [each for span, each in self._experiments if span.overlaps(finding.span)]
         if fitting := [each for each in tried if finding.code in each.codes]:
             return self._tried(fitting)
@@ -194,6 +202,19 @@ class _View:
             if (judged := judge(case)) is not None:
                 return judged
         return self._confirmed(seen) if seen and finding.effect in _WAITING else self._by_lines(finding)
+
+    def _profiled(self, finding: Finding) -> Verdict | None:
+        """The verdict on a finding by what a profile shows of its place; None if that is nothing."""
+        seen = [each for span, each in self._observed if each.fact in (READ, ONE_OF) and span.overlaps(finding.span)]
+        if not seen:
+            return None
+        most = max(seen, key=lambda each: each.hits.steps)
+        often = f"{times(most.hits.steps / max(self._header.steps, 1))} a step"
+        if self.has_no_gpu:
+            what = f"{most.detail}, which read" if most.fact == ONE_OF else "the profile shows that it reads"
+            return Verdict(Ruling.UNDECIDED, f"{what} a number {often}; nothing waits in a run without a GPU")
+        waited = f"together these wait {often}, {most.ms / max(self._header.steps, 1):.3g} ms"
+        return Verdict(Ruling.UNDECIDED, f"{most.detail}: {waited}; the profile does not show which")
 
     def _has_run(self, finding: Finding) -> bool | None:
         """Whether any line of a finding ran; None if that is unknown."""
