@@ -12,6 +12,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
     DOCS / "benchmarks.md",
+    DOCS / "comparison.md",
     DOCS / "coverage.md",
     DOCS / "design.md",
     *sorted((DOCS / "guide").glob("*.md")),
