@@ -34,7 +34,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -52,8 +52,10 @@ STATIC = {"safe": (), "unsafe": ("--unsafe-fixes",), "risky": ("--risky-fixes",)
 """The options of `perflint fix` for each variant that needs no trace."""
 ORIGINAL, EXPERIMENTS = "original", "experiments"
 ORDER = (ORIGINAL, *STATIC, EXPERIMENTS)
-LEFT_OUT = ("", "TPF991", "TPF991,TPF994", "TPF991,TPF993,TPF994", "TPF991,TPF992,TPF993,TPF994")
-"""The rules on experiments that are left out one after the other if the program fails or is slower."""
+GRAPHS = "compile-with-graphs"
+LEFT_OUT = ("", GRAPHS, "TPF991", "TPF991,TPF994", "TPF991,TPF993,TPF994", "TPF991,TPF992,TPF993,TPF994")
+"""The rules on experiments that are left out one after the other if the program fails or is slower; first the mode of
+torch.compile that uses CUDA graphs."""
 SLOWER = 1.05
 SEED = 1
 FIRST = 150.0
@@ -155,9 +157,12 @@ def _diff(before: Path, after: Path) -> str:
     return "\n".join(lines)
 
 
-def _environment(device: str | None = None) -> dict[str, str]:
+def _environment(device: str | None = None, cache: Path | None = None) -> dict[str, str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*_paths(), str(ROOT)])}
-    return environment if device is None else environment | {"CUDA_VISIBLE_DEVICES": device}
+    if device is not None:
+        # The server must not start CUDA before it forks.
+        environment |= {"CUDA_VISIBLE_DEVICES": device, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    return environment if cache is None else environment | {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
 
 
 def _paths() -> list[str]:
@@ -180,7 +185,7 @@ def record(program: Measured, device: str, trace: Path, seconds: int, limit: flo
         process = subprocess.Popen(
             command,
             cwd=program.inside(root),
-            env=_environment(device),
+            env=_environment(device, program.work.parent / "inductor"),
             stdin=subprocess.DEVNULL,
             stdout=told,
             stderr=told,
@@ -207,10 +212,7 @@ class Server:
     """The process that runs programs on one GPU."""
 
     def __init__(self, device: str, cpus: Sequence[int], cache: Path, steps: int, warmup: int) -> None:
-        environment = _environment(device) | {
-            "PROGRAMS_CPUS": ",".join(map(str, cpus)),
-            "TORCHINDUCTOR_CACHE_DIR": str(cache),
-        }
+        environment = _environment(device, cache) | {"PROGRAMS_CPUS": ",".join(map(str, cpus))}
         self._steps, self._warmup = steps, warmup
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "server.py")],
@@ -293,11 +295,17 @@ def measure(program: Measured, server: Server, trace: Path, rounds: int, deadlin
         runs[ORIGINAL] = [first]
         return
     for rules in LEFT_OUT if trace.exists() else ():
-        options = ["--trace", str(trace), "--experiments", "--risky-fixes", *(("--ignore", rules) if rules else ())]
+        known = trace if not rules else without_graphs(trace, program.work / "without-graphs.gz")
+        options = ["--trace", str(known), "--experiments", "--risky-fixes"]
+        if rules.startswith("TPF"):
+            options += ["--ignore", rules]
+        before = program.diffs.get(EXPERIMENTS)
         fixed(program, EXPERIMENTS, options)
         program.left_out = rules
         if EXPERIMENTS in program.same:
             break
+        if program.diffs[EXPERIMENTS] == before:
+            continue
         # The compiler works in the first run; what it made is used again by the others.
         tried = run(EXPERIMENTS, FIRST)
         reason = tried.get("error") or _slower(tried, first)
@@ -313,6 +321,17 @@ def measure(program: Measured, server: Server, trace: Path, rounds: int, deadlin
         for variant in names if turn % 2 == 0 else reversed(names):
             runs.setdefault(variant, []).append(run(variant))
         took = time.monotonic() - began
+
+
+def without_graphs(trace: Path, into: Path) -> Path:
+    """A copy of a trace without the experiments with CUDA graphs."""
+    from perflint.tracer.events import Experiment
+    from perflint.tracer.file import read_trace, write_trace
+
+    whole = read_trace(trace)
+    kept = [each for each in whole.records if not (isinstance(each, Experiment) and each.name == GRAPHS)]
+    write_trace(into, replace(whole, records=tuple(kept)))
+    return into
 
 
 def _slower(run: dict[str, Any], first: dict[str, Any]) -> str:
@@ -474,7 +493,7 @@ def _measure_all(
 
     def serve(number: int) -> None:
         cpus = every[number :: len(devices)]
-        server = Server(devices[number], cpus, work / f"inductor{number}", options.steps, options.warmup)
+        server = Server(devices[number], cpus, work / "inductor", options.steps, options.warmup)
         try:
             while not waiting.empty():
                 with lock:
@@ -516,7 +535,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="runs of each variant (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=40, help="timed steps of a run (default: %(default)s)")
     parser.add_argument("--warmup", type=int, default=15, help="steps before these (default: %(default)s)")
-    parser.add_argument("--recorders", type=int, default=2, help="traces at a time on a GPU (default: %(default)s)")
+    parser.add_argument("--recorders", type=int, default=3, help="traces at a time on a GPU (default: %(default)s)")
     parser.add_argument(
         "--experiment-time", type=int, default=60, help="seconds for experiments (default: %(default)s)"
     )

@@ -19,8 +19,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-IMPORTED = "numpy PIL.Image torch torchvision torch._dynamo torch._inductor.compile_fx torch.utils.tensorboard".split()
-"""Modules that are imported once, if they are installed."""
+IMPORTED = (
+    "numpy PIL.Image torch torchvision torch.utils.tensorboard torch._dynamo torch._inductor.compile_fx",
+    "numpy PIL.Image torch torchvision",
+    "numpy PIL.Image",
+)
+"""Modules that are imported once, if they are installed; fewer if some use CUDA when they are imported."""
+LEVEL = "PROGRAMS_LEVEL"
 
 
 def main() -> None:
@@ -30,14 +35,37 @@ def main() -> None:
         os.sched_setaffinity(0, {int(each) for each in cpus.split(",")})
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    for name in IMPORTED:
+    level = int(os.environ.get(LEVEL, "0"))
+    for name in IMPORTED[level].split():
         try:
             importlib.import_module(name)
         except ImportError as error:
             print(f"not imported: {error}", file=sys.stderr)
+    if level + 1 < len(IMPORTED) and not _can_fork():
+        os.environ[LEVEL] = str(level + 1)
+        os.dup2(answers.fileno(), 1)
+        os.execv(sys.executable, [sys.executable, __file__])
     print(json.dumps({"ready": True}), file=answers)
     for line in sys.stdin:
         print(json.dumps(_served(json.loads(line))), file=answers)
+
+
+def _can_fork() -> bool:
+    """True if a forked process can use CUDA, or there is none."""
+    child = os.fork()
+    if not child:
+        try:
+            import torch
+
+            if torch.cuda.is_available():
+                torch.zeros(1, device="cuda").sum().item()
+            elif torch.cuda._is_in_bad_fork():
+                os._exit(1)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def _served(job: dict[str, Any]) -> dict[str, Any]:

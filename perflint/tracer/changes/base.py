@@ -39,6 +39,8 @@ class Change:
     help: str
     write: Callable[[Won], Fix | Refused | None]
     """None if the source has the change already."""
+    for_process: bool = False
+    """True if it acts on the whole program, so that one place of a file is enough."""
     at_call: bool = False
     """True if it is written at the call of the model, not where the model is made."""
 

@@ -54,12 +54,15 @@ def proposed(
 
     `made` and `called` are the experiments with models that the file makes and calls.
     """
+    done: set[str] = set()
     for at_call, tried in enumerate((made, called)):
         for span in dict.fromkeys(span for span, _ in tried):
             won = [each for at, each in tried if at == span and each.scope == "model" and _is_faster(each, trace)]
             for change in CHANGES:
                 names = [each for each in won if each.name in change.experiments]
-                if names and change.at_call == bool(at_call):
+                if names and change.at_call == bool(at_call) and change.rule.code not in done:
+                    if change.for_process:
+                        done.add(change.rule.code)
                     best = max(names, key=lambda each: each.ratio)
                     yield from _written(change, Won(source, span, best, trace))
             for each in won:

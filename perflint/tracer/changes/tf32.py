@@ -37,4 +37,4 @@ def _write(won: Won) -> Fix | Refused | None:
     )
 
 
-CHANGE = Change(MeasuredTf32, (Tf32.name,), "Allow TF32 for products of float32 matrices.", _write)
+CHANGE = Change(MeasuredTf32, (Tf32.name,), "Allow TF32 for products of float32 matrices.", _write, True)

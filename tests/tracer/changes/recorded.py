@@ -21,7 +21,7 @@ def place(text: str, code: str, function: str = "<module>", nth: int = 0) -> Pla
     """The place of the `nth` call in a program whose text starts with `code`."""
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     found = [node for node in calls if (ast.get_source_segment(text, node) or "").startswith(code)]
-    node = min(found, key=lambda each: (each.end_lineno, each.end_col_offset)) if not nth else found[nth]
+    node = sorted(found, key=lambda each: (each.end_lineno, each.end_col_offset))[nth]
     lines = text.splitlines()
     return Place(
         "program.py",

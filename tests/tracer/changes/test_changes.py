@@ -122,6 +122,14 @@ def test_all_changes_of_a_model_are_written_together(perflint: Command) -> None:
     assert "Would fix 3 findings in 1 file." in ran.err
 
 
+def test_a_switch_of_the_whole_program_is_written_once(perflint: Command) -> None:
+    text = NET + "model = Net()\nother = Net()\n"
+    places = [place(text, "Net(", nth=number) for number in (0, 1)]
+    assert places[0] != places[1]
+    lines, _ = fixed(perflint, text, *(experiment("tf32", at) for at in places))
+    assert lines == ['+torch.set_float32_matmul_precision("high")']
+
+
 REFUSED = [
     ("models = [Net()]\n", "inside a larger expression"),
     ("a = b = Net()\n", "bound to several names"),
