@@ -13,6 +13,7 @@ from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
 from perflint.findings import Report
 from perflint.rules.registry import RuleSet
+from perflint.semantics.callers.kept import summaries
 from perflint.semantics.project import Project
 from perflint.source.files import is_excluded
 from perflint.source.text import Source
@@ -38,12 +39,20 @@ class Place:
             self._excluded[path] = is_excluded(path, self.settings)
         return self._excluded[path]
 
-    def check(self, source: Source, texts: Mapping[str, str]) -> Report:
-        """The report of a document; `texts` are those of all open documents."""
+    def check(self, source: Source, texts: Mapping[str, str], draft: bool = False) -> tuple[Report, bool]:
+        """The report of a document, and whether it is final; `texts` are those of all open documents.
+
+        For a draft, the calls in other files are those from before the edits: most edits do not change them, and to
+        follow them again takes longer than the check.
+        """
         project = self.project(source.path, texts)
         if project.base is None:
-            return self._caches.check(source, project)
-        return check_source(source, project, self.rules, self.settings)
+            return self._caches.check(source, project), True
+        kept = summaries(project)
+        kept.is_draft, kept.has_guessed = draft, False
+        report = check_source(source, project, self.rules, self.settings)
+        kept.is_draft = False
+        return report, not kept.has_guessed
 
     def project(self, path: str, texts: Mapping[str, str]) -> Project:
         """The project of a document, with the open texts of its files."""

@@ -104,10 +104,10 @@ class Server(LanguageServer):
         await self.do(self.session.close_document, document.path)
 
     async def current(self, uri: str) -> Checked | None:
-        """The findings of the present text of a document; None for one that is not open."""
+        """The final findings of the present text of a document; None for one that is not open."""
         while uri in self.open:
             known = self.checked.get(uri)
-            if known is not None and known.document is self.open[uri]:
+            if known is not None and known.document is self.open[uri] and known.is_final:
                 return known
             self._schedule.drop(uri)
             await self._check(uri)
@@ -155,12 +155,15 @@ class Server(LanguageServer):
         document = self.open.get(uri)
         if document is None:
             return
-        found = await self.do(self.session.check, document, self.texts)
+        before = self.checked.get(uri)
+        is_draft = before is not None and before.document is not document
+        found = await self.do(self.session.check, document, self.texts, is_draft)
         if self.open.get(uri) is not document:
             # A later text waits for its check, or the document was closed.
             return
-        before = self.checked.get(uri)
         self.checked[uri] = found
+        if not found.is_final and not self._schedule.is_due(uri):
+            self._schedule.ask(uri, LONG_PAUSE)
         self._again[uri] = asyncio.get_running_loop().time() + min(found.seconds, _LONGEST_PAUSE)
         if found.problems != self._told.get(uri, ()):
             self._told[uri] = found.problems

@@ -52,6 +52,8 @@ class Checked:
     settings: Settings = field(default_factory=Settings)
     seconds: float = 0.0
     """The time that the check took."""
+    is_final: bool = True
+    """False for a draft, which may differ from the findings of `perflint check`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ class Session:
         if any(place.knows_edits_of(path) for place in self._by_settings.values()):
             self.forget()
 
-    def check(self, document: Document, texts: Texts) -> Checked:
-        """The findings of a document. A fault of the settings is a problem."""
+    def check(self, document: Document, texts: Texts, draft: bool = False) -> Checked:
+        """The findings of a document, or a draft of them, which is faster. A fault of the settings is a problem."""
         source = Source(document.path, document.text)
         try:
             place = self._place(document.path)
@@ -104,9 +106,9 @@ class Session:
         self.checks += 1
         if self.checks % _CHECKS_BETWEEN_COLLECTIONS == 0:
             gc.collect()
-        report = Report()
+        report, is_final = Report(), True
         with contained(report.problems, document.path, lambda: _crash("the check")):
-            report = place.check(source, texts)
+            report, is_final = place.check(source, texts, draft)
         return Checked(
             document,
             source,
@@ -115,6 +117,7 @@ class Session:
             parses=bool(report.files),
             settings=place.settings,
             seconds=time.monotonic() - began,
+            is_final=is_final,
         )
 
     def fix(self, checked: Checked, finding: Finding, texts: Texts, problems: list[Problem]) -> Change:

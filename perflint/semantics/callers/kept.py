@@ -29,6 +29,10 @@ class Summaries:
 
     def __init__(self) -> None:
         self.store: SummaryStore | None = None
+        self.is_draft = False
+        """True to take summaries of unchanged files from before the edits of an overlay, whether they hold or not."""
+        self.has_guessed = False
+        """True if a summary was taken that may not hold."""
         self._known: dict[Path, Summary | None] = {}
         self._changes: Changes | None = None
 
@@ -36,6 +40,9 @@ class Summaries:
         """The summary of a file. It follows from the texts alone, so all runs share it."""
         if path not in self._known:
             found = self._before(project, path)
+            if found is None and self.is_draft and project.base is not None and path not in project.changed:
+                self.has_guessed = True
+                return summaries(project.base).of(project.base, path, make)
             if found is None:
                 found = make(project, path)
                 if found is not None and self.store is not None:

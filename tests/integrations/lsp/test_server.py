@@ -58,6 +58,19 @@ def train(model, loader, optimizer):
 """
 WITHOUT_CALL = CALLER.replace("        read(loss)\n", "")
 
+MADE_AND_READ = """\
+import torch
+
+
+def made():
+    return torch.ones(8, device="cuda")
+
+
+def read(x):
+    return x.item()
+"""
+CALLER_OF_BOTH = CALLER.replace("from helper import read", "from ops import made, read").replace("(loss)", "(made())")
+
 
 @pytest.fixture(scope="module")
 def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
@@ -182,6 +195,18 @@ def test_unsaved_text_of_another_file_counts(editor: Editor) -> None:
     editor.close("two/main.py")
     editor.until(lambda: not shown[editor.uri("two/helper.py")].diagnostics)
     editor.close("two/helper.py")
+
+
+def test_calls_of_other_files_are_followed_again_after_a_draft(editor: Editor) -> None:
+    editor.write("draft/pyproject.toml", "")
+    editor.write("draft/ops.py", MADE_AND_READ)
+    editor.write("draft/main.py", CALLER_OF_BOTH)
+    assert codes(editor.open("draft/ops.py", MADE_AND_READ)) == ["TPF101"]
+    before = len(editor.published)
+    assert codes(editor.change("draft/ops.py", MADE_AND_READ.replace("cuda", "cpu"))) == ["TPF101"]
+    editor.until(lambda: not editor.shown[editor.uri("draft/ops.py")].diagnostics)
+    assert len(editor.published) - before == 2
+    editor.close("draft/ops.py")
 
 
 def test_hover(editor: Editor) -> None:
