@@ -952,7 +952,7 @@ def train(model: nn.Module, loader, should_log, every):
         hot(loss) if x else hot(loss)
         hot(loss) if x.numel() >= 1 else cold(loss)
         if len(x) == 0:
-            hot(loss)
+            cold(loss)
         if x.ndim > 3:
             warnings.warn(f"too many: {cold(loss)}")
             logger.error("of %s", cold(loss))
@@ -1091,7 +1091,7 @@ class Layer(nn.Module):
         if x.shape[0] == 0:
             return x.sum().item()               # cold
         if x.numel() == 0:
-            x.sum().item()                      # hot
+            x.sum().item()                      # cold
         if not len(x):
             return x.sum().item()               # cold
         if x.sum() == 0:

@@ -110,14 +110,14 @@ class Reach:
         """The files that import a definition of a file, nearest first; without tests, and packages that export it."""
         module = self._view.peek(path)
         found: dict[Path, FileText] = {}
-        for spelling in () if module is None else _spellings(module):
+        for spelling in () if module is None else spellings(module):
             for name in () if module is None else module.definitions:
                 found.update((file.path, file) for file in self._view.importers(spelling, name))
         code = (file for file in found.values() if file.path.name != "__init__.py" and not is_test_path(file.path))
         return sorted((file for file in code if file.path != path), key=lambda file: _distance(file.path, path))
 
 
-def _spellings(module: Module) -> Iterator[str]:
+def spellings(module: Module) -> Iterator[str]:
     """The names by which files may import a module: folders above its package need no `__init__.py`."""
     name, folder = module.name, module.root
     for _ in range(_MOST_FOLDERS):

@@ -48,6 +48,11 @@ def looks_for_mistakes(part: str) -> Entry | None:
     return concept("debug-file").of(part)
 
 
+def is_retired(folder: str) -> Entry | None:
+    """Why the files in a folder of this name no longer run, if no other file imports them."""
+    return concept("retired").of(folder)
+
+
 def sets_up(name: str) -> Entry | None:
     """Why a function runs rarely, unless code that runs each step certainly calls it."""
     return concept("set-up").of(name)

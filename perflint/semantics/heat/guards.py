@@ -9,6 +9,7 @@ from typing import TypeGuard
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.cpu_runs import runs_on_cpu
+from perflint.semantics.heat.emptiness import finds_nothing
 from perflint.semantics.structure import children, last_name, walk
 from perflint.semantics.values import Device, Scalar, Value
 
@@ -438,32 +439,6 @@ def _stores(body: list[ast.stmt], target: str) -> bool:
         for statement in body
         for node in walk(statement)
     )
-
-
-def finds_nothing(test: ast.expr, outcome: bool) -> bool:
-    """True if a test that comes out as `outcome` says that there are no elements: `len(x) == 0`, `not x.numel()`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return finds_nothing(test.operand, not outcome)
-    if not isinstance(test, ast.Compare):
-        return not outcome and _counts(test)
-    limit = test.comparators[0]
-    if len(test.ops) != 1 or not _counts(test.left) or not isinstance(limit, ast.Constant):
-        return False
-    empty = {ast.Eq: 0, ast.LtE: 0, ast.Lt: 1, ast.NotEq: 0, ast.Gt: 0, ast.GtE: 1}
-    says_so = isinstance(test.ops[0], (ast.Eq, ast.LtE, ast.Lt))
-    return empty.get(type(test.ops[0])) == limit.value and says_so is outcome
-
-
-def _counts(node: ast.expr) -> bool:
-    """`len(x)`, `x.numel()`, `x.shape[0]`, `x.size(0)`, and of a mask `x.sum()` or `x.any()`."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
-    if isinstance(node, ast.Call) and last_name(node) == "size":
-        return len(node.args) == 1
-    return isinstance(node, ast.Call) and last_name(node) in _COUNTS
-
-
-_COUNTS = frozenset({"len", "numel", "nelement", "sum", "any", "count_nonzero"})
 
 
 def warns(call: ast.Call) -> bool:

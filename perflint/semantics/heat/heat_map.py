@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from perflint.findings import Heat
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.call_graph import CallGraph
+from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing
 from perflint.semantics.heat.guards import (
     asks_state,
     fails,
     fills_cache,
-    finds_nothing,
     leaves,
     mends_place,
     ranges_few,
@@ -125,6 +125,8 @@ class HeatMap:
                 fills = is_body and self._fills_cache(parent)
                 is_trivial = is_body and leaves(parent.body) and finds_nothing(parent.test, True)
                 if fills or is_trivial or fails(parent.body if is_body else parent.orelse):
+                    return parent.test
+                if is_for_nothing(parent.test, is_body, self._bound_flags):
                     return parent.test
             if self._is_rare(parent, is_body):
                 test = parent.test

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Heat
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
+from perflint.semantics.heat.retired import is_retired
 from perflint.semantics.heat.steps import by_name, checks
 from perflint.semantics.structure import last_name, root_of, walk
 from perflint.semantics.test_files import folders, is_test_path
@@ -38,10 +39,12 @@ class TestCode:
 
     @cached_property
     def are_all(self) -> bool:
-        """True if all of a file is test code, or a program that is run by hand to find a mistake."""
+        """True if all of a file is test code, retired, or a program that is run by hand to find a mistake."""
         module = self._model.module
-        if module.is_of_tests or not module.is_program:
-            return module.is_of_tests
+        if module.is_of_tests or is_retired(self._model):
+            return True
+        if not module.is_program:
+            return False
         return any(map(conventions.looks_for_mistakes, (module.path.stem, *folders(module.path, module.root))))
 
     def holds(self, node: ast.AST) -> bool:
