@@ -17,19 +17,37 @@ from perflint.engine.cache.caches import Caches
 from perflint.engine.explain import Explanation, explain
 from perflint.engine.projects import Projects
 from perflint.findings import Problem
+from perflint.frozen import dataclass
 from perflint.output.explain import explanation_document, explanation_text
+from perflint.output.notebooks import problem_in_cell
 from perflint.output.writer import message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.source.files import is_excluded
-from perflint.source.reading import Unreadable, read, read_standard_input
+from perflint.source.notebooks import Notebook
+from perflint.source.reading import NOTEBOOK, Unreadable, read, read_standard_input
 from perflint.source.text import Source
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?")
+_IN_NOTEBOOK = re.compile(
+    rf"(?P<path>.+?{re.escape(NOTEBOOK)}):(?:cell )?(?P<cell>\d+):(?P<line>\d+)(?::(?P<column>\d+))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A line of a file, or of a cell of a notebook."""
+
+    path: str
+    cell: int | None
+    line: int
+    column: int | None
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint explain`."""
-    parser.add_argument("place", metavar="FILE:LINE[:COLUMN]", help="line and column count from 1")
+    parser.add_argument(
+        "place", metavar="FILE:LINE[:COLUMN]", help="all count from 1; of a notebook FILE:CELL:LINE[:COLUMN]"
+    )
     parser.add_argument("--all", action="store_true", help="also say why each rule that looked at the line is silent")
     parser.add_argument("--stdin", action="store_true", help="read the text of FILE from standard input")
     options.add_selection(parser)
@@ -43,9 +61,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Explain. 0, or 2 where there is nothing to explain or a rule crashed."""
-    path, line, column = _place(arguments.place)
+    place = _place(arguments.place)
+    path = place.path
     settings = options.settings(arguments, [path])
-    explanation = _explained(path, arguments.stdin, settings, line, column, means.cache_folder(arguments))
+    explanation = _explained(place, arguments.stdin, settings, means.cache_folder(arguments))
     style = options.style(arguments, sys.stderr)
     if isinstance(explanation, Problem):
         sys.stderr.write(problem_text(explanation, style))
@@ -64,37 +83,53 @@ def run(arguments: Namespace) -> int:
     return 2 if explanation.problems else 0
 
 
-def _place(text: str) -> tuple[str, int, int | None]:
-    found = _PLACE.fullmatch(text)
-    if found is None:
-        raise ConfigurationError(f"`{text}` names no line", f"perflint explain {text or 'FILE'}:LINE")
-    line, column = int(found["line"]), None if found["column"] is None else int(found["column"])
-    if line == 0 or column == 0:
-        raise ConfigurationError(f"`{text}`: lines and columns count from 1")
-    return found["path"], line, column
+def _place(text: str) -> _Place:
+    found = _IN_NOTEBOOK.fullmatch(text) or _PLACE.fullmatch(text)
+    path = "" if found is None else found["path"]
+    if found is None or (path.endswith(NOTEBOOK) and "cell" not in found.groupdict()):
+        form = f"{path or text}:CELL:LINE" if NOTEBOOK in text else f"{text or 'FILE'}:LINE"
+        raise ConfigurationError(f"`{text}` names no line", f"perflint explain {form}")
+    numbers = {name: int(number) for name, number in found.groupdict().items() if name != "path" and number is not None}
+    if not all(numbers.values()):
+        raise ConfigurationError(f"`{text}`: {'cells, ' if 'cell' in numbers else ''}lines and columns count from 1")
+    return _Place(path, numbers.get("cell"), numbers["line"], numbers.get("column"))
 
 
-def _explained(
-    path: str, stdin: bool, settings: Settings, line: int, column: int | None, cache: Path | None
-) -> Explanation | Problem:
+def _line_of(place: _Place, notebook: Notebook) -> int:
+    """The line of the text of a notebook. Raises ConfigurationError if there is no such line."""
+    codes = {cell.number: cell.source for cell in notebook.cells}
+    if place.cell not in codes:
+        known = ", ".join(map(str, codes))
+        raise ConfigurationError(
+            f"{place.path} has no cell {place.cell} with code", f"cells with code: {known or 'none'}"
+        )
+    last = len(codes[place.cell].splitlines())
+    if place.line > last:
+        raise ConfigurationError(
+            f"cell {place.cell} of {place.path} has no line {place.line}", f"its last line is {last}"
+        )
+    return notebook.line(place.cell, place.line)
+
+
+def _explained(place: _Place, stdin: bool, settings: Settings, cache: Path | None) -> Explanation | Problem:
+    path = place.path
     try:
         text = read_standard_input(path) if stdin else read(path)
     except Unreadable as error:
         return error.problem
-    if text.notebook is not None:
-        help = "convert it first: `jupyter nbconvert --to script NOTEBOOK`"
-        return Problem(path, "this command does not read notebooks", help=help)
-    source = Source(path, text.text)
+    line = place.line if text.notebook is None else _line_of(place, text.notebook)
+    source = Source(path, text.text, notebook=text.notebook)
     try:
         source.tree  # noqa: B018
     except SyntaxError as error:
         version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         help = f"perflint reads the syntax of {version}, which it runs on"
-        return Problem(path, f"syntax error: {error.msg}", help=help, line=error.lineno, column=error.offset)
+        problem = Problem(path, f"syntax error: {error.msg}", help=help, line=error.lineno, column=error.offset)
+        return problem_in_cell(problem, text.notebook)
     except (ValueError, RecursionError, MemoryError) as error:
         return Problem(path, f"cannot be parsed: {error or type(error).__name__}")
     projects = Projects(settings)
     with closing(Caches(projects, settings, RuleSet(()), cache)) as caches:
         # It has the calls of other files.
         caches.of(path)
-        return explain(source, projects.of(path), settings, line, column)
+        return explain(source, projects.of(path), settings, line, place.column)

@@ -9,8 +9,9 @@ from typing import Any
 
 from perflint.engine.decisions import Decision, Outcome
 from perflint.engine.explain import Belief, Explanation
-from perflint.findings import Heat, Report, Span
+from perflint.findings import Heat, Report, Span, place_of
 from perflint.output.json import document
+from perflint.output.notebooks import by_cell, in_words
 from perflint.output.summary import count
 from perflint.output.terminal import Style, printable, width
 from perflint.semantics.explain.describe import EVIDENCE
@@ -18,7 +19,9 @@ from perflint.semantics.explain.reasons import Step
 from perflint.semantics.facts.concepts import Entry, concept
 from perflint.semantics.heat.reasons import OFTEN
 from perflint.semantics.sites import device_confidence
+from perflint.source.notebooks import Notebook
 from perflint.source.quoting import quoted
+from perflint.source.text import Source
 
 VERSION = 1
 _MOST_REASONS = 3
@@ -48,19 +51,25 @@ class _Text:
         self._explanation = explanation
         self._all_rules = all_rules
         self._style = style
-        self._gutter = " " * len(str(explanation.line))
+        self._notebook = explanation.source.notebook
+        self._cell, self._line = _place(explanation.line, self._notebook)
+        self._gutter = " " * len(str(self._line))
 
     def lines(self) -> Iterable[str]:
         explanation, style = self._explanation, self._style
-        place = f"{printable(explanation.source.path)}:{explanation.line}"
+        place = f"{printable(place_of(explanation.source.path, self._cell))}:{self._line}"
         yield f"{self._gutter}{style('-->', 'bold', 'blue')} {place}" + (
             f":{explanation.column}" if explanation.column is not None else ""
         )
         yield self._bar("")
         yield from self._excerpt()
         yield self._bar("")
-        for belief in explanation.beliefs:
-            yield self._note(style(printable(quoted(belief.text)), "bold"), printable(belief.words))
+        for line in self._notes():
+            yield line if self._notebook is None else in_words(line, self._notebook)
+
+    def _notes(self) -> Iterable[str]:
+        for belief in self._explanation.beliefs:
+            yield self._note(self._style(printable(quoted(belief.text)), "bold"), printable(belief.words))
             yield from self._steps(belief.steps)
         yield from self._heat()
         yield from self._decisions()
@@ -90,7 +99,7 @@ class _Text:
     def _excerpt(self) -> Iterable[str]:
         explanation, style = self._explanation, self._style
         line = explanation.source.lines[explanation.line - 1].rstrip("\r\n")
-        number = style(str(explanation.line), "bold", "blue")
+        number = style(str(self._line), "bold", "blue")
         yield f"{number} {style('|', 'bold', 'blue')} {_visible(line)}"
         for row in _rows([span for belief in explanation.beliefs for span in belief.spans]):
             yield self._bar(style(_carets(row, line), "bold", "green"))
@@ -185,30 +194,33 @@ def _relative(path: Path) -> str:
 
 def explanation_document(explanation: Explanation) -> dict[str, Any]:
     """An explanation as values of JSON."""
+    notebook = explanation.source.notebook
+    cell, line = _place(explanation.line, notebook)
     return {
         "version": VERSION,
         "path": explanation.source.path,
-        "line": explanation.line,
+        "cell": cell,
+        "line": line,
         "column": explanation.column,
         "source": explanation.source.lines[explanation.line - 1].rstrip("\r\n"),
-        "expressions": [_belief(belief) for belief in explanation.beliefs],
+        "expressions": [_belief(belief, notebook) for belief in explanation.beliefs],
         "heat": {
             "heat": explanation.heat.value,
             "of_body": explanation.is_body,
-            "why": [_step(step) for step in explanation.heat_steps],
+            "why": [_step(step, notebook) for step in explanation.heat_steps],
         },
-        "rules": [_decision(decision) for decision in explanation.decisions],
+        "rules": [_decision(decision, explanation.source) for decision in explanation.decisions],
         "errors": document(Report(problems=explanation.problems))["errors"],
     }
 
 
-def _belief(belief: Belief) -> dict[str, Any]:
+def _belief(belief: Belief, notebook: Notebook | None) -> dict[str, Any]:
     return {
         "text": belief.text,
-        "places": [_span(span) for span in belief.spans],
+        "places": [_span(span, notebook) for span in belief.spans],
         "value": belief.words,
         "tensor": _tensor(belief),
-        "why": [_step(step) for step in belief.steps],
+        "why": [_step(step, notebook) for step in belief.steps],
     }
 
 
@@ -227,22 +239,27 @@ def _tensor(belief: Belief) -> dict[str, Any] | None:
     }
 
 
-def _decision(decision: Decision) -> dict[str, Any]:
+def _decision(decision: Decision, source: Source) -> dict[str, Any]:
     finding = decision.finding
+    report = Report(findings=[] if finding is None else [finding])
+    found = [each for _, part in by_cell(source, report) for each in part.findings]
     return {
         "code": decision.code,
         "name": decision.name,
-        **_span(decision.span),
+        **_span(decision.span, source.notebook),
         "decision": decision.outcome.value,
         "why": decision.why,
-        "finding": None if finding is None else document(Report(findings=[finding]))["findings"][0],
+        "finding": document(Report(findings=found))["findings"][0] if found else None,
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step, notebook: Notebook | None) -> dict[str, Any]:
+    here = notebook if step.path is None else None
+    cell, line = (None, None) if step.line is None else _place(step.line, here)
     return {
-        "text": step.text,
-        "line": step.line,
+        "text": step.text if notebook is None else in_words(step.text, notebook),
+        "cell": cell,
+        "line": line,
         "path": None if step.path is None else _relative(step.path),
         "conventions": [_convention(entry) for entry in step.entries],
     }
@@ -254,5 +271,15 @@ def _convention(entry: Entry) -> dict[str, Any]:
     return {"concept": entry.concept, "entry": entry.text, "judged": judged}
 
 
-def _span(span: Span) -> dict[str, int]:
-    return {"line": span.line, "column": span.column, "end_line": span.end_line, "end_column": span.end_column}
+def _span(span: Span, notebook: Notebook | None) -> dict[str, int]:
+    _, line = _place(span.line, notebook)
+    end = line + span.end_line - span.line
+    return {"line": line, "column": span.column, "end_line": end, "end_column": span.end_column}
+
+
+def _place(line: int, notebook: Notebook | None) -> tuple[int | None, int]:
+    """The number of the cell of a line, if it is of a notebook, and the line in it."""
+    if notebook is None:
+        return None, line
+    index, within = notebook.place(line)
+    return notebook.cells[index].number, within

@@ -99,7 +99,18 @@ def test_a_column_of_what_needs_no_explanation_in_a_line(perflint: Command) -> N
 def test_json(perflint: Command) -> None:
     perflint.write("a.py", TRAIN)
     found = explained(perflint, SUM)
-    assert list(found) == ["version", "path", "line", "column", "source", "expressions", "heat", "rules", "errors"]
+    assert list(found) == [
+        "version",
+        "path",
+        "cell",
+        "line",
+        "column",
+        "source",
+        "expressions",
+        "heat",
+        "rules",
+        "errors",
+    ]
     assert (found["version"], found["path"], found["line"], found["column"]) == (1, "a.py", 10, None)
     assert found["source"] == "        total += loss.item()"
     loss = next(expression for expression in found["expressions"] if expression["text"] == "loss")
@@ -173,7 +184,9 @@ def test_steps_in_other_files(perflint: Command) -> None:
     path = os.path.join("p", "base.py")
     assert f" {path}:4: `self.x = torch.rand(3)`\n" in perflint("explain", "p/own.py:4").out
     (belief,) = explained(perflint, "p/own.py:4")["expressions"]
-    assert belief["why"] == [{"text": "`self.x = torch.rand(3)`", "line": 4, "path": path, "conventions": []}]
+    assert belief["why"] == [
+        {"text": "`self.x = torch.rand(3)`", "cell": None, "line": 4, "path": path, "conventions": []}
+    ]
 
 
 # Decisions

@@ -176,5 +176,39 @@ def test_verbs_that_run_programs_leave_notebooks_alone(perflint: Command) -> Non
     perflint.write("nb.ipynb", RAW)
     ran = perflint("verify", "nb.ipynb", "--", "true")
     assert ran.code == 2 and "this command does not read notebooks" in ran.err
-    ran = perflint("explain", "nb.ipynb:3")
-    assert ran.code == 2 and "this command does not read notebooks" in ran.err
+
+
+@pytest.mark.parametrize("place", ["nb.ipynb:cell 5:8", "nb.ipynb:5:8"])
+def test_explain_names_cells(perflint: Command, place: str) -> None:
+    perflint.write("nb.ipynb", RAW)
+    ran = perflint("explain", place)
+    assert ran.code == 0, ran.err
+    assert "--> nb.ipynb:cell 5:8\n" in ran.out and "8 |     total += loss.item()  # é" in ran.out
+    assert "cell 5, line 5: " in ran.out and "cell 5, line 3: in the loop" in ran.out
+    assert "TPF101 scalar-read-in-loop: shown" in ran.out
+    assert "line 19" not in ran.out
+
+
+def test_explain_of_a_column_and_as_json(perflint: Command) -> None:
+    perflint.write("nb.ipynb", RAW)
+    found = json.loads(perflint("explain", "nb.ipynb:5:8:14", "--output-format=json").out)
+    assert (found["cell"], found["line"], found["column"]) == (5, 8, 14)
+    assert {each["line"] for expression in found["expressions"] for each in expression["places"]} == {8}
+    assert any((step["cell"], step["line"]) == (5, 3) for step in found["heat"]["why"])
+    decision = next(each for each in found["rules"] if each["code"] == "TPF101")
+    assert (decision["line"], decision["finding"]["cell"], decision["finding"]["line"]) == (8, 5, 8)
+
+
+@pytest.mark.parametrize(
+    ("place", "message", "help"),
+    [
+        ("nb.ipynb:8", "names no line", "perflint explain nb.ipynb:CELL:LINE"),
+        ("nb.ipynb:1:1", "nb.ipynb has no cell 1 with code", "cells with code: 2, 3, 4, 5"),
+        ("nb.ipynb:3:4", "cell 3 of nb.ipynb has no line 4", "its last line is 2"),
+        ("nb.ipynb:0:4", "cells, lines and columns count from 1", ""),
+    ],
+)
+def test_explain_of_places_that_do_not_exist(perflint: Command, place: str, message: str, help: str) -> None:
+    perflint.write("nb.ipynb", RAW)
+    ran = perflint("explain", place)
+    assert ran.code == 2 and message in ran.err and help in ran.err
