@@ -1,7 +1,7 @@
 """A server of the Model Context Protocol: perflint as tools of a coding agent.
 
-Each tool runs the command of the same name in a process of its own and gives its output, so agents and people see the
-same. No tool writes a file of the project.
+Each tool runs the command of the same name in a process of its own and returns its output, so agents and people get the
+same. No tool writes a file of the project. `verify` runs a program, in a copy of the project.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ from perflint import __version__
 _INSTRUCTIONS = """\
 perflint finds what slows PyTorch code down on GPUs. Work in this order: `check` finds places, `explain` says what is \
 believed of a line and why, `rule` has the reasons and limits of a rule, `fix` shows the diff that \
-`perflint fix --apply` would write. Then run the program: `perflint verify -- COMMAND` keeps only fixes that are not \
-slower and change the results no more than their safety allows, `perflint trace SCRIPT` records a run, `trace_summary` \
-and `compare` read what was recorded. A finding is a claim; a run decides whether it costs time."""
+`perflint fix --apply` would write. `verify` runs the program with and without the fixes, in a copy, and keeps those \
+that are not slower and change the results no more than their safety allows. `perflint trace SCRIPT` records a run, \
+`trace_summary` and `compare` read recordings. A finding is a claim; a run decides whether it costs time."""
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+_RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
+"""The program that `verify` runs may do anything that programs do outside of the project."""
 _SECONDS = 600
 """How long a command may take."""
+_GRACE = 120
+"""Seconds that a verification may take beyond its budget: it ends a run, and applies what is decided."""
 _SEVERITIES = ("error", "warning", "info")
 
 Paths = Annotated[list[str] | None, Field(description="files and folders; the working folder by default")]
@@ -46,6 +50,7 @@ def server() -> MCPServer[Any]:
     made: MCPServer[Any] = MCPServer("perflint", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     for tool in (check, explain, rule, fix, trace_summary, compare):
         made.add_tool(tool, annotations=_READS, structured_output=True)
+    made.add_tool(verify, annotations=_RUNS, structured_output=True)
     return made
 
 
@@ -70,9 +75,10 @@ def explain(
     path: str,
     line: Annotated[int, Field(description="from 1", ge=1)],
     column: Annotated[int | None, Field(description="from 1", ge=1)] = None,
+    cell: Annotated[int | None, Field(description="of a notebook, whose lines count in the cell", ge=1)] = None,
 ) -> dict[str, Any]:
     """Say what perflint believes of a line: values and devices, how often it runs, what each rule decided, and why."""
-    place = f"{path}:{line}" if column is None else f"{path}:{line}:{column}"
+    place = ":".join(str(part) for part in (path, cell, line, column) if part is not None)
     found: dict[str, Any] = _document("explain", ["--output-format=json", "--", place])
     return found
 
@@ -97,6 +103,29 @@ def fix(
     return {"diff": out, "notes": notes}
 
 
+def verify(
+    command: Annotated[list[str], Field(description="the program with its arguments: python train.py", min_length=1)],
+    paths: Paths = None,
+    select: Rules = None,
+    unsafe: Annotated[bool, Field(description="also fixes that may differ in rounding, memory or errors")] = False,
+    risky: Annotated[bool, Field(description="also fixes that may change what is learned")] = False,
+    steps: Annotated[int, Field(description="timed steps of the optimizer in a run", ge=1)] = 100,
+    repeat: Annotated[int, Field(description="pairs of runs in a comparison", ge=2)] = 3,
+    seconds: Annotated[int, Field(description="stop after so long, with what is decided by then", ge=1)] = 480,
+) -> dict[str, Any]:
+    """Run a program with and without fixes, in a copy of the project: which fixes are good, with times and a diff.
+
+    Nothing is written. The program runs several times, so let it be short.
+    """
+    options = [*_option("--select", select), f"--steps={steps}", f"--repeat={repeat}", f"--time-budget={seconds}"]
+    options += ["--unsafe-fixes"] * unsafe + ["--risky-fixes"] * risky
+    arguments = ["--output-format=json", *options, *map(_as_path, paths or ["."]), "--", *command]
+    out, notes = _run("verify", arguments, seconds + _GRACE)
+    # Without a fix there is no document.
+    found: dict[str, Any] = json.loads(out) if out else {"kept": [], "dropped": [], "notes": notes}
+    return found
+
+
 def trace_summary(path: Annotated[str, Field(description="what `perflint trace` wrote")]) -> dict[str, Any]:
     """Summarize a recorded run: the time of a step, its idle time, and the lines that wait for the GPU."""
     out, _ = _run("report", ["--format=text", "--output=-", "--color=never", "--", path])
@@ -117,20 +146,25 @@ def _option(name: str, value: str | None) -> list[str]:
     return [] if value is None else [f"{name}={value}"]
 
 
+def _as_path(path: str) -> str:
+    # What follows `--` is the command, so that a path with a dash needs another mark.
+    return f"./{path}" if path.startswith("-") else path
+
+
 def _document(verb: str, arguments: Sequence[str]) -> Any:
     return json.loads(_run(verb, arguments)[0])
 
 
-def _run(verb: str, arguments: Sequence[str]) -> tuple[str, str]:
+def _run(verb: str, arguments: Sequence[str], seconds: int = _SECONDS) -> tuple[str, str]:
     """The standard output and error of a command. Raises ToolError for what it cannot do."""
     # With -P, files of the working folder do not stand in for modules of Python.
     command = [sys.executable, "-P", "-m", "perflint", verb, *arguments]
     try:
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        raise ToolError(f"`perflint {verb}` took more than {_SECONDS} seconds: name fewer paths") from None
+        raise ToolError(f"`perflint {verb}` took more than {seconds} seconds: name fewer paths") from None
     out, notes = ran.stdout.decode("utf-8", "replace"), ran.stderr.decode("utf-8", "replace")
-    # A check with faults in some files has findings in the others.
-    if ran.returncode not in (0, 1) and not out:
+    # A check with faults in some files has findings in the others; a program that fails has no verification.
+    if not out and ran.returncode not in ((0,) if verb == "verify" else (0, 1)):
         raise ToolError(notes.strip() or f"`perflint {verb}` ended with status {ran.returncode}")
     return out, notes

@@ -63,8 +63,8 @@ def test_find_explain_and_fix(project: Path) -> None:
         ("fix", {"select": "TPF902"}),
     )
     assert started.server_info.name == "perflint" and "`check` finds places" in started.instructions
-    assert [tool.name for tool in tools] == ["check", "explain", "rule", "fix", "trace_summary", "compare"]
-    assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
+    assert [tool.name for tool in tools] == ["check", "explain", "rule", "fix", "trace_summary", "compare", "verify"]
+    assert all(tool.description and tool.annotations.read_only_hint is (tool.name != "verify") for tool in tools)
     assert not any(result.is_error for result in results)
     everything, one, explained, page, fixed = (result.structured_content for result in results)
     assert {"TPF902", "TPF103"} & {finding["code"] for finding in everything["findings"]}
@@ -112,6 +112,41 @@ def test_faults_are_errors_of_the_tool(project: Path) -> None:
     assert not broken.is_error
     found = broken.structured_content
     assert found["errors"][0]["path"] == "broken.py" and found["findings"][0]["path"] == "train.py"
+
+
+TRAINING = """\
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.cuda.amp.GradScaler(enabled=False)
+for _ in range(30):
+    loss = model(torch.ones(2, 4)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_verify_runs_a_program_in_a_copy(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    (tmp_path / "broken.py").write_text("raise SystemExit('does not work')")
+    given = {"paths": ["train.py"], "select": "TPF902", "unsafe": True, "steps": 10, "repeat": 2}
+    _, (verified, failed, option, nothing) = ask(
+        tmp_path,
+        ("verify", {"command": [sys.executable, "train.py"], **given}),
+        ("verify", {"command": [sys.executable, "broken.py"], **given}),
+        ("verify", {"command": ["true"], "paths": ["--apply", "train.py"]}),
+        ("verify", {"command": ["true"], "select": "TPF201"}),
+    )
+    assert not verified.is_error, verified.content
+    found = verified.structured_content
+    assert [each["code"] for each in (*found["kept"], *found["dropped"])] == ["TPF902"], found
+    assert failed.is_error or "fail" in json.dumps(failed.structured_content)
+    assert option.is_error and "no such file or folder" in option.content[0].text
+    assert nothing.structured_content["kept"] == [] and "Nothing to fix" in nothing.structured_content["notes"]
+    assert (tmp_path / "train.py").read_text() == TRAINING
 
 
 def test_without_the_sdk(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
