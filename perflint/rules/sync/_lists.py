@@ -14,7 +14,7 @@ from perflint.rules._places import inside
 from perflint.rules._statements import block_of, lets_pass, swallows
 from perflint.rules._visible import is_local
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, Read
-from perflint.rules.sync._sums import detached, shares_last_line
+from perflint.rules.sync._sums import detached, is_data, shares_last_line
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
@@ -38,7 +38,7 @@ def listed_on_device(site: CallSite, read: Read) -> Fix | None:
     end = with_last_comments(source, source.span(loop)).end_line
     if end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
-    new = detached(site.concrete, double=False)
+    new = detached(site.concrete, double=False, is_data=is_data(model, read.tensor))
     if not _is_only_read(model, read.tensor):
         new = cst.Call(cst.Attribute(new, cst.Name("clone")))
     line = f"{indentation(source, loop.lineno)}{name.id} = {stack.text}({name.id}).tolist() if {name.id} else []\n"

@@ -13,7 +13,7 @@ from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Kind, scalar_type
+from perflint.semantics.values import Kind, Tensor, scalar_type
 from perflint.source.concrete import cst
 
 _SEVERAL = "TPF102"
@@ -46,7 +46,7 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     call = site.concrete
     assert isinstance(call.func, cst.Attribute)
     # A Python float sums in double precision, and so does the device now.
-    new = detached(call, double=found.type == "float")
+    new = detached(call, found.type == "float", is_data(site.model, read.tensor))
     line = f"{indentation(source, found.loop.lineno)}{found.name} = {found.type}({found.name})\n"
     edits = (
         replace(source, source.span(site.node), new),
@@ -57,22 +57,35 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=leaves)
 
 
-def detached(read: cst.Call, double: bool) -> cst.BaseExpression:
-    """`x.detach()` in place of `x.item()`, as a double if that is asked."""
+def detached(read: cst.Call, double: bool, is_data: bool) -> cst.BaseExpression:
+    """`x.detach()` in place of `x.item()`, as a double if `double` is set. `is_data` says that `x` has no graph."""
     assert isinstance(read.func, cst.Attribute)
     last = _last_methods(read.func.value)
-    new = (
-        read.func.value if "detach" in last else read.with_changes(func=read.func.with_changes(attr=cst.Name("detach")))
-    )
+    without_graph = is_data or "detach" in last
+    new = read.func.value if without_graph else read.with_changes(func=read.func.with_changes(attr=cst.Name("detach")))
     dtype = next((name for name in last if name != "detach"), "")
     return cst.Call(cst.Attribute(new, cst.Name("double"))) if double and dtype != "double" else new
+
+
+def is_data(model: Model, tensor: ast.expr) -> bool:
+    """True for `x.data` of a tensor `x`, also behind methods that change at most the dtype: it has no graph."""
+    while isinstance(tensor, ast.Call) and isinstance(tensor.func, ast.Attribute) and not tensor.args:
+        if tensor.func.attr not in _PLAIN:
+            return False
+        tensor = tensor.func.value
+    is_attribute = isinstance(tensor, ast.Attribute) and tensor.attr == "data"
+    return is_attribute and isinstance(tensor, ast.Attribute) and isinstance(model.value(tensor.value), Tensor)
+
+
+_PLAIN = ("detach", "double", "float")
+"""Methods that change at most the dtype and the graph of a tensor."""
 
 
 def _last_methods(node: cst.BaseExpression) -> list[str]:
     """The methods at the end of a chain, from the last, that change at most the dtype and the graph of a tensor."""
     found: list[str] = []
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not node.args:
-        if node.func.attr.value not in ("detach", "double", "float"):
+        if node.func.attr.value not in _PLAIN:
             break
         found.append(node.func.attr.value)
         node = node.func.value

@@ -82,10 +82,13 @@ class ListToCuda(Rule):
 
     Other lists and arrays get an unsafe fix: `torch.tensor(values, device=d)` becomes
     `torch.tensor(values, pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. The values are the
-    same. The pages of the CPU's tensor cannot be swapped until torch uses them again, and on a GPU the
-    result is a copy that an error of the device reaches later. There is no such fix in code that
-    `torch.compile` compiles, for data that may be a tensor, for `torch.as_tensor(array)`, which shares memory
-    on the CPU, and in projects that set a default device.
+    same. Two things change. The data takes pinned memory, which torch keeps for later copies. The CPU does not
+    wait for the copy, so an error of the GPU appears at a later line. There is no such fix
+
+    - in code that `torch.compile` compiles,
+    - for data that may be a tensor,
+    - for `torch.as_tensor(array)`, which shares memory on the CPU,
+    - in projects that set a default device.
 
     Better than either: keep constants in a buffer, and make the values of a batch in the collate
     function.

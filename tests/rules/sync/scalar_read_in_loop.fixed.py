@@ -356,6 +356,19 @@ def evaluated(model: nn.Module, loader: DataLoader):
     return sum(values) / len(values)
 
 
+def old_style(model: nn.Module, loader: DataLoader):
+    total = 0.0
+    means = []
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        total += loss.data.double()
+        means.append(loss.data.float().clone())
+    means = torch.stack(means).tolist() if means else []
+    total = float(total)
+    return total, means
+
+
 def interrupted(model: nn.Module, loader: DataLoader):
     values = []
     try:

@@ -348,6 +348,17 @@ def evaluated(model: nn.Module, loader: DataLoader):
     return sum(values) / len(values)
 
 
+def old_style(model: nn.Module, loader: DataLoader):
+    total = 0.0
+    means = []
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        total += loss.data.item()  # error: TPF101
+        means.append(loss.data.float().item())  # error: TPF101
+    return total, means
+
+
 def interrupted(model: nn.Module, loader: DataLoader):
     values = []
     try:
