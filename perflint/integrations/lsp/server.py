@@ -17,16 +17,19 @@ from pygls.uris import to_fs_path
 
 from perflint import __version__
 from perflint.config.errors import ConfigurationError
-from perflint.config.settings import Options
+from perflint.engine.devices import Bound
 from perflint.findings import Problem
 from perflint.integrations.lsp.actions import KINDS, actions, change, workspace_edit
-from perflint.integrations.lsp.choices import SECTION, editor_options
+from perflint.integrations.lsp.choices import SECTION, Choices, editor_choices
 from perflint.integrations.lsp.diagnostics import SOURCE, diagnostics
+from perflint.integrations.lsp.hints import code_lenses, inlay_hints
 from perflint.integrations.lsp.hover import hover
 from perflint.integrations.lsp.positions import Positions
 from perflint.integrations.lsp.schedule import LONG_PAUSE, Schedule
 from perflint.integrations.lsp.session import Checked, Document, Session
 from perflint.output.plain import problem_sentences
+from perflint.source.text import Source
+from perflint.tracer.costs import Measured
 
 _STACK = 64 << 20
 """Bytes for the thread that checks: Python's parser needs them for deep code, and some systems give threads little."""
@@ -116,13 +119,22 @@ class Server(LanguageServer):
     async def configure(self, sent: object) -> None:
         """Take the settings of the editor, which stay as they are if they are wrong."""
         try:
-            options = editor_options(sent)
+            choices = editor_choices(sent)
         except ConfigurationError as error:
             self.tell([Problem("", error.message, error.help)])
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"{SOURCE}: {error.message}"))
-            options = Options()
-        await self.do(self.session.configure, options)
+            choices = Choices()
+        await self.do(self.session.configure, choices)
+        self.refresh_hints()
         self.ask_for_others()
+
+    def refresh_hints(self) -> None:
+        """Ask the editor to request hints and lenses again, if it can."""
+        workspace = self.client_capabilities.workspace
+        if workspace is not None and workspace.inlay_hint is not None and workspace.inlay_hint.refresh_support:
+            self.workspace_inlay_hint_refresh(None)
+        if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
 
     async def refresh(self) -> None:
         """Read files and settings anew."""
@@ -200,6 +212,7 @@ def made(cache: Path | None) -> Server:
     _add_documents(server)
     _add_settings(server)
     _add_answers(server)
+    _add_hints(server)
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(params: None) -> None:
@@ -321,6 +334,44 @@ def _add_answers(server: Server) -> None:
         explained = await server.do(server.session.explain, checked.document, server.texts, *place, problems)
         server.tell(problems)
         return await server.do(hover, checked, explained, place, server.encoding)
+
+
+def _add_hints(server: Server) -> None:
+    devices: dict[str, tuple[Document, list[Bound]]] = {}
+    """The devices of each open document, at the version for which they were asked last."""
+
+    async def bound(document: Document) -> list[Bound]:
+        known = devices.get(document.uri)
+        if known is None or known[0] is not document:
+            problems: list[Problem] = []
+            found = await server.do(server.session.devices, document, server.texts, problems)
+            server.tell(problems)
+            for uri in devices.keys() - server.open.keys():
+                del devices[uri]
+            known = devices[document.uri] = document, found
+        return known[1]
+
+    async def costs(source: Source) -> Measured | None:
+        problems: list[Problem] = []
+        found = await server.do(server.session.measured, source, problems)
+        server.tell(problems)
+        return found
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    async def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
+        document = server.open.get(params.text_document.uri)
+        if document is None or not server.session.choices.inlay_hints:
+            return []
+        source = Source(document.path, document.text)
+        names = await bound(document)
+        return list(inlay_hints(source, names, await costs(source), params.range, server.encoding))
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        checked = await server.current(params.text_document.uri)
+        if checked is None or not checked.parses or not server.session.choices.code_lens:
+            return []
+        return list(code_lenses(checked.source, await costs(checked.source), server.encoding))
 
 
 def _watches(client: types.ClientCapabilities) -> bool:

@@ -12,8 +12,10 @@ from pathlib import Path
 from perflint.config.errors import ConfigurationError
 from perflint.config.outside import places
 from perflint.config.pyproject import line_length
-from perflint.config.settings import Options, Settings, combine
+from perflint.config.settings import Settings, combine
+from perflint.engine.cache.files import Stamp, stamp_of
 from perflint.engine.crashes import Crash, contained
+from perflint.engine.devices import Bound, devices
 from perflint.engine.explain import Explanation, explain
 from perflint.engine.file import check_source
 from perflint.engine.fixing import fix_text
@@ -21,9 +23,12 @@ from perflint.engine.ignoring import with_ignores
 from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Choice, Outcome
 from perflint.frozen import dataclass
+from perflint.integrations.lsp.choices import Choices
 from perflint.integrations.lsp.places import Place
 from perflint.semantics.project import Project
 from perflint.source.text import Source
+from perflint.tracer.costs import Measured, measured
+from perflint.tracer.trace import Trace
 
 _CHECKS_BETWEEN_COLLECTIONS = 50
 Texts = Mapping[str, str]
@@ -70,15 +75,16 @@ class Session:
 
     cache: Path | None = None
     """The folder of the cache, if there is to be one."""
-    options: Options = field(default_factory=Options)
+    choices: Choices = field(default_factory=Choices)
     """The settings of the editor."""
     checks: int = 0
     _by_folder: dict[str, Place] = field(default_factory=dict)
     _by_settings: dict[Settings, Place] = field(default_factory=dict)
+    _traces: dict[str, tuple[Stamp, Trace | None]] = field(default_factory=dict)
 
-    def configure(self, options: Options) -> None:
+    def configure(self, choices: Choices) -> None:
         """Take settings of the editor."""
-        self.options = options
+        self.choices = choices
         self.forget()
 
     def forget(self) -> None:
@@ -163,6 +169,37 @@ class Session:
                 return None
         return None
 
+    def devices(self, document: Document, texts: Texts, problems: list[Problem]) -> list[Bound]:
+        """The names of a document with tensors on a known device; none if its text is half typed."""
+        with contained(problems, document.path, lambda: _crash("the search for devices")):
+            try:
+                place = self._place(document.path)
+                if place.excludes(document.path):
+                    return []
+                return devices(Source(document.path, document.text), place.project(document.path, texts))
+            except (ConfigurationError, SyntaxError, ValueError, RecursionError, MemoryError):
+                return []
+        return []
+
+    def measured(self, source: Source, problems: list[Problem]) -> Measured | None:
+        """The costs of the lines of a document in the traces of the editor's settings."""
+        traces = [trace for path in self.choices.traces if (trace := self._trace(path, problems)) is not None]
+        return measured(traces, source) if traces else None
+
+    def _trace(self, path: str, problems: list[Problem]) -> Trace | None:
+        """A trace, read anew after a change of its file. A fault is a problem once."""
+        from perflint.tracer.file import TraceError, read_trace
+
+        now = stamp_of(path)
+        known = self._traces.get(path)
+        if known is None or known[0] != now:
+            try:
+                known = self._traces[path] = now, read_trace(Path(path))
+            except TraceError as error:
+                problems.append(Problem("", error.message, error.help))
+                known = self._traces[path] = now, None
+        return known[1]
+
     def rest(self) -> None:
         """Use a pause: write to the cache, and free the objects that refer to each other."""
         for place in self._by_settings.values():
@@ -195,7 +232,7 @@ class Session:
         known = self._by_folder.get(folder)
         if known is None:
             found, root = places([folder])
-            settings = combine(*found, self.options, root=root)
+            settings = combine(*found, self.choices.options, root=root)
             # How the command line writes changes nothing here, and must not make a second place.
             settings = replace(settings, output_format=Settings().output_format)
             known = self._by_settings.get(settings)

@@ -48,6 +48,8 @@ class Editor:
         self.client = LanguageClient("tests", "1")
         self.shown: dict[str, types.PublishDiagnosticsParams] = {}
         self.published: list[types.PublishDiagnosticsParams] = []
+        self.refreshed = 0
+        """How often the server asked to request hints or lenses again."""
         self.log: list[str] = []
         self.messages: list[str] = []
         self.versions: dict[str, int] = {}
@@ -216,6 +218,16 @@ class Editor:
         @self.client.feature(types.WINDOW_SHOW_MESSAGE)
         def show(params: types.ShowMessageParams) -> None:
             self.messages.append(params.message)
+            self._news.set()
+
+        @self.client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
+        def refresh_hints(params: None) -> None:
+            self.refreshed += 1
+            self._news.set()
+
+        @self.client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
+        def refresh_lenses(params: None) -> None:
+            self.refreshed += 1
             self._news.set()
 
         @self.client.feature(types.CLIENT_REGISTER_CAPABILITY)

@@ -1,0 +1,125 @@
+"""Hints and lenses between the code, through the client of pygls."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pygls")
+
+from lsprotocol import types
+
+from tests.cli.command import ROOT
+from tests.integrations.lsp.editor import Editor
+
+EXAMPLES = ROOT / "docs" / "examples" / "tracing"
+SLOW = (EXAMPLES / "slow.py").read_text()
+FILE = "docs/examples/tracing/slow.py"
+CODE = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader, unknown):
+    for é, y in loader:
+        é, y = é.cuda(), y
+        z = torch.zeros(3)
+        other = unknown(z)
+        maybe = z if other else é
+        number = é.sum().item()
+"""
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> Iterator[Editor]:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    shutil.copy(EXAMPLES / "slow.jsonl.gz", folder / "run.jsonl.gz")
+    (folder / "docs" / "examples" / "tracing").mkdir(parents=True)
+    (folder / FILE).write_text(SLOW)
+    refreshed = types.WorkspaceClientCapabilities(
+        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
+        code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
+    )
+    found = Editor(folder, tmp_path / "cache", types.ClientCapabilities(workspace=refreshed))
+    yield found
+    assert found.leave() == 0
+
+
+def configure(editor: Editor, **values: object) -> None:
+    """Send settings, and wait until the server asks to request hints and lenses again."""
+    before = editor.refreshed
+    parameters = types.DidChangeConfigurationParams({"perflint": values})
+    editor.client.workspace_did_change_configuration(parameters)
+    editor.until(lambda: editor.refreshed == before + 2)
+
+
+def hints(editor: Editor, name: str, first: int = 1, last: int = 999) -> list[tuple[int, int, str]]:
+    """The hints of some lines: line, column and label, from 1."""
+    where = types.Range(types.Position(first - 1, 0), types.Position(last - 1, 0))
+    parameters = types.InlayHintParams(types.TextDocumentIdentifier(editor.uri(name)), where)
+    found = editor.run(editor.client.text_document_inlay_hint_async(parameters)) or ()
+    return [(each.position.line + 1, each.position.character + 1, str(each.label)) for each in found]
+
+
+def lenses(editor: Editor, name: str) -> list[tuple[int, str]]:
+    """The lenses of a document: line and title."""
+    parameters = types.CodeLensParams(types.TextDocumentIdentifier(editor.uri(name)))
+    found = editor.run(editor.client.text_document_code_lens_async(parameters)) or ()
+    return [(each.range.start.line + 1, each.command.title) for each in found if each.command is not None]
+
+
+def test_devices_of_names(editor: Editor) -> None:
+    editor.open("a.py", CODE)
+    assert hints(editor, "a.py") == [
+        (5, 10, ": cpu"),
+        (5, 13, ": cpu"),
+        (6, 10, ": cuda"),
+        (6, 13, ": cpu"),
+        (7, 10, ": cpu"),
+    ]
+    assert hints(editor, "a.py", 7, 8) == [(7, 10, ": cpu")]
+    editor.change("a.py", CODE.replace("torch.zeros(3)", "torch.zeros(3, device='cuda')"))
+    assert (7, 10, ": cuda") in hints(editor, "a.py") and (9, 14, ": cuda") in hints(editor, "a.py")
+    # Half typed.
+    editor.send("a.py", "def f(:\n")
+    assert hints(editor, "a.py") == [] and lenses(editor, "a.py") == []
+
+
+def test_costs_of_a_trace(editor: Editor) -> None:
+    editor.open(FILE, SLOW)
+    assert lenses(editor, FILE) == []
+    configure(editor, traces=["run.jsonl.gz"])
+    found = lenses(editor, FILE)
+    lines = SLOW.splitlines()
+    assert found and all(lines[line - 1].startswith(("def ", "    def ")) for line, _ in found)
+    assert all(title.startswith("measured: ") and title.endswith(" ms of 17.8 ms") for _, title in found)
+    costs = [lines[line - 1] for line, _, label in hints(editor, FILE) if label.endswith("ms a step")]
+    assert costs and any("item()" in line for line in costs)
+    # Lines that moved are found again.
+    editor.change(FILE, "# new\n" + SLOW)
+    assert lenses(editor, FILE) == [(line + 1, title) for line, title in found]
+
+
+def test_both_can_be_turned_off(editor: Editor) -> None:
+    editor.open(FILE, SLOW)
+    configure(editor, traces=["run.jsonl.gz"], inlayHints=False)
+    assert lenses(editor, FILE) and hints(editor, FILE) == []
+    configure(editor, traces=["run.jsonl.gz"], codeLens=False)
+    assert lenses(editor, FILE) == [] and hints(editor, FILE)
+    configure(editor, traces=["run.jsonl.gz"])
+    assert lenses(editor, FILE)
+
+
+def test_faults_are_in_the_log(editor: Editor) -> None:
+    editor.open(FILE, SLOW)
+    configure(editor, traces=["missing.gz"])
+    assert lenses(editor, FILE) == []
+    assert len([text for text in editor.log if "missing.gz cannot be read" in text]) == 1
+    assert lenses(editor, FILE) == []
+    assert len([text for text in editor.log if "missing.gz cannot be read" in text]) == 1
+    configure(editor, inlayHint=False)
+    editor.until(lambda: any("unknown key `inlayHint`" in text for text in editor.messages))
+    assert any("did you mean `inlay-hints`?" in text for text in editor.log)
