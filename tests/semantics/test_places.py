@@ -312,6 +312,61 @@ class Net(nn.Module):
 """
 
 
+LEFT = """
+@dataclasses.dataclass
+class Batch:
+    mels: Tensor
+    lengths: Tensor
+    def to(self, device):
+        cpu_fields = {"lengths"}
+        moved = {f.name: getattr(self, f.name).to(device) for f in dataclasses.fields(self) if f.name not in cpu_fields}
+        return Batch(**moved)
+def step(batch: Batch, device):
+    batch = batch.to(device)
+    batch.mels              # -> caller
+    batch.lengths           # -> cpu
+    batch.lengths // 2      # -> cpu
+
+@dataclasses.dataclass
+class Batch:
+    mels: Tensor
+    lengths: Tensor
+    names: list
+    def to(self, device):
+        return Batch(self.mels.to(device), lengths=self.lengths, names=self.names)
+def step(batch: Batch):
+    batch.mels              # -> caller
+    batch.lengths           # -> cpu
+
+@dataclasses.dataclass
+class Batch:
+    mels: Tensor
+    lengths: Tensor
+    def to(self, device):
+        gpu_fields = {"lengths"}
+        return Batch(self.mels.to(device), self.lengths.to(device))
+    def copy(self):
+        return Batch(self.mels, self.lengths)
+def step(batch: Batch):
+    batch.mels              # -> caller
+    batch.lengths           # -> caller
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("lengths", torch.zeros(3))
+    def to(self, device):
+        return Net(self.fc.to(device), lengths=self.lengths)
+    def forward(self, x):
+        self.lengths            # -> model float 1 buffer
+"""
+
+
+@table(LEFT)
+def test_fields_that_a_class_leaves_on_the_cpu(case: Case) -> None:
+    check(case)
+
+
 @table(MOVED)
 def test_fields_of_a_class_that_is_made_anew_on_a_device(case: Case) -> None:
     check(case)

@@ -12,6 +12,7 @@ from perflint.semantics.interpreter.frame import Frame, parts
 from perflint.semantics.interpreter.functions import parameter_device
 from perflint.semantics.interpreter.lineage import facts_of, is_enumeration, is_module, is_tensor_class, lineage
 from perflint.semantics.interpreter.members import below, is_member, member, values_of
+from perflint.semantics.interpreter.moves import leaves
 from perflint.semantics.interpreter.resolve import resolve
 from perflint.semantics.interpreter.self_attributes import set_by_name
 from perflint.semantics.lattice import union
@@ -112,7 +113,8 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     if found is not None:
         if is_member(frame, value.cls, name):
             return Instance(value.cls)
-        return _of_record(frame, value, as_seen(frame, named.placed(name, found)))
+        placed = named.on_cpu(found) if leaves(frame, value.cls, name) else named.placed(name, found)
+        return _of_record(frame, value, as_seen(frame, placed))
     if name in ("value", "name") and is_enumeration(frame, value.cls):
         return STR if name == "name" else values_of(frame, value.cls)
     if name in ("_replace", "_asdict") and "typing.NamedTuple" in lineage(frame, value.cls):

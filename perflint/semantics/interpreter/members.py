@@ -7,7 +7,6 @@ from functools import partial
 
 from perflint.semantics.facts import libraries
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.facts.conventions import is_device
 from perflint.semantics.interpreter import constructions, functions
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Frame, Names, parts
@@ -17,28 +16,25 @@ from perflint.semantics.interpreter.lineage import (
     facts_of,
     info_of,
     is_enumeration,
-    is_module,
     is_property,
     lineage,
 )
 from perflint.semantics.interpreter.memory import ClassFacts
+from perflint.semantics.interpreter.moves import anywhere, moves
 from perflint.semantics.interpreter.resolve import class_at, resolve
 from perflint.semantics.lattice import join, union
 from perflint.semantics.project import Module
-from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, path_of, walk
+from perflint.semantics.structure import ClassInfo, FunctionInfo
 from perflint.semantics.values import (
     NEVER,
     NONE,
     UNKNOWN,
     Class,
     Const,
-    Device,
     Evidence,
     Function,
     Instance,
-    Mapping,
     Scalar,
-    Sequence,
     Tensor,
     Union,
     Unknown,
@@ -83,7 +79,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
         _run_methods(frame, module, facts, info, known)
         held = facts.held(known)
         if held is not None and not held.is_unknown:
-            return _anywhere(held) if _moves(frame, value.cls, known) else held
+            return anywhere(held) if moves(frame, value.cls, known) else held
     inner = module.klass(f"{facts.qualname}.{name}")
     if inner is not None:
         return class_at(frame.view, module, inner.node)
@@ -92,61 +88,6 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     if found is None and known not in info.assigned_in and facts.name in frame.view.memory.bodies:
         facts.lacks.add(name)
     return found
-
-
-def _moves(frame: Frame, cls: str, name: str) -> bool:
-    """True if `to` of a class that is not a module may make the object anew on another device, with this attribute."""
-    movers = frame.view.memory.movers
-    kept = frame.view.memory.remembered(movers, cls, partial(_kept_by_move, frame, cls), None)
-    return kept is not None and name not in kept
-
-
-def _kept_by_move(frame: Frame, cls: str) -> frozenset[str] | None:
-    """The attributes that the `to` of a class assigns; None if it has none, or none that makes an object anew."""
-    if is_module(frame, cls):
-        return None
-    for base in lineage(frame, cls):
-        info = info_of(frame, base)
-        for name in _MOVERS if info is not None else ():
-            method = info.methods.get(name) if info is not None else None
-            if info is not None and method is not None and _goes_elsewhere(method.node) and _makes_anew(method.node):
-                return frozenset(held for held, methods in info.assigned_in.items() if method in methods)
-    return None
-
-
-_MOVERS = ("to", "cuda", "to_device", "move_to", "move_to_device")
-
-
-def _goes_elsewhere(node: FunctionNode) -> bool:
-    """True if a method moves its object: it is given a device at most, and no tensor to move."""
-    given = [*node.args.posonlyargs, *node.args.args][1:]
-    return not given or bool(is_device(given[0].arg)) or given[0].arg in ("dev", "args")
-
-
-def _makes_anew(node: FunctionNode) -> bool:
-    for inner in walk(node):
-        if isinstance(inner, ast.Return) and inner.value is not None:
-            if path_of(inner.value) != "self" and not isinstance(inner.value, ast.Constant):
-                return True
-        if isinstance(inner, (ast.Name, ast.Attribute)) and path_of(inner).rpartition(".")[2] in _ALL_OF_IT:
-            return True
-    return False
-
-
-_ALL_OF_IT = frozenset({"setattr", "vars", "__dict__", "__slots__"})
-"""Names that a method needs to move whatever the object holds."""
-
-
-def _anywhere(value: Value) -> Value:
-    """A value whose tensors on the CPU may have been moved, or made anew elsewhere."""
-    if isinstance(value, Tensor) and value.device is Device.CPU:
-        return value.with_(device=Device.UNKNOWN, place="", pinned=False)
-    if isinstance(value, Sequence):
-        items = None if value.items is None else tuple(map(_anywhere, value.items))
-        return Sequence(value.type, _anywhere(value.element), items)
-    if isinstance(value, Mapping):
-        return Mapping(_anywhere(value.element), tuple([(key, _anywhere(held)) for key, held in value.items]))
-    return union(map(_anywhere, value.members)) if isinstance(value, Union) else value
 
 
 def _method(frame: Frame, module: Module, facts: ClassFacts, method: FunctionInfo, receiver: Value | None) -> Value:

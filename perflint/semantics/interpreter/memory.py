@@ -131,6 +131,8 @@ class Memory(Questions):
     """Which classes are module classes, or bases of one in their file."""
     movers: dict[str, frozenset[str] | None] = field(default_factory=dict)
     """The attributes that the `to` of a class assigns; None for classes whose `to` makes no object anew."""
+    left_behind: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The attributes that the `to` of a class leaves on the CPU."""
     derived: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """The classes that derive from a class in its own file, by the name of its module."""
     declared: dict[tuple[str, int, int], Value] = field(default_factory=dict)
