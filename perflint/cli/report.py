@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FORMATS = {"html": "perflint-report.html", "chrome": "perflint-chrome.json", "text": "-"}
 """The formats, and where each is written to."""
 _EXIT_CODES = "Exit codes: 0 written; 2 for a fault in the usage, a file or perflint."
-_STANDARD_OUTPUT = "-"
+STANDARD_OUTPUT = "-"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -68,18 +68,18 @@ def run(arguments: Namespace) -> int:
     if arguments.root is not None and not os.path.isdir(arguments.root):
         raise ConfigurationError(f"there is no folder {arguments.root}", "`--root` is where the traced files are")
     output = arguments.output or FORMATS[arguments.format]
-    _check_output(output, arguments.traces)
+    check_output(output, arguments.traces)
     traces = [(name, _rooted(read_trace(Path(name)), arguments.root)) for name in arguments.traces]
     if len(traces) > 1:
         traces.sort(key=lambda pair: pair[1].header.rank)
     make = {"html": _page, "chrome": _chrome, "text": _text}[arguments.format]
-    _write(output, make(traces, arguments))
+    write_output(output, make(traces, arguments))
     return 0
 
 
-def _check_output(output: str, traces: Sequence[str]) -> None:
+def check_output(output: str, traces: Sequence[str]) -> None:
     """Raise ConfigurationError where writing would harm."""
-    if output == _STANDARD_OUTPUT:
+    if output == STANDARD_OUTPUT:
         return
     if any(os.path.realpath(output) == os.path.realpath(name) for name in traces):
         raise ConfigurationError(f"{output} is a trace to read", "name another file with `--output`")
@@ -172,9 +172,9 @@ def _traced(traces: Sequence[Trace]) -> list[str]:
     return [path for path in files if os.path.isfile(path)]
 
 
-def _write(output: str, text: str) -> None:
+def write_output(output: str, text: str) -> None:
     """Write a text whole or not at all. Raises ConfigurationError."""
-    if output == _STANDARD_OUTPUT:
+    if output == STANDARD_OUTPUT:
         sys.stdout.write(text)
         return
     target = Path(os.path.realpath(output))

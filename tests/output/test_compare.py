@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from perflint.output.compare.comparison import Pair, compare
 from perflint.output.compare.document import comparison_document
+from perflint.output.compare.page import comparison_page
 from perflint.output.compare.text import comparison_text
 from perflint.output.terminal import Style
 from perflint.tracer.events import Hits, Kernel, Place, Step, Sync
@@ -145,3 +147,35 @@ def test_the_verb(perflint: Command) -> None:
     assert json.loads(ran.out)["step_ms"]["after"] < 13 and json.loads(ran.out)["before"] == before
     ran = perflint("compare", before, "missing.gz")
     assert ran.code == 2 and "missing.gz cannot be read" in ran.err
+
+
+def test_the_page(perflint: Command) -> None:
+    before, after = PAIRS["slow-fast"]
+    ran = perflint("compare", str(before), str(after), "--output-format=html")
+    assert (ran.code, ran.out) == (0, "") and "Written to perflint-compare.html." in ran.err
+    html = (perflint.folder / "perflint-compare.html").read_text(encoding="utf-8")
+    page = ElementTree.fromstring(html)
+    text = " ".join("".join(page.itertext()).split())
+    assert "A step takes 12.14 ms instead of 17.76 ms: 1.46 x faster." in text
+    assert {each.get("id") for each in page.iter("section")} >= {"step", "gone", "work"}
+    rows = ["".join(row.itertext()) for row in page.iter("tr")]
+    assert any("slow.py:49" in row and "1.937" in row for row in rows)
+    assert len([each for each in page.iter("svg") if each.get("class") == "split"]) == 2
+    links = {each.get("href", "").removeprefix("#") for each in page.iter("a")}
+    assert links - {"content"} <= {each.get("id") for each in page.iter("section")}
+
+
+def test_the_page_escapes_what_a_trace_says() -> None:
+    hostile = trace(sync(3, HOSTILE), *steps(5.0, 5.0, 5.0, 5.0), program=(HOSTILE,), devices=(HOSTILE,))
+    plain = trace(*steps(3.0, 3.0, 3.0, 3.0))
+    page = ElementTree.fromstring(comparison_page(compare(hostile, plain), (HOSTILE, "b"), "1"))
+    assert not {"script", "img", "iframe"} & {each.tag for each in page.iter()}
+
+
+def test_a_file_for_the_other_formats(perflint: Command) -> None:
+    before, after = map(str, PAIRS["slow-fast"])
+    assert perflint("compare", before, after, "--output-format=json", "--output=c.json").out == ""
+    assert json.loads((perflint.folder / "c.json").read_text())["version"] == 1
+    refused = perflint("compare", before, after, "--output", before)
+    assert refused.code == 2 and "is a trace to read" in refused.err
+    assert perflint("compare", before, after, "--output-format=html", "-o", "-").out.startswith("<!DOCTYPE html>")

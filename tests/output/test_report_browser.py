@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from perflint.findings import Ruling
+from perflint.output.compare.comparison import compare
+from perflint.output.compare.page import comparison_page
 from perflint.output.report.page import Recorded, report_page
 from perflint.output.report.verdicts import Checked
 from perflint.tracer.file import read_trace
@@ -22,6 +24,7 @@ PROGRAM = executable()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium (apt-get install chromium)")
 
 RECORDED = Path(__file__).parents[1] / "tracer" / "data" / "trainer_hooks.jsonl.gz"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "tracing"
 SIZES = [(360, 740), (400, 800), (800, 600), (1280, 800)]
 LONG = "a_long_name/" * 30
 
@@ -58,7 +61,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, (shown, found) in traces.items():
         recorded = [Recorded(f"{number}.jsonl.gz", trace, root) for number, trace in enumerate(shown)]
         (folder / f"{name}.html").write_text(report_page(recorded, "0.1.0", found), encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in traces}
+    poison = replace(hostile, header=replace(hostile.header, program=(HOSTILE,)))
+    pairs = {
+        "compare": (read_trace(EXAMPLES / "slow.jsonl.gz"), read_trace(EXAMPLES / "fast.jsonl.gz"), "a.gz"),
+        "compare-hostile": (poison, TRACE, HOSTILE),
+        "compare-wide": (wide, TRACE, LONG),
+    }
+    for name, (before, after, title) in pairs.items():
+        html = comparison_page(compare(before, after), (title, "after.gz"), "0.1.0")
+        (folder / f"{name}.html").write_text(html, encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in (*traces, *pairs)}
 
 
 def poisoned_with(record: Any, text: str) -> Any:
@@ -67,7 +79,10 @@ def poisoned_with(record: Any, text: str) -> Any:
     return replace(record, **{name: text for name in names if hasattr(record, name)})
 
 
-NAMES = ("plain", "empty", "recorded", "hostile", "wide", "straggler", "ranks")
+NAMES = (
+    *("plain", "empty", "recorded", "hostile", "wide", "straggler", "ranks"),
+    *("compare", "compare-hostile", "compare-wide"),
+)
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
 
 

@@ -32,7 +32,7 @@ def comparison_text(found: Comparison, names: tuple[str, str], style: Style) -> 
         _lines("wait that did not before", found.new, style),
         _lines("wait in both runs", found.kept, style),
         _work(found, style),
-        _notes(found),
+        (f"note: {printable(text)}" for text in notes(found)),
     )
     return "".join(f"{line}\n" for part in parts for line in part)
 
@@ -40,24 +40,31 @@ def comparison_text(found: Comparison, names: tuple[str, str], style: Style) -> 
 def _headline(found: Comparison, names: tuple[str, str], style: Style) -> Iterator[str]:
     title = style("perflint compare:", "bold")
     yield f"{title} {printable(names[0])} (before) and {printable(names[1])} (after)"
+    yield headline(found)
+
+
+def headline(found: Comparison) -> str:
+    """The change of the step in a sentence."""
     before, after = found.step_ms.before, found.step_ms.after
     if not before or not after:
-        yield "A trace has no step times, so the times of the steps cannot be compared."
-        return
+        return "A trace has no step times, so the times of the steps cannot be compared."
     ratio = before / after
+    times = f"A step takes {after:.2f} ms instead of {before:.2f} ms"
     if found.is_within_spread:
-        yield f"A step takes {after:.2f} ms instead of {before:.2f} ms: within the spread of the steps."
-    elif ratio >= 1:
-        yield f"A step takes {after:.2f} ms instead of {before:.2f} ms: {ratio:.2f} x faster."
-    else:
-        yield f"A step takes {after:.2f} ms instead of {before:.2f} ms: {1 / ratio:.2f} x slower."
+        return f"{times}: within the spread of the steps."
+    return f"{times}: {ratio:.2f} x faster." if ratio >= 1 else f"{times}: {1 / ratio:.2f} x slower."
 
 
-def _step(found: Comparison, style: Style) -> Iterator[str]:
+def step_rows(found: Comparison) -> list[tuple[str, Pair]]:
+    """The figures of a step that at least one trace has, with their names."""
     rows = [("step (ms)", found.step_ms)]
     rows += [(f"{CAUSES[kind]} (ms)", pair) for kind, pair in found.parts.items()]
     rows.append(("waits for the GPU", found.waits))
-    rows = [(name, pair) for name, pair in rows if pair.before is not None or pair.after is not None]
+    return [(name, pair) for name, pair in rows if pair.before is not None or pair.after is not None]
+
+
+def _step(found: Comparison, style: Style) -> Iterator[str]:
+    rows = step_rows(found)
     if rows:
         yield style(f"{_HEAD}  per step", "bold")
         yield from (f"{_figures(pair)}  {name}" for name, pair in rows)
@@ -68,10 +75,10 @@ def _lines(words: str, pairs: Sequence[LinePair], style: Style) -> Iterator[str]
         return
     title = f"{count(len(pairs), 'line')} {words if len(pairs) > 1 else _singular(words)} (ms/step)"
     yield style(f"{_HEAD}  {title}", "bold")
-    places = [_place(pair) for pair in pairs[:SHOWN]]
+    places = [printable(place(pair)) for pair in pairs[:SHOWN]]
     widest = max(map(width, places))
-    for pair, place in zip(pairs, places, strict=False):
-        yield f"{_figures(pair.cost_ms, 3)}  {place}{' ' * (widest - width(place))}  {printable(pair.text)}"
+    for pair, at in zip(pairs, places, strict=False):
+        yield f"{_figures(pair.cost_ms, 3)}  {at}{' ' * (widest - width(at))}  {printable(pair.text)}"
     yield from _more(len(pairs), "line")
 
 
@@ -79,13 +86,13 @@ def _singular(words: str) -> str:
     return words.replace("wait", "waits", 1)
 
 
-def _place(pair: LinePair) -> str:
+def place(pair: LinePair) -> str:
     """The place of a line, with both numbers if it has moved."""
     line = pair.after or pair.before
     assert line is not None
     before, after = pair.before, pair.after
     moved = f" (was {before.line})" if before and after and before.line != after.line else ""
-    return printable(f"{line.file}:{line.line}{moved}")
+    return f"{line.file}:{line.line}{moved}"
 
 
 def _work(found: Comparison, style: Style) -> Iterator[str]:
@@ -103,21 +110,27 @@ def _more(number: int, noun: str) -> Iterator[str]:
         yield f"{'':>32}  {count(number - SHOWN, f'more {noun}')}"
 
 
-def _notes(found: Comparison) -> Iterator[str]:
+def notes(found: Comparison) -> Iterator[str]:
+    """The remarks that a reader needs to trust the figures."""
     for name, before, after in found.conditions:
-        yield printable(f"note: the runs differ in {_WORDS[name]}: {before} before, {after} after")
+        yield f"the runs differ in {_WORDS[name]}: {before} before, {after} after"
     for words, facts in (("before", found.before), ("after", found.after)):
         header = facts.trace.header
         if header.simulated:
-            yield f"note: the run {words} was simulated without a GPU, so it has no times"
+            yield f"the run {words} was simulated without a GPU, so it has no times"
         elif facts.step_ms is None:
-            yield f"note: the run {words} has no recorded steps"
+            yield f"the run {words} has no recorded steps"
         elif not facts.has_costs:
-            yield f"note: the run {words} has no timeline, so its idle time and costs are unknown"
+            yield f"the run {words} has no timeline, so its idle time and costs are unknown"
+
+
+def figures(pair: Pair, digits: int = 2) -> tuple[str, str, str]:
+    """The figures of both runs and their difference, as text."""
+    before, after = ("?" if value is None else f"{value:.{digits}f}" for value in (pair.before, pair.after))
+    # Adding 0 turns a negative zero into a positive one.
+    change = "" if pair.change is None else f"{round(pair.change, digits) + 0.0:+.{digits}f}"
+    return before, after, change
 
 
 def _figures(pair: Pair, digits: int = 2) -> str:
-    before, after = (f"{'?' if value is None else f'{value:.{digits}f}':>10}" for value in (pair.before, pair.after))
-    # Adding 0 turns a negative zero into a positive one.
-    change = "" if pair.change is None else f"{round(pair.change, digits) + 0.0:+.{digits}f}"
-    return f"{before} {after} {change:>10}"
+    return " ".join(f"{figure:>10}" for figure in figures(pair, digits))

@@ -12,6 +12,7 @@ from perflint.output.report.numbers import ms, percent, plain, times
 from perflint.output.report.parts import Names, Section, note, section
 from perflint.output.summary import count
 from perflint.tracer.events import Failure, Header, Step
+from perflint.tracer.profiles import PART
 
 TITLE = "Where a step’s time goes"
 FREE_LINE = 0.005
@@ -175,7 +176,10 @@ def remarks(facts: Facts, code: Code) -> Iterator[tuple[str, str]]:
         files = ", ".join(code.missing[:3]) + (" …" if len(code.missing) > 3 else "")
         yield "Source not available", f"{files}. Its lines are shown as they were recorded."
     for failure in facts.trace.of(Failure)[:10]:
-        yield f"The tracer's {failure.part} failed", failure.message
+        if failure.part == PART:
+            yield "Profile", f"{failure.message}."
+        else:
+            yield f"The tracer's {failure.part} failed", failure.message
 
 
 def _about_times(facts: Facts, header: Header) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from perflint.output.report.markup import Markup, breakable, join, tag
 from perflint.output.report.overview import overview
 from perflint.output.report.parts import Names, Section, folded
 from perflint.output.report.ranks import side_by_side
+from perflint.output.report.shell import whole_page
 from perflint.output.report.steps import step_times
 from perflint.output.report.tables import compilation, kernels, memory, modules
 from perflint.output.report.timeline import timeline
@@ -60,55 +59,7 @@ def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | N
             *_present(verdicts(checked, elsewhere)),
             *whole,
         ]
-    body = join(
-        tag("a", "Skip to the content", href="#content", class_="skip"),
-        _patterns(),
-        tag("header", _masthead(title, first, shown), _contents(sections)),
-        tag("main", [each.shown(2) for each in sections], id="content"),
-        tag("footer", _footer(version)),
-    )
-    html = tag("html", tag("head", _head(f"{title} – perflint report")), tag("body", body), lang="en")
-    return f"<!DOCTYPE html>\n{html}\n"
-
-
-def _style() -> str:
-    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-
-
-def _head(title: str) -> Markup:
-    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
-    # Nothing may be loaded, run or sent, should an escape ever fail.
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    return join(
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=Markup(policy)),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="referrer", content="no-referrer"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Markup(_style())),
-    )
-
-
-def _patterns() -> Markup:
-    """The patterns that fill shapes, so that they differ by more than colour."""
-    patterns = (
-        tag("pattern", _ground("collective"), tag("path", d="M2 0V6"), **_tile("collective", 6)),
-        tag("pattern", _ground("sync"), tag("path", d="M-1 7L7 -1M2 10L10 2"), **_tile("sync", 8)),
-        tag("pattern", _ground("loader"), tag("rect", x=1, y=1, width=2, height=2), **_tile("loader", 5)),
-        tag("pattern", _ground("host"), tag("path", d="M0 2H4"), **_tile("host", 4)),
-    )
-    return tag("svg", tag("defs", patterns), width=0, height=0, class_="patterns", aria_hidden="true")
-
-
-def _ground(kind: str) -> Markup:
-    return tag("rect", width="100%", height="100%", class_=f"ground-{kind}")
-
-
-def _tile(kind: str, width: int) -> dict[str, str | int]:
-    names = {"id": f"fill-{kind}", "class_": f"tile-{kind}", "patternUnits": "userSpaceOnUse"}
-    return {**names, "width": width, "height": width}
+    return whole_page(f"{title} – perflint report", _masthead(title, first, shown), sections, version)
 
 
 def _program(header: Header) -> str:
@@ -166,17 +117,6 @@ def _article(recorded: Recorded, facts: Facts, number: int, said: Advice) -> Sec
     return Section(f"t{number}", _label(recorded), join([each.shown(3) for each in sections]))
 
 
-def _contents(sections: Sequence[Section]) -> Markup:
-    links = [tag("li", tag("a", each.short or each.title, href=f"#{each.id}")) for each in sections]
-    return tag("nav", tag("ul", links), aria_label="Contents")
-
-
 def _label(recorded: Recorded) -> str:
     header = recorded.trace.header
     return f"Rank {header.rank} of {header.world_size}" if header.world_size > 1 else recorded.name
-
-
-def _footer(version: str) -> Markup:
-    return join(
-        tag("p", f"Made by perflint {version}. This page loads nothing from anywhere and runs no script."),
-    )
