@@ -18,7 +18,7 @@ from perflint.rules.registry import all_rules
 from perflint.tracer.events import Experiment, Failure, Header, ModuleCall, Place, Step
 from perflint.tracer.experiments import optimizers, run, timing
 from perflint.tracer.experiments.attention import AttentionWeights
-from perflint.tracer.experiments.base import Mode, NotPossible, Pair, Proposal, Run
+from perflint.tracer.experiments.base import Mode, NotPossible, Pair, Proposal, Run, difference
 from perflint.tracer.experiments.chains import ChannelsLastChains
 from perflint.tracer.experiments.launches import compiles_in_place
 from perflint.tracer.experiments.layers import followers, layer, layers, per_step, read_settings
@@ -618,6 +618,59 @@ def test_an_evaluation() -> None:
         differs = found[name, "model"].difference
         assert differs is not None and differs < 1e-5
     assert not model[3].merged and isinstance(model[1], nn.BatchNorm2d)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_an_evaluation_between_steps_of_training_is_tried_in_the_modes_of_its_call() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Flatten(), nn.Linear(8 * 36, 4))
+    with perflint.trace(experiments=True, warmup=1) as session:
+        for _ in range(5):
+            model.eval()
+            with torch.inference_mode():
+                model(torch.rand(2, 3, 8, 8))
+            model.train()
+            model(torch.rand(2, 3, 8, 8)).sum().backward()
+            session.step()
+    assert session.trace is not None and not session.trace.of(Failure)
+    found = {each.name: each for each in session.trace.of(Experiment) if each.scope == "model"}
+    differs = found["conv-bn-fusion"].difference
+    assert differs is not None and differs < 1e-5
+
+
+def test_a_copy_has_the_modes_that_each_module_had_in_the_call() -> None:
+    live = Live()
+    model = nn.Sequential(nn.BatchNorm1d(2), nn.Dropout())
+    model[0].eval()
+    live.called(nn.DataParallel(model), (torch.ones(1, 2),), {})
+    live.called(model, (torch.ones(1, 2),), {})
+    model.eval()
+    (root,) = live.roots()
+    copy = root.copy()
+    assert [each.training for each in copy.modules()] == [True, False, True]
+    assert not model.training and not model[1].training
+    model.append(nn.ReLU())
+    assert all(each.training for each in root.copy().modules())
+
+
+def test_numbers_are_compared_as_well_as_tensors() -> None:
+    half = torch.tensor(0.5)
+    assert difference((torch.ones(3, 2), half), (torch.ones(3, 2), half * 2)) == 1.0
+    assert difference(half, half) == 0.0 and difference(half, torch.ones(1)) is None
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_model_that_gives_its_loss_besides_is_tried() -> None:
+    def scores_and_loss(inner: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scores = inner(x)
+        return scores, scores.square().mean()
+
+    model = Calls(scores_and_loss, nn.Linear(4, 4))
+    with perflint.trace(experiments=True) as session:
+        for _ in range(3):
+            model(torch.rand(2, 4))[1].backward()
+            session.step()
+    assert session.trace is not None and not session.trace.of(Failure)
+    assert "autocast" in {each.name for each in session.trace.of(Experiment)}
 
 
 class Once(nn.Linear):

@@ -160,7 +160,7 @@ def difference(before: Any, after: Any) -> float | None:
             continue
         if any(new < old for old, new in zip(one.shape, other.shape, strict=True)):
             return None
-        old = one.detach()[: _rows(one)].float()
+        old = one.detach()[tuple(slice(size) for size in _compared(one))].float()
         new = other.detach()[tuple(slice(size) for size in old.shape)].float()
         off = float((old - new).abs().max()) / (float(old.abs().max()) or 1.0)
         worst = max(worst or 0.0, off)
@@ -168,9 +168,12 @@ def difference(before: Any, after: Any) -> float | None:
     return worst if worst is not None and worst < float("inf") else None
 
 
-def _rows(tensor: torch.Tensor) -> int | None:
-    """How much of the first dimension is compared."""
-    return max(1, COMPARED // max(tensor[0].numel(), 1)) if tensor.dim() else None
+def _compared(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The sizes of the compared part; empty for a tensor without dimensions, which cannot be sliced."""
+    if not tensor.dim():
+        return ()
+    rows = max(1, COMPARED // max(tensor[0].numel(), 1))
+    return (min(rows, tensor.shape[0]), *tensor.shape[1:])
 
 
 def made(facts: TensorFacts, high: int = 2) -> torch.Tensor:

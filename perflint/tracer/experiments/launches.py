@@ -44,7 +44,8 @@ class CudaGraph:
             output = run()
 
         def replay() -> object:
-            with torch.no_grad():
+            # Tensors that were made in inference mode can be written only there.
+            with torch.inference_mode(run.mode.inference), torch.no_grad():
                 for static, new in zip(given, fresh, strict=True):
                     static.copy_(new)
             graph.replay()

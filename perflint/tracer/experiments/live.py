@@ -37,6 +37,18 @@ class RootCall:
     place: Place | None = None
     """The user's call."""
     count: int = 1
+    training: tuple[bool, ...] = ()
+    """The mode of the module and of each inside, in the order of `modules()`, when it was called."""
+
+    def copy(self, extra: int = 0) -> Any:
+        """A copy of the model in the modes of the call: the program may have changed them since. Raises NotPossible."""
+        other = copied(unwrapped(self.module()), extra)
+        held = list(other.modules())
+        # Wrappers come first, and the copy has none.
+        modes = self.training[len(self.training) - len(held) :] if len(self.training) >= len(held) else ()
+        for inner, training in zip(held, modes or [self.mode.training] * len(held), strict=True):
+            inner.training = training
+        return other
 
 
 class Live:
@@ -80,7 +92,8 @@ class Live:
         inference = torch.is_inference_mode_enabled()
         mode = Mode(str(parameter.device), autocast_dtype(), training, grad, inference, training and grad)
         place = self._find(sys._getframe(1))
-        self._roots[id(module)] = RootCall(weakref.ref(module), mode, kept[0], kept[1], missing, place)
+        modes = tuple(bool(inner.training) for inner in module.modules())
+        self._roots[id(module)] = RootCall(weakref.ref(module), mode, *kept, missing, place, training=modes)
 
     def root(self) -> RootCall | None:
         """The call of the module with the most parameters, among those that still are."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from perflint.tracer.events import ModuleCall
 from perflint.tracer.experiments.base import Mode, Pair, Run, difference
 from perflint.tracer.experiments.layers import Layer, followers, layers
-from perflint.tracer.experiments.live import RootCall, copied, unwrapped
+from perflint.tracer.experiments.live import RootCall, copied
 from perflint.tracer.experiments.state import tf32
 
 LAUNCH_BOUND = 0.1
@@ -33,7 +33,7 @@ class Subject:
 
     def __post_init__(self) -> None:
         """Make the copy. Raises NotPossible."""
-        self.module = copied(unwrapped(self.root.module()), self.room)
+        self.module = self.root.copy(self.room)
         self.layers = list(layers(self.calls))
 
     @property
