@@ -2165,3 +2165,38 @@ for batch in loader:
 @table(WITHOUT_GPU)
 def test_branches_of_runs_without_a_gpu(case: Case) -> None:
     check(case)
+
+
+AGENTS = """
+class Agent:
+    def main(self):
+        state = torch.tensor(self.state, device="cuda")                 # hot
+        logits = self.model(state)                                      # hot
+        states, rewards, dones, infos = self.envs.step(self.act(logits))
+        self.log(logits.mean().item())                                  # hot
+        return rewards
+    def collect(self):
+        logits = self.model.forward(self.state)                         # warm
+        for env in self.envs:
+            env.step(logits)
+    def evaluate(self, n):
+        total = self.first.mean().item()                                # warm
+        for _ in range(n):
+            action = self.model(self.state)                             # hot
+            self.env.step(action)
+    def reset(self):
+        self.first.mean().item()                                        # warm
+        return self.env.step(0)
+    def plan(self):
+        self.model(self.state).mean().item()                            # warm
+        self.schedule.step()
+class Runner:
+    def main(self):
+        self.first.mean().item()                                        # cold
+        self.agent.train()
+"""
+
+
+@table(AGENTS)
+def test_methods_that_take_one_step_of_an_environment(case: Case) -> None:
+    check(case)

@@ -123,3 +123,22 @@ for batch in loader:
 @table(NOTHING)
 def test_branches_for_no_elements(case: Case) -> None:
     check(case)
+
+
+TESTS_IN_TESTS = """
+def run_all():
+    def _test_block():
+        y = net(torch.randn(2, 3, device="cuda"))
+        y.sum().item()                              # cold
+    def _test_time(x, y):
+        y.sum().item()                              # warm
+    def contest():
+        y = net(torch.randn(2, 3, device="cuda"))
+        y.sum().item()                              # warm
+    _test_block()
+"""
+
+
+@table(TESTS_IN_TESTS)
+def test_tests_in_functions(case: Case) -> None:
+    check(case)

@@ -391,11 +391,31 @@ class HeatMap:
         return info is not None and info.constructs
 
     def _is_step(self, info: FunctionInfo) -> bool:
-        """True if a method is the `step` of an optimizer, or one that runs a model itself."""
-        if info.name != "step" or not info.owner or isinstance(info.node, ast.Lambda):
+        """True if a method is the `step` of an optimizer, or one that runs a model itself, or takes one step of a game.
+
+        `action = self.model(state)` and one `self.env.step(action)`, in no loop: the loop is around the calls.
+        """
+        if not info.owner or isinstance(info.node, ast.Lambda):
             return False
+        if info.name != "step":
+            return self._steps_environment(info.node) and self.work.of(info.node.body).any
         lineage = self._model.lineage(f"{self._model.module.name}.{info.owner}")
         return any(cls.endswith("Optimizer") for cls in lineage) or self.work.of(info.node.body).any
+
+    def _steps_environment(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        for call in walk(function):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
+                if conventions.is_environment(last_name(call.func.value)) and self._is_outside_loops(call, function):
+                    return True
+        return False
+
+    def _is_outside_loops(self, node: ast.AST, function: ast.AST) -> bool:
+        for outer in self._model.ancestors(node):
+            if isinstance(outer, (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.comprehension)):
+                return False
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return outer is function
+        return False
 
     def _is_sure(self, call: ast.Call, info: FunctionInfo) -> bool:
         """True if a call is of a function for set-up, and not only until it has been set up."""

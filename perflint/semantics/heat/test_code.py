@@ -100,9 +100,9 @@ class TestCode:
             return not isinstance(node, ast.Lambda)
         if conventions.measures_time(name) or any(map(_is_test_decorator, node.decorator_list)):
             return True
-        if info.owner or info.outer is not None:
+        if info.owner:
             return False
-        if conventions.is_reference(name):
+        if info.outer is None and conventions.is_reference(name):
             return not self._calls.calls(info) and not self._is_imported(info)
         return node in self._asserting or (bool(conventions.is_test(name)) and self._has_shape_of_test(node))
 
