@@ -210,6 +210,13 @@ def test_tensors_say_where_they_would_be(tmp_path: Path) -> None:
     assert (done.code, done.out) == (0, SEEN), done.err
 
 
+def test_arrays_are_not_pinned(tmp_path: Path) -> None:
+    _, done = simulated(tmp_path, "import numpy\ntorch.tensor([1.0], pin_memory=True)\n")
+    assert done.code == 0, done.err
+    _, done = simulated(tmp_path, "import numpy\ntorch.tensor(numpy.ones(3), pin_memory=True)\n")
+    assert "Can't pin tensor constructed from numpy" in done.err
+
+
 def test_steps_and_copies(tmp_path: Path) -> None:
     trace, done = simulated(tmp_path, LOADER)
     assert done.code == 0, done.err

@@ -1,4 +1,7 @@
-"""Lists and arrays that become tensors in pinned memory, whose copies to the GPU do not block the CPU."""
+"""Lists that become tensors in pinned memory, whose copies to the GPU do not block the CPU.
+
+Arrays of NumPy do not: for them, `torch.tensor(array, pin_memory=True)` raises.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from perflint.rules.placement import MOVES, move
 from perflint.rules.sync._filling import NEW_TENSOR, made_by
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import Array, Const, Device, DeviceValue, Sequence, Value
+from perflint.semantics.values import Sequence
 from perflint.source.concrete import code, cst
 
 _SHARING = frozenset(("torch.as_tensor", "torch.asarray"))
@@ -96,72 +99,6 @@ _WITHIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.At
 _LONGEST = 120
 
 
-def array_uploaded_later(site: CallSite) -> Fix | None:
-    """The same for `torch.from_numpy(array)`, which may be cast and get other dimensions before it is moved."""
-    moved = move(site) if site.target in ("torch.Tensor.to", "torch.Tensor.cuda") else None
-    if moved is None or not moved.simple or moved.non_blocking is not None or site.heat is Heat.COLD:
-        return None
-    if site.model.compiled(site.node) is not None or some_file_says(site.model, _SETS_DEVICE):
-        return None
-    assert isinstance(site.node.func, ast.Attribute)
-    steps: list[ast.Call] = []
-    node = site.node.func.value
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and site.model.target(node) != _SHARED:
-        steps.append(node)
-        node = node.func.value
-    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
-        return None
-    names = [site.model.target(each).removeprefix("torch.Tensor.") for each in steps]
-    casts = [name for name in names if name in _CASTS]
-    members = site.value(node.args[0]).members
-    if len(casts) > 1 or not set(names) <= {*_CASTS, *_VIEWS} or any(s.keywords for s in steps):
-        return None
-    if not members or not all(isinstance(each, Array) for each in members):
-        return None
-    return _of_array(site, steps, node, casts[0] if casts else "")
-
-
-_SHARED = "torch.from_numpy"
-_CASTS = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "long": "int64",
-    "int": "int32",
-    "bool": "bool",
-}
-_VIEWS = ("unsqueeze", "squeeze", "view")
-
-
-def _of_array(site: CallSite, steps: list[ast.Call], made: ast.Call, cast: str) -> Fix | None:
-    symbols, outer = site.model.symbols, site.concrete
-    tensor = spell(symbols, "torch.tensor", site.node)
-    asks = spell(symbols, "torch.cuda.is_available", site.node)
-    dtype = spell(symbols, f"torch.{_CASTS.get(cast, 'float32')}", site.node)
-    if tensor is None or asks is None or dtype is None or not isinstance(outer.func, cst.Attribute):
-        return None
-    names = _Names(tensor.text, asks.text, dtype.text, tuple(dict.fromkeys((*tensor.imports, *asks.imports))))
-    moved = move(site)
-    goes_to = None if moved is None else moved.device
-    is_cuda = site.target == "torch.Tensor.cuda" or (goes_to is not None and _is_cuda(site.value(goes_to)))
-    call: cst.BaseExpression | None = site.model.source.concrete(made)
-    if not isinstance(call, cst.Call):
-        return None
-    call = call.with_changes(func=cst.parse_expression(names.tensor))
-    call = call if not cast else with_argument(call, f"dtype={names.dtype}")
-    call = None if call is None else with_argument(call, names.pin(is_cuda))
-    for step in reversed(steps):
-        concrete = site.model.source.concrete(step)
-        if not isinstance(concrete, cst.Call) or not isinstance(concrete.func, cst.Attribute) or call is None:
-            return None
-        if concrete.func.attr.value != cast:
-            call = concrete.with_changes(func=concrete.func.with_changes(value=call))
-    if call is None:
-        return None
-    new = with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), "non_blocking=True")
-    return None if new is None else _fix(site, new, names)
-
-
 def _is_plain(site: CallSite, made: ast.Call) -> bool:
     """True if the call has its data by position, and keywords whose order of evaluation does not matter."""
     if any(isinstance(each, ast.NamedExpr) for each in ast.walk(site.node)):
@@ -172,15 +109,13 @@ def _is_plain(site: CallSite, made: ast.Call) -> bool:
 
 
 def _is_host_data(site: CallSite, made: ast.Call) -> bool:
-    """True if the data is a list, or an array that the constructor copies."""
+    """True if the data is a list."""
     data = made.args[0]
     if site.model.target(made) in _SHARING:
         # These are called for what may be a tensor, whatever an annotation says.
         return isinstance(data, (ast.List, ast.Tuple, ast.ListComp)) and isinstance(site.value(data), Sequence)
     members = site.value(data).members
-    return bool(members) and all(
-        (isinstance(each, Sequence) and each.type in _LISTS) or isinstance(each, Array) for each in members
-    )
+    return bool(members) and all(isinstance(each, Sequence) and each.type in _LISTS for each in members)
 
 
 def _names(site: CallSite, made: ast.Call) -> _Names | None:
@@ -207,7 +142,7 @@ def _there(site: CallSite, names: _Names) -> cst.Call | None:
         return None if call is None else _sent(call, '"cuda"')
     if call is None or device is None:
         return None
-    return _sent(_instead_of_device(call, names.pin(_is_cuda(site.value(device)))), site.text(device))
+    return _sent(_instead_of_device(call, names.pin(_is_cuda(device))), site.text(device))
 
 
 def _new(site: CallSite, names: _Names) -> cst.Call | None:
@@ -221,11 +156,8 @@ def _new(site: CallSite, names: _Names) -> cst.Call | None:
     if call is None:
         return None
     if device is not None:
-        return _sent(_instead_of_device(call, names.pin(_is_cuda(site.value(device)))), site.text(device))
-    is_cuda = (
-        site.receiver is not None and site.receiver.tensor is not None and site.receiver.tensor.device is Device.CUDA
-    )
-    call = with_argument(call, names.pin(is_cuda))
+        return _sent(_instead_of_device(call, names.pin(_is_cuda(device))), site.text(device))
+    call = with_argument(call, names.pin(False))
     return None if call is None else _sent(call, f"{other}.device")
 
 
@@ -246,7 +178,7 @@ def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
     call: cst.Call | None = inner.with_changes(func=cst.parse_expression(names.tensor))
     if call is not None and site.model.target(made).rpartition(".")[2] in _DTYPES:
         call = None if made.keywords else with_argument(call, f"dtype={names.dtype}")
-    is_cuda = site.target == "torch.Tensor.cuda" or (moved.device is not None and _is_cuda(site.value(moved.device)))
+    is_cuda = site.target == "torch.Tensor.cuda" or (moved.device is not None and _is_cuda(moved.device))
     call = None if call is None else with_argument(call, names.pin(is_cuda))
     if call is None:
         return None
@@ -273,8 +205,8 @@ def _sent(call: cst.Call, place: str) -> cst.Call:
     return added
 
 
-def _is_cuda(device: Value) -> bool:
-    """True if a device is certainly a GPU of CUDA, which this code needs anyway."""
-    if isinstance(device, Const):
-        return type(device.value) is int or (isinstance(device.value, str) and device.value.startswith("cuda"))
-    return isinstance(device, DeviceValue) and device.device is Device.CUDA
+def _is_cuda(device: ast.expr) -> bool:
+    """True for a literal that names a GPU. A variable may hold `"cuda" if torch.cuda.is_available() else "cpu"`."""
+    if not isinstance(device, ast.Constant):
+        return False
+    return type(device.value) is int or (isinstance(device.value, str) and device.value.startswith("cuda"))

@@ -80,14 +80,13 @@ class ListToCuda(Rule):
     its own, and for a length that may be 0, because a list without elements becomes a tensor of the
     default dtype. For numbers that the dtype cannot hold, see scalar-to-cuda.
 
-    Other lists and arrays get an unsafe fix: `torch.tensor(values, device=d)` becomes
+    Other lists get an unsafe fix: `torch.tensor(values, device=d)` becomes
     `torch.tensor(values, pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. The values are the
     same. Two things change. The data takes pinned memory, which torch keeps for later copies. The CPU does not
     wait for the copy, so an error of the GPU appears at a later line. There is no such fix
 
     - in code that `torch.compile` compiles,
-    - for data that may be a tensor,
-    - for `torch.as_tensor(array)`, which shares memory on the CPU,
+    - for data that may be a tensor or an array of NumPy, which torch does not pin,
     - in projects that set a default device.
 
     Better than either: keep constants in a buffer, and make the values of a batch in the collate

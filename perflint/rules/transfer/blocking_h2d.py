@@ -14,7 +14,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move, place_confidence
 from perflint.rules.sync._indices import Index, indices
-from perflint.rules.sync._uploading import array_uploaded_later
 from perflint.rules.transfer._batches import batch_of, is_only_read, pinning
 from perflint.rules.transfer._computed import computed_there
 from perflint.rules.transfer._tables import moves_own_table
@@ -89,10 +88,6 @@ class BlockingH2d(Rule):
 
     `(torch.arange(n) * 2).to(x.device)` becomes `torch.arange(n, device=x.device) * 2`, also if a name
     holds the tensor in between. That is unsafe: functions such as `exp` may round otherwise on the GPU.
-    `torch.from_numpy(array).to(d)` becomes
-    `torch.tensor(array, pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. That is unsafe,
-    too: the tensor has memory of its own if d is the CPU, and the pages of the copy cannot be swapped
-    until torch uses them again.
 
     No fix is offered for a batch if the loop writes to the tensor or to a view of it, keeps it, or passes it to
     code outside this file: the CPU memory might be overwritten before the copy has read it.
@@ -266,10 +261,10 @@ def _message(site: CallSite | SubscriptSite) -> str:
 
 
 def _fix(site: CallSite) -> Fix | None:
-    """The batch pinned and copied without blocking, the tensor computed on the GPU, or the array in pinned memory."""
+    """The batch pinned and copied without blocking, or the tensor computed on the GPU."""
     if site.target not in MOVES:
         return None
-    return _of_batch(site) or computed_there(site) or array_uploaded_later(site)
+    return _of_batch(site) or computed_there(site)
 
 
 def _is_pinned_for_all(site: CallSite) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -77,6 +78,9 @@ def _from_data(original: Function) -> Function:
             named = {"device": args[2], **named}
             args = args[:2]
         pinned = bool(named.pop("pin_memory", False))
+        if pinned and _is_array(data):
+            # It raises the error that it raises beside a GPU.
+            return original(*args, pin_memory=True, **_at_home(named))
         if isinstance(data, torch.Tensor) and original.__name__ in _FROM_DATA:
             result = _from_tensor(original, data, args, named)
         else:
@@ -86,6 +90,11 @@ def _from_data(original: Function) -> Function:
         return result
 
     return factory
+
+
+def _is_array(data: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(data, numpy.ndarray)
 
 
 def _from_tensor(original: Function, data: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -31,7 +31,7 @@ class Normalize(nn.Module):
 
 def arrays(x: torch.Tensor, values: np.ndarray):
     first = torch.as_tensor(values, device=x.device)
-    return first, torch.tensor(values, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+    return first, torch.tensor(values, device=x.device)
 
 
 def library(values, device: torch.device):
@@ -135,3 +135,11 @@ def without_waiting(values: list[float]):
 
 def other_functions(values: list[float]):
     return np.array(values), list(values), torch.Size(values)
+
+
+def configured(steps: list[float], state: np.ndarray, model, loader):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    for x in loader:
+        noise = torch.tensor(steps, pin_memory=torch.cuda.is_available()).to(device, non_blocking=True)
+        seen = torch.FloatTensor(state.reshape(1, -1)).to(device)
+        model(x, noise, seen).backward()

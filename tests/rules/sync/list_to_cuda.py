@@ -123,3 +123,11 @@ def without_waiting(values: list[float]):
 
 def other_functions(values: list[float]):
     return np.array(values), list(values), torch.Size(values)
+
+
+def configured(steps: list[float], state: np.ndarray, model, loader):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    for x in loader:
+        noise = torch.tensor(steps).to(device)  # error: TPF117
+        seen = torch.FloatTensor(state.reshape(1, -1)).to(device)  # error: TPF117
+        model(x, noise, seen).backward()

@@ -1,6 +1,5 @@
 """Loaders that pin their batches from now on."""
 
-import numpy as np
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -60,31 +59,3 @@ def case_computed():
 def change_computed(waits):
     """`(torch.arange(n) * 2).to(x.device)` becomes `torch.arange(n, device=x.device) * 2`"""
     assert waits[1] < waits[0]
-
-
-class Acting(torch.nn.Module):
-    def forward(self, x: torch.Tensor, state: np.ndarray):
-        one = torch.from_numpy(state).float().unsqueeze(0).to(x.device)
-        two = torch.from_numpy(np.stack([state, state])).to(x.device)
-        if x.sum() > 100:
-            state[0] = 100.0
-        return one, two, torch.from_numpy(state).to(x.device)
-
-
-def case_arrays():
-    return {"sent": Acting()(torch.ones(2, device="cuda"), np.arange(3.0))}
-
-
-def sent(x: torch.Tensor, state: np.ndarray):
-    there = torch.from_numpy(state).to(x.device)
-    state[0] = 100.0
-    return there
-
-
-def case_arrays_on_the_cpu():
-    return {"sent": sent(torch.ones(2), np.arange(3.0))}
-
-
-def change_arrays_on_the_cpu(sent):
-    """the tensor has memory of its own if d is the CPU"""
-    assert [x[0].item() for x in sent] == [100.0, 0.0]

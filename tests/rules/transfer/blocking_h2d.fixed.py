@@ -75,7 +75,7 @@ class Mixed(nn.Module):
 
     def forward(self, x: torch.Tensor, values: np.ndarray):
         y = self.linear(x)
-        loaded = torch.tensor(values, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        loaded = torch.from_numpy(values).to(x.device)
         table = torch.rand(3, 3) * 2
         moved = table.to(y)
         y.copy_(table)
@@ -119,11 +119,9 @@ class Sinusoids(nn.Module):
 
 class Acting(nn.Module):
     def forward(self, x: torch.Tensor, state: np.ndarray, values):
-        one = torch.tensor(state, dtype=torch.float32, pin_memory=torch.cuda.is_available()).unsqueeze(0).to(
-            x.device, non_blocking=True
-        )
-        two = torch.tensor(np.stack([state, state]), pin_memory=True).cuda(non_blocking=True)
-        like = torch.tensor(state, pin_memory=torch.cuda.is_available()).to(x, non_blocking=True)
+        one = torch.from_numpy(state).float().unsqueeze(0).to(x.device)
+        two = torch.from_numpy(np.stack([state, state])).cuda()
+        like = torch.from_numpy(state).to(x)
         print(like)
         cut = torch.from_numpy(state)[0].to(x.device)
         unknown = torch.from_numpy(values).to(x.device)
@@ -133,7 +131,7 @@ class Acting(nn.Module):
 
 def unknown_place(batches: list[torch.Tensor]):
     table = batches[0].numpy()
-    return [torch.tensor(table, pin_memory=True).cuda(non_blocking=True) for _ in batches]
+    return [torch.from_numpy(table).cuda() for _ in batches]
 
 
 def prepared(inputs: dict[str, torch.Tensor], device: torch.device):
@@ -165,9 +163,7 @@ class Schedule:
     """A table that is computed with NumPy, on a device that callers may name."""
 
     def set_steps(self, count: int, device: str | torch.device | None = None):
-        self.steps = torch.tensor(np.linspace(0, 999, count), pin_memory=torch.cuda.is_available()).to(
-            device, non_blocking=True
-        )
+        self.steps = torch.from_numpy(np.linspace(0, 999, count)).to(device)
 
     def set_more(self, count: int, device=None):
         table = torch.from_numpy(np.linspace(0, 999, count))
