@@ -6,7 +6,7 @@ editor that cannot ask.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lsprotocol.types import (
@@ -30,12 +30,21 @@ _MARKS = {Safety.SAFE: "", Safety.UNSAFE: " (unsafe)", Safety.RISKY: " (risky)"}
 _FIX, _IGNORE, _ALL = "fix", "ignore", "all"
 
 
-def actions(checked: Checked, asked: Range, only: Sequence[str] | None, encoding: str) -> Iterator[CodeAction]:
-    """The actions at a range, without their edits. `only` are the kinds that the editor wants."""
+Shown = Iterable[tuple[int, Finding, Positions]]
+"""Findings of a document with their indices, and the positions of the text in which they are shown."""
+
+
+def all_shown(checked: Checked, encoding: str) -> Shown:
+    """All findings of a document that is one text."""
     positions = Positions(checked.source, encoding)
+    return [(index, finding, positions) for index, finding in enumerate(checked.findings)]
+
+
+def actions(checked: Checked, shown: Shown, asked: Range, only: Sequence[str] | None) -> Iterator[CodeAction]:
+    """The actions at a range, without their edits. `only` are the kinds that the editor wants."""
     document = checked.document
     if _wants(CodeActionKind.QuickFix, only):
-        for index, finding in enumerate(checked.findings):
+        for index, finding, positions in shown:
             where = positions.range(finding.span)
             if not _touches(where, asked):
                 continue

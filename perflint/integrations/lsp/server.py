@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,15 +19,26 @@ from perflint import __version__
 from perflint.config.errors import ConfigurationError
 from perflint.engine.devices import Bound
 from perflint.findings import Problem
-from perflint.integrations.lsp.actions import KINDS, actions, change, workspace_edit
+from perflint.integrations.lsp.actions import KINDS, Shown, actions, all_shown, change, workspace_edit
 from perflint.integrations.lsp.choices import SECTION, Choices, editor_choices
 from perflint.integrations.lsp.diagnostics import SOURCE, diagnostics
 from perflint.integrations.lsp.hints import code_lenses, inlay_hints
 from perflint.integrations.lsp.hover import hover
+from perflint.integrations.lsp.notebooks import (
+    Cells,
+    OpenCell,
+    cells_of,
+    diagnostics_by_cell,
+    edit_of_cells,
+    findings_by_cell,
+    hover_in_cell,
+    place_in_text,
+)
 from perflint.integrations.lsp.positions import Positions
 from perflint.integrations.lsp.schedule import LONG_PAUSE, Schedule
 from perflint.integrations.lsp.session import Checked, Document, Session
 from perflint.output.plain import problem_sentences
+from perflint.source.notebooks import NotebookError
 from perflint.source.text import Source
 from perflint.tracer.costs import Measured
 
@@ -35,6 +46,9 @@ _STACK = 64 << 20
 """Bytes for the thread that checks: Python's parser needs them for deep code, and some systems give threads little."""
 _WATCHED = ("**/*.{py,pyi}", "**/{pyproject,perflint,.perflint}.toml", "**/{.gitignore,setup.py,requirements*.txt}")
 _LANGUAGES = ("", "python")
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithNotebook("jupyter-notebook")], save=True
+)
 _LONGEST_PAUSE = 0.3
 """Seconds between the end of a check and the next one of the document."""
 
@@ -47,11 +61,19 @@ class Server(LanguageServer):
     def __init__(self, cache: Path | None) -> None:
         # Whole texts: the library splits lines at form feeds and other characters that end no line of the protocol.
         super().__init__(
-            "perflint", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full, max_workers=2
+            "perflint",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Full,
+            notebook_document_sync=_NOTEBOOKS,
+            max_workers=2,
         )
         self.session = Session(cache)
         self.open: dict[str, Document] = {}
         self.checked: dict[str, Checked] = {}
+        self.cells: dict[str, Cells] = {}
+        """The cells of open notebooks, by the notebook."""
+        self.owners: dict[str, str] = {}
+        """The notebook of each cell with code."""
         self.exit_code = 1
         """0 after the editor has asked for the end in order."""
         self._again: dict[str, float] = {}
@@ -87,6 +109,21 @@ class Server(LanguageServer):
         self._schedule.ask(uri, self._again.get(uri, 0.0) - asyncio.get_running_loop().time())
         self.ask_for_others(uri)
 
+    def take_notebook(self, uri: str, version: int, cells: Cells) -> None:
+        """Take the cells of a notebook, and check them as one text."""
+        self._forget_cells(uri, but=cells.uris)
+        self.cells[uri] = cells
+        self.owners |= dict.fromkeys(cells.uris, uri)
+        self.take(uri, version, cells.notebook.text)
+
+    def _forget_cells(self, uri: str, but: Collection[str] = ()) -> None:
+        """Remove the diagnostics of cells that a notebook no longer has."""
+        known = self.cells.pop(uri, None)
+        for cell in known.uris if known is not None else ():
+            if cell not in but:
+                del self.owners[cell]
+                self._publish(cell, [], None)
+
     def ask_for_others(self, uri: str | None = None) -> None:
         """Check the open documents but one after a longer pause."""
         for other in self.open:
@@ -102,12 +139,16 @@ class Server(LanguageServer):
         self.checked.pop(uri, None)
         self._told.pop(uri, None)
         self._again.pop(uri, None)
-        self._publish(uri, [], None)
+        if uri in self.cells:
+            self._forget_cells(uri)
+        else:
+            self._publish(uri, [], None)
         self.ask_for_others()
         await self.do(self.session.close_document, document.path)
 
     async def current(self, uri: str) -> Checked | None:
-        """The final findings of the present text of a document; None for one that is not open."""
+        """The final findings of the present text of a document, or of the notebook of a cell; None if not open."""
+        uri = self.owners.get(uri, uri)
         while uri in self.open:
             known = self.checked.get(uri)
             if known is not None and known.document is self.open[uri] and known.is_final:
@@ -183,7 +224,12 @@ class Server(LanguageServer):
         if not found.parses and not found.problems and before is not None:
             # Half typed: the editor moves the diagnostics that it has with the text.
             return
-        self._publish(uri, diagnostics(found, self.encoding), document.version)
+        cells = self.cells.get(uri)
+        if cells is None:
+            self._publish(uri, diagnostics(found, self.encoding), document.version)
+            return
+        for cell, each in diagnostics_by_cell(cells, found, self.encoding).items():
+            self._publish(cell, each, None)
 
     async def _rest(self) -> None:
         await self.do(self.session.rest)
@@ -244,6 +290,34 @@ def _add_documents(server: Server) -> None:
     async def did_close(params: types.DidCloseTextDocumentParams) -> None:
         await server.close(params.text_document.uri)
 
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def did_open_notebook(params: types.DidOpenNotebookDocumentParams) -> None:
+        take_notebook(params.notebook_document.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def did_change_notebook(params: types.DidChangeNotebookDocumentParams) -> None:
+        take_notebook(params.notebook_document.uri)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    async def did_save_notebook(params: types.DidSaveNotebookDocumentParams) -> None:
+        if not _watches(server.client_capabilities):
+            await server.refresh()
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    async def did_close_notebook(params: types.DidCloseNotebookDocumentParams) -> None:
+        await server.close(params.notebook_document.uri)
+
+    def take_notebook(uri: str) -> None:
+        notebook = server.workspace.get_notebook_document(notebook_uri=uri)
+        if notebook is None:
+            return
+        found = []
+        for cell in notebook.cells:
+            document = server.workspace.get_text_document(cell.document)
+            is_code = cell.kind is types.NotebookCellKind.Code and document.language_id in _LANGUAGES
+            found.append(OpenCell(cell.document, document.version, document.source, is_code))
+        server.take_notebook(uri, notebook.version, cells_of(found))
+
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:
         # The editor's text of an open document counts, whatever is written to its file.
@@ -296,12 +370,18 @@ def _add_answers(server: Server) -> None:
         if checked is None:
             return []
         only = params.context.only
+        uri = params.text_document.uri
+        cells = server.cells.get(server.owners.get(uri, ""))
+        shown: Shown = all_shown(checked, server.encoding)
+        if cells is not None:
+            placed = findings_by_cell(cells, checked, server.encoding)
+            shown = [(index, finding, positions) for index, finding, positions, cell in placed if cell == uri]
         if not _resolves(server.client_capabilities):
             # All edits are made now: those of the whole document only for an editor that wants them.
             only = [types.CodeActionKind.QuickFix] if only is None else only
-            found = [await completed(action) for action in actions(checked, params.range, only, server.encoding)]
+            found = [await completed(action) for action in actions(checked, shown, params.range, only)]
             return [action for action in found if action.edit is not None]
-        return list(actions(checked, params.range, only, server.encoding))
+        return list(actions(checked, shown, params.range, only))
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
@@ -318,22 +398,39 @@ def _add_answers(server: Server) -> None:
         server.tell(problems)
         if made.text is not None:
             versioned = _takes_versions(server.client_capabilities)
-            action.edit = workspace_edit(checked, made.text, server.encoding, versioned)
+            action.edit = edit(checked, made.text, versioned)
         elif made.reasons and _resolves(server.client_capabilities):
             message = f"{action.title}: not done: {'; '.join(made.reasons)}"
             server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
         return action
+
+    def edit(checked: Checked, text: str, versioned: bool) -> types.WorkspaceEdit | None:
+        """The edit that gives a document another text; None, and a message, if its cells cannot hold that."""
+        cells = server.cells.get(checked.document.uri)
+        if cells is None:
+            return workspace_edit(checked, text, server.encoding, versioned)
+        try:
+            return edit_of_cells(cells, text, server.encoding, versioned)
+        except NotebookError as error:
+            server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"{SOURCE}: {error.message}"))
+            return None
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def show(params: types.HoverParams) -> types.Hover | None:
         checked = await server.current(params.text_document.uri)
         if checked is None or not checked.parses:
             return None
-        place = Positions(checked.source, server.encoding).place(params.position)
+        uri = params.text_document.uri
+        cells = server.cells.get(server.owners.get(uri, ""))
+        if cells is None:
+            place = Positions(checked.source, server.encoding).place(params.position)
+        else:
+            place = place_in_text(cells, uri, params.position, server.encoding)
         problems: list[Problem] = []
         explained = await server.do(server.session.explain, checked.document, server.texts, *place, problems)
         server.tell(problems)
-        return await server.do(hover, checked, explained, place, server.encoding)
+        found = await server.do(hover, checked, explained, place, server.encoding)
+        return found if cells is None else hover_in_cell(cells, uri, found)
 
 
 def _add_hints(server: Server) -> None:
@@ -368,6 +465,9 @@ def _add_hints(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        if params.text_document.uri in server.owners:
+            # A trace is of a program.
+            return []
         checked = await server.current(params.text_document.uri)
         if checked is None or not checked.parses or not server.session.choices.code_lens:
             return []
