@@ -2200,3 +2200,65 @@ class Runner:
 @table(AGENTS)
 def test_methods_that_take_one_step_of_an_environment(case: Case) -> None:
     check(case)
+
+
+LAST_STEPS = """
+for epoch in range(args.epochs):
+    for i, (x, y) in enumerate(loader):
+        loss = model(x).sum()                   # hot
+        loss.backward()
+        if (i + 1) % 4 == 0:
+            optimizer.step()
+    optimizer.step()
+    print(weight.abs().max().item())            # cold
+
+for epoch in range(args.epochs):
+    for x, y in parts:
+        loss = model(x).sum()                   # hot
+        loss.backward()
+    optimizer.step()
+    print(weight.abs().max().item())            # hot
+
+for epoch in range(args.epochs):
+    for discriminator_turn in range(turns):
+        critic(x).sum().backward()              # hot
+        critic_optimizer.step()
+    loss = model(x).sum()                       # hot
+    loss.backward()
+    optimizer.step()
+
+for turn in range(args.turns):
+    for discriminator_turn in range(turns):
+        critic(x).sum().backward()              # hot
+        critic_optimizer.step()
+    loss = model(x).sum()                       # hot
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@table(LAST_STEPS)
+def test_steps_after_the_last_batch_of_an_epoch(case: Case) -> None:
+    check(case)
+
+
+FAILURES = """
+def training_step(x: Tensor, error, y):
+    if isinstance(error, torch.cuda.OutOfMemoryError):
+        x.sum()             # cold
+    if isinstance(error, (ValueError, errors.SomeException)):
+        x.sum()             # cold
+    else:
+        x.sum()             # hot
+    if isinstance(y, Tensor):
+        x.sum()             # hot
+    if isinstance(y, (Tensor, ValueError)):
+        x.sum()             # hot
+    if not isinstance(error, ValueError):
+        x.sum()             # hot
+"""
+
+
+@table(FAILURES)
+def test_branches_for_failures(case: Case) -> None:
+    check(case)

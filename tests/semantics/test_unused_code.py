@@ -83,6 +83,7 @@ def compute_loss(x: Tensor, boxes, targets, args):
     num_boxes = boxes.shape[0]
     if not num_boxes:
         x.sum()     # cold
+        num_boxes = 1
     count = len(targets)
     if count == 0:
         x.sum()     # cold
@@ -108,6 +109,11 @@ def compute_loss(x: Tensor, boxes, targets, args):
         x.sum()     # hot
     if num_boxes:
         x.sum()     # hot
+    left = len(targets)
+    while x.mean() > left:
+        if not left:
+            x.sum() # hot
+        left -= 1
     count_or_two = len(targets)
     count_or_two = 2
     if not count_or_two:

@@ -27,7 +27,8 @@ def is_for_nothing(test: ast.expr, outcome: bool, bound: Bound) -> bool:
     """
     counted = _nothing(test, outcome)
     if isinstance(counted, ast.Name):
-        numbers = bound(counted)
+        # The branch itself may set another number.
+        numbers = [number for number in bound(counted) if getattr(number, "lineno", 0) <= test.lineno]
         return bool(numbers) and all(_counts_data(number, bound) for number in numbers)
     return counted is not None and _counts_data(counted, bound)
 

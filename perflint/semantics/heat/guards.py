@@ -47,6 +47,8 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
         return bool(test.value) is not outcome
     if _asks_numbers(test, conventions.is_finite):
         return not outcome
+    if _asks_for_error(test):
+        return outcome
     if not outcome:
         return False
     return _is_rarely_true(test.func if isinstance(test, ast.Call) else test) or _asks_numbers(
@@ -84,6 +86,14 @@ def _asks_numbers(test: ast.expr, means: Callable[[str], Entry | None]) -> bool:
             return False
         test = inner
     return bool(means(last_name(test)))
+
+
+def _asks_for_error(test: ast.expr) -> bool:
+    """True for `isinstance(error, torch.cuda.OutOfMemoryError)`."""
+    if not isinstance(test, ast.Call) or last_name(test) != "isinstance" or len(test.args) != 2:
+        return False
+    types = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+    return all(last_name(each).endswith(("Error", "Exception")) for each in types)
 
 
 _OF_ALL = frozenset("any all item sum bool".split())

@@ -274,7 +274,8 @@ class HeatMap:
             return Heat.HOT
         if not work.runs and not work.steps and self._goes_over_state(loop):
             return around
-        epochs = work.calls_loop and not work.steps and _counts_epochs(loop)
+        trains = self._holds_training(loop) if work.steps and not work.runs else work.calls_loop and not work.steps
+        epochs = trains and _counts_epochs(loop)
         if work.is_turn and not epochs and (work.steps or not checks(self._model, loop)):
             return Heat.HOT
         if work.loops or work.calls_loop:
@@ -282,6 +283,12 @@ class HeatMap:
             # such loop is around it, it runs many times.
             return Heat.WARM if around is Heat.COLD and self._in_loop(loop) else around
         return around
+
+    def _holds_training(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+        """True if a loop holds one that trains by itself: a step after it is for the last gradients of an epoch."""
+        inner = (each for each in loop.body if isinstance(each, (ast.For, ast.AsyncFor, ast.While)))
+        works = (self.work.of(each.body) for each in inner)
+        return any(work.steps and (work.runs or work.calls_run) for work in works)
 
     def _goes_over_state(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
         """True if a loop goes over tensors by name, as those of a checkpoint: `for name, tensor in tensors.items()`."""
