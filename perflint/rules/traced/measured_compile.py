@@ -12,8 +12,11 @@ class MeasuredCompile(TracedRule):
     ## What it does
     Reports the place that makes a model if `perflint trace --experiments` found a copy of the model
     faster with `torch.compile`, beyond the spread of the repeats. Of the default mode and
-    `reduce-overhead`, which uses CUDA graphs, the faster one is proposed. It needs `--trace FILE
-    --experiments`; otherwise it reports nothing.
+    `reduce-overhead`, which uses CUDA graphs, the faster one is proposed. A replay of a CUDA graph overwrites the
+    outputs of the call before. So `reduce-overhead` is proposed only if each recorded step called the
+    model once, no other model was tried with graphs, and the file that calls it keeps no output until
+    the next call. Otherwise the default mode is proposed if it was faster, and the command says why.
+    It needs `--trace FILE --experiments`; otherwise it reports nothing.
 
     ## Why is this bad
     In a small model the GPU waits for the CPU to launch kernels. Compiled code launches fewer of
@@ -22,7 +25,8 @@ class MeasuredCompile(TracedRule):
     ## When it is fine
     Runs of a few minutes, because the first steps compile. Models that are called with many
     different shapes: the experiment timed one shape, and nothing is reported if the recorded steps
-    had several. A model that the file compiles already, one that is given to `DataParallel` or to
+    had several. A model that the file compiles already, one that `DataParallel`,
+    `DistributedDataParallel` or `FullyShardedDataParallel` wraps, one that is given to
     TorchScript, and one that is made inside a larger expression get no fix; the command says why.
 
     ## Bad

@@ -20,6 +20,8 @@ class Won:
     span: Span
     experiment: Experiment
     trace: Trace
+    called: Span | None = None
+    """The recorded call of the model, if it is in the same file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Change:
     """True if it acts on the whole program, so that one place of a file is enough."""
     at_call: bool = False
     """True if it is written at the call of the model, not where the model is made."""
+    hinders: Callable[[Won], str] = lambda _: ""
+    """The reason why one of the experiments does not hold for the program, so that the next best is written."""
 
 
 def quote(source: Source) -> str:

@@ -63,8 +63,7 @@ def proposed(
                 if names and change.at_call == bool(at_call) and change.rule.code not in done:
                     if change.for_process:
                         done.add(change.rule.code)
-                    best = max(names, key=lambda each: each.ratio)
-                    yield from _written(change, Won(source, span, best, trace))
+                    yield from _best(change, [Won(source, span, each, trace, _call(each, called)) for each in names])
             for each in won:
                 if each.name in _UNWRITTEN and not at_call:
                     yield Unwritten(_place(source, span), _gain(each), _UNWRITTEN[each.name])
@@ -85,6 +84,21 @@ def without_place(trace: Trace) -> Iterator[Unwritten]:
             if place is None and each.name in change.experiments and _is_faster(each, trace):
                 what = "called" if change.at_call else "made"
                 yield Unwritten(each.subject, _gain(each), f"the trace did not see where the model was {what}")
+
+
+def _call(experiment: Experiment, called: Sequence[tuple[Span, Experiment]]) -> Span | None:
+    """The recorded call of the model of an experiment, if it is in the file."""
+    return next((span for span, each in called if each is experiment), None)
+
+
+def _best(change: Change, tried: Sequence[Won]) -> Iterator[Finding | Unwritten]:
+    """The finding for the fastest experiment that holds for the program, after the reasons against faster ones."""
+    for won in sorted(tried, key=lambda each: -each.experiment.ratio):
+        reason = change.hinders(won)
+        if not reason:
+            yield from _written(change, won)
+            return
+        yield Unwritten(_place(won.source, won.span), _gain(won.experiment), reason)
 
 
 def _is_faster(experiment: Experiment, trace: Trace) -> bool:

@@ -68,17 +68,19 @@ class Made:
         """True if a call of one of some functions in the file has the object, or one of its name, as its argument."""
         return any(
             any(path_of(given) == self.name for given in call.args) and (self.symbols.full_name(call.func) in functions)
-            for call in self._calls()
+            for call in self.calls
         )
 
     def has_call(self, method: str) -> bool:
         """True if a method of the object, or of one of its name, is called in the file."""
         return any(
             isinstance(call.func, ast.Attribute) and call.func.attr == method and path_of(call.func.value) == self.name
-            for call in self._calls()
+            for call in self.calls
         )
 
-    def _calls(self) -> list[ast.Call]:
+    @property
+    def calls(self) -> list[ast.Call]:
+        """All calls of the file."""
         return [node for node in self.structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call)]
 
     def _moves(self, statement: ast.stmt) -> bool:

@@ -59,12 +59,14 @@ def call(at: Place, *shape: int, kind: str = "__main__.Net") -> ModuleCall:
     return ModuleCall("", kind, "", at, (facts,), (output,), True, True, False, "", 2, 2)
 
 
-def record(folder: Path, text: str, *records: Experiment | ModuleCall | Failure) -> tuple[Path, Path]:
-    """Write `program.py` and its trace; gives both."""
+def record(
+    folder: Path, text: str, *records: Experiment | ModuleCall | Failure, steps: str = "optimizer"
+) -> tuple[Path, Path]:
+    """Write `program.py` and its trace, with the source of its steps; gives both."""
     program, trace = folder / "program.py", folder / "trace.jsonl.gz"
     program.write_text(text)
     header = Header(
-        "", "", "2.11.0", ("NVIDIA H200",), ("program.py",), str(folder), "", "optimizer", 0, 2, 1, "finished", True
+        "", "", "2.11.0", ("NVIDIA H200",), ("program.py",), str(folder), "", steps, 0, 2, 1, "finished", True
     )
     lines = text.splitlines(keepends=True)
     everything = (source_file("program.py", lines), Step(0, 2, 20.0), *_lines(lines), *records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -27,9 +28,11 @@ class Net(nn.Module):
 """
 
 
-def fixed(perflint: Command, text: str, *records: Experiment | ModuleCall | Failure) -> tuple[list[str], Ran]:
+def fixed(
+    perflint: Command, text: str, *records: Experiment | ModuleCall | Failure, steps: str = "optimizer"
+) -> tuple[list[str], Ran]:
     """The lines that the fixes of experiments add to a program and take from it, and what the command says."""
-    record(perflint.folder, text, *records)
+    record(perflint.folder, text, *records, steps=steps)
     ran = perflint("fix", "--trace", "trace.jsonl.gz", "--experiments", "--risky-fixes", "program.py")
     changed = [line for line in ran.out.splitlines() if re.match(r"[+-](?![+-])", line)]
     return changed, ran
@@ -74,11 +77,125 @@ def test_a_statement_follows_the_moves_of_the_model_and_no_others(perflint: Comm
 
 def test_the_faster_mode_is_written_in_the_quotes_of_the_file(perflint: Command) -> None:
     for mark in "\"'":
-        text = NET + f"kind = {mark}small{mark}\nmodel = Net()\n"
-        at = place(text, "Net(")
-        tried = (experiment("compile", at, 1.5), experiment("compile-with-graphs", at, 3.0))
-        lines, _ = fixed(perflint, text, *tried, call(at, *SHAPE))
-        assert lines == [f"+model.compile(mode={mark}reduce-overhead{mark})"]
+        text = NET + f"kind = {mark}small{mark}\n{LOOP}"
+        lines, ran = fixed(perflint, text, *graphs(text))
+        assert lines == [f"+model.compile(mode={mark}reduce-overhead{mark})"], ran.err
+
+
+LOOP = """model = Net()
+losses = []
+for x in []:
+    out = model(x)
+    loss = nn.functional.mse_loss(out, x)
+    print(out[0].detach().sum().item())
+    loss.backward()
+"""
+
+
+def graphs(text: str) -> tuple[Experiment | ModuleCall, ...]:
+    """Experiments by which CUDA graphs are the fastest, and the calls of a model that is called once in a step."""
+    at, called = place(text, "Net("), place(text, "model(x")
+    tried = (experiment(name, at, ratio, called=called) for name, ratio in (("compile", 1.5), (GRAPHS, 3.0)))
+    return (*tried, call(at, *SHAPE))
+
+
+GRAPHS = "compile-with-graphs"
+USED_UP = [
+    ("print(out[0].detach().sum().item())", "print(out.sum().item(), out.view(-1) + 1, f'{out}', \"\")"),
+    ("print(out[0].detach().sum().item())", "losses.append(out.sum().item())"),
+    ("print(out[0].detach().sum().item())", "if (out > 0).all():\n        print(torch.stack([out, x]))"),
+    ("out = model(x)", "out, *_ = [model(x) * 2]"),
+    ("out = model(x)", "with torch.enable_grad():\n        out = model(x)"),
+    ("    out = model(x)\n    loss = nn.functional.mse_loss(out, x)", "    out = loss = nn.functional.relu(model(x))"),
+    ("loss.backward()", "loss.backward()\nprint(out.sum())"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), USED_UP)
+def test_graphs_are_used_if_each_output_is_used_up_before_the_next_call(
+    perflint: Command, old: str, new: str
+) -> None:
+    assert old in LOOP
+    text = NET + LOOP.replace(old, new)
+    lines, ran = fixed(perflint, text, *graphs(text))
+    assert lines == ['+model.compile(mode="reduce-overhead")'], ran.err
+
+
+KEPT = [
+    ("print(out[0].detach().sum().item())", "losses.append(out)", "line 19 keeps `out` for later"),
+    ("print(out[0].detach().sum().item())", "losses.append(out[0].detach())", "line 19 keeps `out` for later"),
+    ("print(out[0].detach().sum().item())", "losses[0] = out.view(-1)", "line 19 keeps `out` for later"),
+    ("print(out[0].detach().sum().item())", "before = out", "line 19 keeps `out` for later"),
+    ("print(out[0].detach().sum().item())", "keep = lambda: out", "other functions use the output `out`"),
+    ("out = model(x)", "print(out)\n    out = model(x)", "line 17 reads `out`, which may be the output of the call before"),
+    ("out = model(x)", "losses[0] = model(x)", "line 17 stores the output"),
+    ("out = model(x)", "out = last = model(x)", "line 17 binds the output to several names"),
+    ("out = model(x)", "losses.append(model(x))", "line 17 keeps `model(x)` for later"),
+    ("losses = []", "def run(x):\n    return model(x)", "line 16 keeps `model(x)` for later"),
+    ("losses = []", "losses = [model(1) for _ in range(2)]", "line 15 keeps `model(1)` for later"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), KEPT)
+def test_without_proof_that_outputs_are_used_up_the_default_mode_is_written(
+    perflint: Command, old: str, new: str, reason: str
+) -> None:
+    assert old in LOOP
+    text = NET + LOOP.replace(old, new)
+    lines, ran = fixed(perflint, text, *graphs(text))
+    assert lines == ["+model.compile()"], ran.err
+    assert re.search(rf"reduce-overhead.*, 3.00 × .* was not written: {re.escape(reason)}", ran.err), ran.err
+
+
+def test_graphs_are_used_only_for_one_model_that_is_called_once_in_a_step(perflint: Command) -> None:
+    text = NET + LOOP + "other = Net()\n"
+    known = graphs(text)
+    at, other = place(text, "Net("), place(text, "Net(", nth=1)
+    called = place(text, "model(x")
+    slow = experiment("compile", at, 1.0)
+    twice = (call(at, *SHAPE), "2 recorded steps called the model 4 times")
+    second = (experiment(GRAPHS, other, 0.9), "the program calls 2 models, and a replay of one may overwrite")
+    for record_, reason in (twice, second):
+        lines, ran = fixed(perflint, text, *known, record_)
+        assert lines == ["+model.compile()"] and reason in ran.err, ran.err
+        # Without a gain of the default mode, nothing is written.
+        lines, ran = fixed(perflint, text, slow, *known[1:], record_)
+        assert not lines and reason in ran.err
+    lines, ran = fixed(perflint, text, *known, steps="module")
+    assert lines == ["+model.compile()"] and "each call of a model as a step" in ran.err
+    elsewhere = replace(called, file="other.py")
+    unseen = [replace(each, called=elsewhere) if isinstance(each, Experiment) else each for each in known]
+    lines, ran = fixed(perflint, text, *unseen)
+    assert lines == ["+model.compile()"] and "the model is called in another file" in ran.err
+
+
+@pytest.mark.parametrize("kind", ["DataParallel", "DistributedDataParallel", "FullyShardedDataParallel"])
+def test_wrapped_models_are_not_compiled(perflint: Command, kind: str) -> None:
+    text = NET + f"model = Net()\nif True:\n    model = torch.nn.{kind}(model).cuda()\n"
+    at = place(text, "torch.nn.")
+    lines, ran = fixed(perflint, text, experiment("compile", at, subject=kind), call(at, *SHAPE))
+    assert not lines and "DataParallel" in ran.err and "was not written" in ran.err
+    # The model inside is another place, which the trace does not know as the called one.
+    lines, _ = fixed(perflint, text, experiment("compile", place(text, "Net("), subject="Net"), call(at, *SHAPE))
+    assert not lines
+
+
+def test_a_call_with_more_tensors_than_its_record_has_is_found(perflint: Command) -> None:
+    text = NET + "model = Net()\n"
+    at = place(text, "Net(")
+    shapes = tuple((number, 8) for number in range(1, 11))
+    known = call(at, *SHAPE)
+    for sizes in (shapes, ((9, 9), *shapes)):
+        records = [
+            replace(known, inputs=tuple(replace(known.inputs[0], shape=each) for each in kept[:8]))
+            for kept in (shapes, sizes)
+        ]
+        lines, ran = fixed(perflint, text, experiment("compile", at, shapes=shapes), *records)
+        assert lines == (["+model.compile()"] if sizes is shapes else []), ran.err
+    lines, ran = fixed(perflint, text, experiment("compile", at), known, call(at, 3, 8))
+    assert not lines and "2 different shapes" in ran.err
+    lines, ran = fixed(perflint, text, experiment("compile", at), call(at, 3, 8))
+    assert not lines and "no recorded step called the model with the shapes" in ran.err
 
 
 def test_a_model_of_a_class_of_torch_gets_other_keys_and_a_risky_fix(perflint: Command) -> None:
