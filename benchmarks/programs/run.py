@@ -57,6 +57,8 @@ LEFT_OUT = ("", GRAPHS, "TPF991", "TPF991,TPF994", "TPF991,TPF993,TPF994", "TPF9
 """The rules on experiments that are left out one after the other if the program fails or is slower; first the mode of
 torch.compile that uses CUDA graphs."""
 SLOWER = 1.05
+LEAST = 25.0
+"""Seconds below which a program is not begun."""
 SEED = 1
 FIRST = 150.0
 """Seconds that a first run may take: the compiler works then."""
@@ -281,9 +283,16 @@ def _seen(output: Path, status: int | None) -> dict[str, Any]:
     }
 
 
-def measure(program: Measured, server: Server, trace: Path, rounds: int, deadline: float) -> None:
-    """Run all variants in turns until the rounds are done or the time is up."""
+def measure(program: Measured, server: Server, trace: Path, rounds: int, share: float, deadline: float) -> None:
+    """Run all variants in turns until the rounds are done or the time is up.
+
+    The search for changes that hold ends at `share`, the rounds at `deadline`: fewer programs with all of their rounds
+    say more than many with one.
+    """
     runs = program.runs
+    if deadline - time.monotonic() < LEAST:
+        program.errors.append("no time was left")
+        return
 
     def run(variant: str, limit: float = 60.0) -> dict[str, Any]:
         left = max(deadline - time.monotonic(), 5.0)
@@ -295,6 +304,12 @@ def measure(program: Measured, server: Server, trace: Path, rounds: int, deadlin
         runs[ORIGINAL] = [first]
         return
     for rules in LEFT_OUT if trace.exists() else ():
+        if time.monotonic() > share:
+            # Changes that were not seen to hold are not measured.
+            program.errors.append("with experiments: no time was left to try the rest")
+            shutil.rmtree(program.variant(EXPERIMENTS), ignore_errors=True)
+            program.same.pop(EXPERIMENTS, None)
+            break
         known = trace if not rules else without_graphs(trace, program.work / "without-graphs.gz")
         options = ["--trace", str(known), "--experiments", "--risky-fixes"]
         if rules.startswith("TPF"):
@@ -388,22 +403,24 @@ def loss_difference(base: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any
 
 
 def table(results: dict[str, Any]) -> str:
-    """The gains in Markdown."""
+    """The gains in Markdown, with the number of runs of each variant."""
     lines = [
-        "| program | kind | as it is, ms | safe | unsafe | risky | experiments | losses differ | notes |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| program | kind | runs | as it is, ms | safe | unsafe | risky | experiments | losses differ | notes |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, result in results.items():
         variants = result["variants"]
         base = variants.get(ORIGINAL, {})
-        cells = [f"{base['ms']:.2f} ({base['least']:.2f}-{base['most']:.2f})" if "ms" in base else "–"]
+        counts = sorted({figures["runs"] for figures in variants.values() if figures["runs"]})
+        cells = ["-".join(map(str, counts[:1] + counts[1:][-1:])) or "–"]
+        cells.append(f"{base['ms']:.2f} ({base['least']:.2f}-{base['most']:.2f})" if "ms" in base else "–")
         for variant in ORDER[1:]:
             stands_for = result["same"].get(variant, variant)
             figures = variants.get(stands_for, {})
             if stands_for == ORIGINAL and "ms" in base:
                 cells.append("no change")
             else:
-                cells.append(f"{figures['gain']:.2f} ×" if "gain" in figures else "–")
+                cells.append(_gain(figures))
         last = variants.get(result["same"].get(EXPERIMENTS, EXPERIMENTS), {})
         noise, differ = base.get("losses"), last.get("losses")
         cells.append("–" if differ is None else f"{differ:.1e} (noise {noise or 0:.1e})")
@@ -412,6 +429,12 @@ def table(results: dict[str, Any]) -> str:
             f"| {name} | {result['kind']} | {' | '.join(cells)} | {'; '.join(notes)[:300].replace('|', '/')} |"
         )
     return "\n".join(lines)
+
+
+def _gain(figures: dict[str, Any]) -> str:
+    if "gain" not in figures:
+        return "fails" if figures.get("failed") else "–"
+    return f"{figures['gain']:.2f} × ({figures['least']:.2f}-{figures['most']:.2f})"
 
 
 def main() -> int:
@@ -500,7 +523,7 @@ def _measure_all(
                     turns = -(-waiting.qsize() // len(devices))
                     program = waiting.get()
                 end = time.monotonic() + (deadline - time.monotonic()) / turns
-                _contained(program, measure, server, traces / f"{program.name}.gz", options.rounds, end)
+                _contained(program, measure, server, traces / f"{program.name}.gz", options.rounds, end, deadline)
                 with lock:
                     results[program.name] = summary(program)
                     options.json.write_text(json.dumps(results, indent=1))

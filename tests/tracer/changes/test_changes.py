@@ -127,7 +127,7 @@ KEPT = [
     ("print(out[0].detach().sum().item())", "losses[0] = out.view(-1)", "line 19 keeps `out` for later"),
     ("print(out[0].detach().sum().item())", "before = out", "line 19 keeps `out` for later"),
     ("print(out[0].detach().sum().item())", "keep = lambda: out", "other functions use the output `out`"),
-    ("out = model(x)", "print(out)\n    out = model(x)", "line 17 reads `out`, which may be the output of the call before"),
+    ("out = model(x)", "print(out)\n    out = model(x)", "line 17 reads `out`, which may be the output of"),
     ("out = model(x)", "losses[0] = model(x)", "line 17 stores the output"),
     ("out = model(x)", "out = last = model(x)", "line 17 binds the output to several names"),
     ("out = model(x)", "losses.append(model(x))", "line 17 keeps `model(x)` for later"),
