@@ -22,9 +22,9 @@ _BRINGS = ("TPF7",)
 """The rules that look at compiled code."""
 _DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 _WRAPPERS = {
-    "DataParallel": "DataParallel copies the model for each call, and its copies all run the compiled code of the first",
-    "DistributedDataParallel": "the experiment timed the model without DistributedDataParallel; compile the wrapper",
-    "FullyShardedDataParallel": "the experiment timed the model without FullyShardedDataParallel",
+    "DataParallel": "its copies of the model, one for each call, would all run the compiled code of the first",
+    "DistributedDataParallel": "the experiment timed the model without the wrapper",
+    "FullyShardedDataParallel": "the experiment timed the model without the wrapper",
 }
 """Classes that call another model, and the reasons why they are not compiled."""
 
