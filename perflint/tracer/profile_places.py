@@ -19,7 +19,8 @@ from perflint.tracer.events import Place
 from perflint.tracer.places import TEXT_LIMIT
 
 _FRAME = re.compile(r"(?P<file>.+?\.py)\((?P<line>\d+)\): (?P<function>.+)")
-_BUILT_IN = re.compile(r"<built-in (?:method|function) (\w+)")
+BUILT_IN = "<built-in "
+_BUILT_IN = re.compile(rf"{BUILT_IN}(?:method|function) (\w+)")
 _DEPTH, _MOST_FOLDERS = 3, 2_000
 """Of the folders from which imports may start."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -30,7 +31,9 @@ _NUMBERS = frozenset({"float", "int", "bool", "complex", "round"})
 TRUTH = "bool()"
 """The name for a test of a tensor, which Python calls without a frame."""
 NUMBER = "float()"
-"""The same for the conversion of a tensor to a number."""
+"""The same for the conversion of a tensor to a number, which an index needs, too."""
+INDEX = "[]"
+"""The same for the selection of elements by a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ class _File:
         nodes = [node for node in parents if isinstance(node, ast.expr) and _is_call_of(node, parents[node], name)]
         nodes.sort(key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0))
         loops = {_loop_around(node, function, parents) for node in nodes}
-        in_order = len(loops) == 1 and None not in loops and name not in (TRUTH, NUMBER)
+        in_order = len(loops) == 1 and None not in loops and name not in (TRUTH, NUMBER, INDEX)
         return Candidates(tuple(self._place(node, frame) for node in nodes), in_order)
 
     def _place(self, node: ast.expr, frame: Frame) -> Place:
@@ -193,12 +196,28 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
 def _is_call_of(node: ast.expr, parent: ast.AST, name: str) -> bool:
     if name == TRUTH:
         return _is_test(node, parent)
+    if name in (INDEX, NUMBER) and isinstance(node, ast.Subscript):
+        return _is_dynamic(node)
     if not isinstance(node, ast.Call):
         return False
     function = node.func
     if name == NUMBER:
-        return isinstance(function, ast.Name) and function.id in _NUMBERS
+        return isinstance(function, ast.Name) and function.id in _NUMBERS | {"range"}
     return name == (function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None))
+
+
+def _is_dynamic(node: ast.Subscript) -> bool:
+    """True if an index has other parts than constants."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    ends = [end for part in parts for end in _ends(part)]
+    return not all(isinstance(end, (ast.Constant, ast.UnaryOp)) for end in ends)
+
+
+def _ends(part: ast.expr) -> list[ast.expr]:
+    """A part of an index, or the ends of a slice."""
+    if not isinstance(part, ast.Slice):
+        return [part]
+    return [end for end in (part.lower, part.upper, part.step) if end is not None]
 
 
 def _is_test(node: ast.expr, parent: ast.AST) -> bool:
@@ -230,5 +249,6 @@ def _loop_around(node: ast.AST, function: ast.AST, parents: dict[ast.AST, ast.AS
 
 def shared(candidates: Sequence[Place], name: str, function: str) -> str:
     """The words for one of several places."""
-    calls = "tests" if name == TRUTH else "conversions" if name == NUMBER else f"calls of `{name}`"
+    words = {TRUTH: "tests", NUMBER: "conversions and indices", INDEX: "indices"}
+    calls = words.get(name, f"calls of `{name}`")
     return f"one of {len(candidates)} {calls} in `{function}`"

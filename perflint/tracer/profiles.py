@@ -14,6 +14,7 @@ import zlib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from perflint.tracer.events import Failure, Header, Hits, Observation, Place, Re
 from perflint.tracer.gaps import analyse
 from perflint.tracer.kineto import END, READS, STEP, SYNC, Interval, blocking, merged, sort_out
 from perflint.tracer.places import source_file
-from perflint.tracer.profile_places import NUMBER, TRUTH, Candidates, Files, Frame, called, frame_of, shared
+from perflint.tracer.profile_places import BUILT_IN, INDEX, NUMBER, TRUTH, Candidates, Files, Frame, called, frame_of, shared
 from perflint.tracer.trace import Trace
 
 PART = "profile"
@@ -36,6 +37,7 @@ _LARGEST = 1 << 30
 """Bytes of a profile, uncompressed: reading takes ten times as much memory."""
 _STEP = "ProfilerStep#"
 _GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
+_SELECTIONS = ("aten::index", "aten::nonzero", "aten::masked_select")
 _EPSILON = 0.001
 """Microseconds between the end of a wait and its mark."""
 _LATEST = 1e18
@@ -229,13 +231,16 @@ class _Profile:
         run, inner = stack[at], stack[at + 1 :]
         assert run.frame is not None
         python = [span for span in inner if span.is_python]
-        for span in python:
+        for depth, span in enumerate(python):
+            if depth and span.name.startswith(BUILT_IN):
+                # A library calls it, perhaps under a name that this function calls, too.
+                return None
             if self._files.candidates(run.frame, called(span.name)).places:
                 return run, span, called(span.name)
         if python:
             return None
-        operators = {span.name for span in inner}
-        return run, None, TRUTH if "aten::is_nonzero" in operators else NUMBER
+        name = _without_frame({span.name for span in inner})
+        return (run, None, name) if name else None
 
     # Places
 
@@ -334,6 +339,15 @@ class _Profile:
             yield f"{waits} in no function of this folder, or in a library that the function calls under another name"
         if not self._steps:
             yield "it has no steps, so that counts are of the whole: call `profiler.step()` at the end of each step"
+
+
+def _without_frame(operators: AbstractSet[str]) -> str:
+    """The name for what Python does without a frame, by the operators in it; empty if it is not known."""
+    if "aten::is_nonzero" in operators:
+        return TRUTH
+    if operators & READS:
+        return NUMBER
+    return INDEX if any(name.startswith(_SELECTIONS) for name in operators) else ""
 
 
 def _with_stacks(waits: list[_Wait], spans: list[_Span]) -> Iterator[tuple[_Wait, list[_Span]]]:

@@ -286,3 +286,54 @@ def test_strange_events_are_passed_over(tmp_path: Path, monkeypatch: pytest.Monk
     more += [{"ph": "X", "name": "ProfilerStep#1", "cat": "user_annotation", "ts": 1e300, "tid": []}]
     (tmp_path / "profile.json").write_text(json.dumps({"traceEvents": [*strange, *more], "deviceProperties": 3}))
     assert read_trace(tmp_path / "profile.json").of(Sync) == ()
+
+
+SELECTING = """\
+import torch
+
+
+def train(model, loader):
+    for x in loader:
+        x = x.cuda(non_blocking=True)
+        rows = x[x > 0]
+        total = float(rows.sum())
+        first = rows[0]
+
+
+def other(x, i):
+    return float(x[i])
+"""
+
+
+def test_waits_without_a_frame(perflint: Command) -> None:
+    """Python tests, converts and indexes tensors without a frame; the operator tells which of these it was."""
+    perflint.write("train.py", SELECTING)
+    made = Kineto()
+    with made.python("train.py(4): train"):
+        for step in range(4):
+            begin = made.now
+            made.kernel(400)
+            with made.inside("cpu_op", "aten::index"), made.inside("cpu_op", "aten::nonzero"):
+                made.copy()
+            with made.inside("cpu_op", "aten::item"):
+                made.copy()
+            # The library, not this function, calls `float`.
+            with made.python("lib/plots.py(3): draw"):
+                made.wait("float")
+            # An operator that none of these needs is in no place.
+            with made.inside("cpu_op", "aten::something"):
+                made.copy()
+            with made.python("train.py(12): other"), made.inside("cpu_op", "aten::item"):
+                made.copy()
+            made.add("user_annotation", f"ProfilerStep#{step}", begin - 0.5, made.now - begin)
+    made.write(perflint.folder / "profile.json")
+    trace = read_trace(perflint.folder / "profile.json")
+    assert {sync.place.line for sync in trace.of(Sync)} == {7}
+    shared = {(each.place.line, each.detail) for each in trace.of(Observation) if each.place is not None}
+    assert shared == {
+        (7, "one of 2 conversions and indices in `train`"),
+        (8, "one of 2 conversions and indices in `train`"),
+        (13, "one of 2 conversions and indices in `other`"),
+    }
+    ran = perflint("check", ".", "--trace=profile.json")
+    assert "8 waits are in no function of this folder" in ran.err

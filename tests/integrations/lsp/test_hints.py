@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ pytest.importorskip("pygls")
 from lsprotocol import types
 
 from tests.cli.command import ROOT
+from tests.cli.test_house_rules import PACKAGE, TRAIN
 from tests.integrations.lsp.editor import Editor
 
 EXAMPLES = ROOT / "docs" / "examples" / "tracing"
@@ -123,3 +125,19 @@ def test_faults_are_in_the_log(editor: Editor) -> None:
     configure(editor, inlayHint=False)
     editor.until(lambda: any("unknown key `inlayHint`" in text for text in editor.messages))
     assert any("did you mean `inlay-hints`?" in text for text in editor.log)
+
+
+def test_house_rules_in_an_editor(tmp_path: Path) -> None:
+    site = tmp_path / "site" / "acme_rules"
+    site.mkdir(parents=True)
+    (site / "__init__.py").write_text(PACKAGE)
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "perflint.toml").write_text('house-rules = ["acme_rules"]\nselect = ["ACM"]\n')
+    paths = os.pathsep.join([str(ROOT), str(site.parent)])
+    editor = Editor(tmp_path / "project", tmp_path / "cache", PYTHONPATH=paths)
+    (found,) = editor.open("train.py", TRAIN)
+    assert (found.code, found.range.start.line) == ("ACM001", 8)
+    assert "Finds tensors on the GPU" in editor.hover("train.py", "acme.log")
+    fix = next(each for each in editor.actions("train.py", found.range) if "Log it later" in each.title)
+    assert "acme.log_later(" in editor.after("train.py", fix)
+    assert editor.leave() == 0
