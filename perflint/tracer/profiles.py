@@ -26,7 +26,18 @@ from perflint.tracer.events import Failure, Header, Hits, Observation, Place, Re
 from perflint.tracer.gaps import analyse
 from perflint.tracer.kineto import END, READS, STEP, SYNC, Interval, blocking, merged, sort_out
 from perflint.tracer.places import source_file
-from perflint.tracer.profile_places import BUILT_IN, INDEX, NUMBER, TRUTH, Candidates, Files, Frame, called, frame_of, shared
+from perflint.tracer.profile_places import (
+    BUILT_IN,
+    INDEX,
+    NUMBER,
+    TRUTH,
+    Candidates,
+    Files,
+    Frame,
+    called,
+    frame_of,
+    shared,
+)
 from perflint.tracer.trace import Trace
 
 PART = "profile"
