@@ -75,4 +75,6 @@ def test_all_rules(perflint: Command) -> None:
 def test_all_rules_as_json(perflint: Command) -> None:
     rules = json.loads(perflint("rules", "--output-format", "json").out)
     assert [rule["code"] for rule in rules] == [rule.code for rule in all_rules()]
-    assert {"code", "name", "family", "severity", "effect", "fixes", "replaces", "since", "until"} == set(rules[0])
+    assert {"code", "name", "family", "severity", "effect", "fixes", "replaces", "since", "until", "options"} == set(
+        rules[0]
+    )
