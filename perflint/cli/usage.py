@@ -17,8 +17,8 @@ _HABITS = {
     "--add-noqa": "`perflint check --add-ignore` writes comments",
     "--ignore-noqa": "`--no-ignores` shows what comments silence",
     "--show-fixes": "`perflint fix PATH` prints a diff of the fixes",
-    "--jobs": "perflint runs in one process",
-    "-j": "perflint runs in one process",
+    "--jobs": "only `perflint check` takes it",
+    "-j": "`perflint check --jobs N`",
     "--target-version": "`--torch-version X.Y` names the oldest torch; Python is the one that runs perflint",
     "--preview": "`--profile pedantic` and `--profile audit` show more",
 }
