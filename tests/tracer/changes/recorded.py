@@ -60,7 +60,7 @@ def call(at: Place, *shape: int, kind: str = "__main__.Net") -> ModuleCall:
 
 
 def record(
-    folder: Path, text: str, *records: Experiment | ModuleCall | Failure, steps: str = "optimizer"
+    folder: Path, text: str, *records: Experiment | ModuleCall | Failure | Step, steps: str = "optimizer"
 ) -> tuple[Path, Path]:
     """Write `program.py` and its trace, with the source of its steps; gives both."""
     program, trace = folder / "program.py", folder / "trace.jsonl.gz"
@@ -69,7 +69,8 @@ def record(
         "", "", "2.11.0", ("NVIDIA H200",), ("program.py",), str(folder), "", steps, 0, 2, 1, "finished", True
     )
     lines = text.splitlines(keepends=True)
-    everything = (source_file("program.py", lines), Step(0, 2, 20.0), *_lines(lines), *records)
+    timed = () if any(isinstance(each, Step) for each in records) else (Step(0, 2, 20.0),)
+    everything = (source_file("program.py", lines), *timed, *_lines(lines), *records)
     write_trace(trace, Trace(header, everything))
     return program, trace
 
