@@ -20,7 +20,7 @@ from perflint.tracer.experiments import optimizers, run, timing
 from perflint.tracer.experiments.attention import AttentionWeights
 from perflint.tracer.experiments.base import Mode, NotPossible, Pair, Proposal, Run, difference
 from perflint.tracer.experiments.chains import ChannelsLastChains
-from perflint.tracer.experiments.launches import compiles_in_place
+from perflint.tracer.experiments.launches import compiles_in_place, draws, overwrite
 from perflint.tracer.experiments.layers import followers, layer, layers, per_step, read_settings
 from perflint.tracer.experiments.live import Live, copied, unwrapped
 from perflint.tracer.experiments.models import Subject
@@ -650,6 +650,29 @@ def test_a_copy_has_the_modes_that_each_module_had_in_the_call() -> None:
     assert not model.training and not model[1].training
     model.append(nn.ReLU())
     assert all(each.training for each in root.copy().modules())
+
+
+@pytest.mark.parametrize("inference", [True, False])
+def test_the_inputs_of_a_graph_are_written_in_the_mode_that_made_them(inference: bool) -> None:
+    with torch.inference_mode(inference):
+        kept = torch.zeros(2).requires_grad_(not inference)
+    overwrite([kept], [torch.ones(2)], inference)
+    assert kept.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("does", "random_numbers"),
+    [
+        (lambda inner, x: F.dropout(inner(x)), True),
+        (lambda inner, x: inner(x) + torch.rand(4), True),
+        (lambda inner, x: F.dropout(inner(x), training=False), False),
+        (lambda inner, x: inner(x).relu(), False),
+    ],
+)
+def test_random_numbers_of_functions_are_seen(does: Callable[..., Any], random_numbers: bool) -> None:
+    live, model = Live(), Calls(does, nn.Linear(4, 4))
+    live.called(model, (torch.ones(2, 4),), {})
+    assert draws(Subject(live.roots()[0], (), None, 0)) is random_numbers
 
 
 def test_numbers_are_compared_as_well_as_tensors() -> None:

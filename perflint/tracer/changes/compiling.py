@@ -22,7 +22,7 @@ _BRINGS = ("TPF7",)
 """The rules that look at compiled code."""
 _DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 _WRAPPERS = {
-    "DataParallel": "its copies of the model, one for each call, would all run the compiled code of the first",
+    "DataParallel": "DataParallel copies the model in each call, and the copies run the compiled code of the first",
     "DistributedDataParallel": "the experiment timed the model without the wrapper",
     "FullyShardedDataParallel": "the experiment timed the model without the wrapper",
 }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from perflint.tracer import syncs
 from perflint.tracer.experiments.base import NotPossible, Pair, Run, difference
 from perflint.tracer.experiments.models import Subject
 from perflint.tracer.modules import tensors
+
+if TYPE_CHECKING:
+    import torch
 
 
 class CudaGraph:
@@ -44,10 +48,7 @@ class CudaGraph:
             output = run()
 
         def replay() -> object:
-            # Tensors that were made in inference mode can be written only there.
-            with torch.inference_mode(run.mode.inference), torch.no_grad():
-                for static, new in zip(given, fresh, strict=True):
-                    static.copy_(new)
+            overwrite(given, fresh, run.mode.inference)
             graph.replay()
             return output
 
@@ -58,6 +59,15 @@ class CudaGraph:
             return difference(list(tensors(run.forward())), replayed)
 
         return Pair(run, replay, compared, "an upper bound for torch.cuda.make_graphed_callables")
+
+
+def overwrite(static: Sequence[torch.Tensor], fresh: Sequence[torch.Tensor], inference: bool) -> None:
+    """Copy new values into the inputs of a graph. Tensors made in inference mode can be written only there."""
+    import torch
+
+    with torch.inference_mode(inference), torch.no_grad():
+        for old, new in zip(static, fresh, strict=True):
+            old.copy_(new)
 
 
 def check_capturable(run: Run) -> None:
@@ -100,6 +110,8 @@ def check_capturable(run: Run) -> None:
         raise NotPossible(f"the model cannot be captured: {reason}")
 
 
+DRAWN = 1e-3
+"""The difference of outputs above which another seed, and not another order of sums, is the reason."""
 IN_PLACE = "compiled in place"
 """The note of an experiment that called the `compile` method of the module."""
 GRAPHS_MODE = "reduce-overhead"
@@ -164,5 +176,13 @@ def compiles_in_place(module: Any) -> bool:
 
 
 def draws(subject: Subject) -> bool:
-    """True if the model draws random numbers."""
-    return any("Drop" in type(module).__name__ and module.training for module in subject.module.modules())
+    """True if the model draws random numbers, as dropout does, also by a function."""
+    import torch
+
+    if any("Drop" in type(module).__name__ and module.training for module in subject.module.modules()):
+        return True
+    run, outputs = subject.run(subject.module), []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        outputs.append([tensor.detach().clone() for tensor in tensors(run.forward())])
+    return (difference(*outputs) or 0.0) > DRAWN

@@ -112,9 +112,7 @@ USED_UP = [
 
 
 @pytest.mark.parametrize(("old", "new"), USED_UP)
-def test_graphs_are_used_if_each_output_is_used_up_before_the_next_call(
-    perflint: Command, old: str, new: str
-) -> None:
+def test_graphs_are_used_if_each_output_is_used_up_before_the_next_call(perflint: Command, old: str, new: str) -> None:
     assert old in LOOP
     text = NET + LOOP.replace(old, new)
     lines, ran = fixed(perflint, text, *graphs(text))
@@ -174,7 +172,9 @@ def test_wrapped_models_are_not_compiled(perflint: Command, kind: str) -> None:
     text = NET + f"model = Net()\nif True:\n    model = torch.nn.{kind}(model).cuda()\n"
     at = place(text, "torch.nn.")
     lines, ran = fixed(perflint, text, experiment("compile", at, subject=kind), call(at, *SHAPE))
-    assert not lines and re.search("was not written: .*(its copies of the model|without the wrapper)", ran.err), ran.err
+    assert not lines and re.search("was not written: .*(DataParallel copies the model|without the wrapper)", ran.err), (
+        ran.err
+    )
     # The model inside is another place, which the trace does not know as the called one.
     lines, _ = fixed(perflint, text, experiment("compile", place(text, "Net("), subject="Net"), call(at, *SHAPE))
     assert not lines

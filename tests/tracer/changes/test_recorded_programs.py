@@ -1,4 +1,4 @@
-"""Changes over records of programs on an H200: their steps, calls of models and experiments, at places of short programs.
+"""Changes over records of programs on an H200: their steps, calls and experiments, at places of short programs.
 
 The programs failed, hung or got faster with the changes that were written first. Each record in `data` was traced with
 torch 2.11; only the names and places in it are others.
@@ -96,7 +96,7 @@ def test_the_data_are_those_of_a_gpu() -> None:
 
 def test_a_classifier_is_compiled_with_graphs_while_its_outputs_are_used_up(perflint: Command) -> None:
     lines, ran = fixed(perflint, "classifier", NET + CLASSIFIER, ["Net("], ["model(images)"])
-    assert "+model.compile(mode=\"reduce-overhead\")" in lines, ran.err
+    assert '+model.compile(mode="reduce-overhead")' in lines, ran.err
     kept = CLASSIFIER.replace("total.backward()", "total.backward()\n    model.last = scores")
     lines, ran = fixed(perflint, "classifier", NET + kept, ["Net("], ["model(images)"])
     assert "+model.compile()" in lines and "keeps `scores` for later" in ran.err
@@ -119,7 +119,7 @@ def test_a_decoder_that_grows_is_not_compiled(perflint: Command) -> None:
 def test_a_wrapped_model_is_not_compiled(perflint: Command) -> None:
     lines, ran = fixed(perflint, "evaluation", NET + EVALUATION, ["torch.nn.DataParallel("], ["model(images)"])
     assert not lines
-    assert re.search("torch.compile, 1.99 × .* was not written: its copies of the model", ran.err)
+    assert re.search("torch.compile, 1.99 × .* was not written: DataParallel copies the model", ran.err)
 
 
 @pytest.mark.parametrize(("name", "added"), [("graph", ["+model.compile()"]), ("recurrent", [])])
