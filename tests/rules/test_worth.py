@@ -23,6 +23,8 @@ WITHOUT_A_COST = frozenset(
     "TPF378 TPF503 TPF801 TPF803 TPF804 TPF805 TPF809 TPF901 TPF902 TPF903 TPF904 TPF981 TPF982 TPF983".split()
 )
 """Warnings that are there for errors, wrong results, or code that will stop working."""
+BY_A_TRACE = frozenset("TPF991 TPF992 TPF993 TPF994".split())
+"""Warnings that are reported only with the gain that a trace measured."""
 MEASURED = frozenset(
     """TPF101 TPF102 TPF103 TPF104 TPF105 TPF106 TPF107 TPF108 TPF109 TPF110 TPF111 TPF112 TPF113 TPF114 TPF115 TPF116
     TPF117 TPF118 TPF119 TPF120 TPF121 TPF122 TPF123 TPF124 TPF125 TPF126 TPF127 TPF128 TPF134 TPF135 TPF136 TPF137
@@ -132,7 +134,7 @@ def test_lists_of_exceptions_are_up_to_date() -> None:
 def test_what_is_more_than_information_was_measured_or_says_why_not(rule: Rule) -> None:
     reason = "It is a warning because" in " ".join((type(rule).__doc__ or "").split())
     assert bool(rule.measured) is not reason, "measure a step of a program, or say what else the severity is for"
-    assert reason is (rule.code in WITHOUT_A_COST)
+    assert reason is (rule.code in WITHOUT_A_COST | BY_A_TRACE)
 
 
 @pytest.mark.parametrize("row", [*ROWS, *grids()], ids=ids)

@@ -21,6 +21,7 @@ class MeasuredCompile(TracedRule):
     ## Why is this bad
     In a small model the GPU waits for the CPU to launch kernels. Compiled code launches fewer of
     them, and a CUDA graph launches all of them at once.
+    It is a warning because an experiment measured the gain with the model of this program.
 
     ## When it is fine
     Runs of a few minutes, because the first steps compile. Models that are called with many
