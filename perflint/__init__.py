@@ -6,9 +6,14 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perflint.tracer.allow import allow_sync as allow_sync
+    from perflint.tracer.allow import sync_free as sync_free
     from perflint.tracer.session import trace as trace
 
-_FOR_PROGRAMS = {"allow_sync": "perflint.tracer.allow", "trace": "perflint.tracer.session"}
+_FOR_PROGRAMS = {
+    "allow_sync": "perflint.tracer.allow",
+    "sync_free": "perflint.tracer.allow",
+    "trace": "perflint.tracer.session",
+}
 """The names for traced programs, loaded on first use."""
 
 

@@ -18,7 +18,8 @@ from perflint.tracer.options import DEFAULT_OUTPUT, EXPERIMENT_SECONDS, Options
 OLDEST_SIMULATED = (2, 6)
 """The first torch whose parts `--simulate` knows."""
 _EXIT_CODES = (
-    "Exit codes: those of the program; 1 where it succeeded and --fail-on-sync found a sync; "
+    "Exit codes: those of the program; 1 where it succeeded and --fail-on-sync found a sync, or a function that is "
+    "marked perflint.sync_free waited; "
     "2 for a fault in the usage. Everything after SCRIPT or MODULE is the program's."
 )
 

@@ -157,6 +157,14 @@ KEYS: dict[str, Key] = {
             '["mylib.fused_norm"]',
         ),
         Key(
+            "sync-free-functions",
+            Names(),
+            (),
+            "Functions of the project that must not wait for the GPU, as if `@perflint.sync_free` marked them: waits "
+            "in them are errors.",
+            '["Decoder.step", "sample_*"]',
+        ),
+        Key(
             "src",
             Strings(extends=True),
             (),

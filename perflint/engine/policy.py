@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
 from perflint.engine.evaluations import copies_array, copies_for_evaluation
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside, loops_around, repeats
@@ -339,6 +340,7 @@ def _is_over_layers(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
 
 
 _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
+    where_syncs_are_allowed,
     _while_a_module_is_made,
     _where_data_are_prepared,
     _in_other_code_of_the_cpu,
@@ -354,4 +356,5 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _of_unknown_callers,
     _computed_in_numpy,
     _beside_the_steps,
+    in_sync_free_code,
 )

@@ -146,6 +146,8 @@ def _notes(trace: Trace, written: Path | None) -> Iterator[str]:
         yield f"Copied with non_blocking=True from or to memory that is not pinned: {places}{more}."
     if allowed:
         yield f"{count(allowed, 'sync')} allowed by `allow_sync`."
+    for sync in trace.broken_promises:
+        yield printable(f"{sync.place.file}:{sync.place.line} waits in {sync.promise}, which is marked `sync_free`.")
     for failure in trace.of(Failure):
         yield printable(f"{failure.part}: {failure.message}")
     if written is not None:

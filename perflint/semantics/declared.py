@@ -32,6 +32,10 @@ class Settings(Protocol):
         """Functions that give a tensor on the GPU."""
 
     @property
+    def sync_free_functions(self) -> tuple[str, ...]:
+        """Functions that must not wait for the GPU."""
+
+    @property
     def src(self) -> tuple[str, ...]:
         """The folders from which imports of the project start."""
 
@@ -52,6 +56,7 @@ class Declared:
     cold: tuple[str, ...] = ()
     sync: tuple[str, ...] = ()
     gpu: tuple[str, ...] = ()
+    sync_free: tuple[str, ...] = ()
     roots: tuple[Path, ...] = ()
     """The folders from which imports start, besides those that the files show; the innermost first."""
 
@@ -64,6 +69,7 @@ class Declared:
             settings.cold_functions,
             settings.sync_functions,
             settings.gpu_functions,
+            settings.sync_free_functions,
             tuple(sorted(roots, key=lambda root: (-len(root.parts), root))),
         )
 
@@ -74,6 +80,10 @@ class Declared:
     def gives_gpu_tensor(self, name: str) -> bool:
         """True if a function, by its full name, gives a tensor on the GPU."""
         return bool(self.gpu and name) and _pattern(self.gpu).fullmatch(_plain(name)) is not None
+
+    def is_sync_free(self, module: str, qualname: str) -> bool:
+        """True if a function of the project must not wait for the GPU."""
+        return bool(self.sync_free) and _pattern(self.sync_free).fullmatch(_plain(f"{module}.{qualname}")) is not None
 
     def heat(self, module: str, qualname: str) -> Heat | None:
         """How often a function runs; None if the settings do not say so. A function in both lists is hot."""
@@ -87,7 +97,7 @@ class Declared:
     @property
     def key(self) -> str:
         """A text that differs if the declarations do."""
-        return repr((self.hot, self.cold, self.sync, self.gpu, self.roots))
+        return repr((self.hot, self.cold, self.sync, self.gpu, self.sync_free, self.roots))
 
 
 def _plain(name: str) -> str:

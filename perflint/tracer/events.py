@@ -122,6 +122,8 @@ class Sync:
     """`file:line` of the innermost frame, which may be torch's."""
     stack: tuple[str, ...] = ()
     """`file:line function`, innermost first, without frames of torch and the standard library."""
+    promise: str = ""
+    """The function around it that is marked `perflint.sync_free`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any
 
-from perflint.tracer.allow import allowed
+from perflint.tracer.allow import allowed, promised
 from perflint.tracer.events import Hits, Observation, PageableCopy, Place, Step, Sync
 from perflint.tracer.places import Locator
 
@@ -87,10 +87,10 @@ class Recording:
         found = self.locator.find(frame)
         if found is None:
             return None
-        key = (found.place, kind, allowed(), found.origin, threading.current_thread().name)
+        key = (found.place, kind, allowed(), found.origin, threading.current_thread().name, promised())
 
         def facts() -> dict[str, Any]:
-            names = ("place", "kind", "allowed", "origin", "thread")
+            names = ("place", "kind", "allowed", "origin", "thread", "promise")
             seen = {"inner": self.locator.inner(frame), "stack": self.locator.stack(frame)}
             return dict(zip(names, key, strict=True)) | seen
 

@@ -14,6 +14,7 @@ from pkgutil import get_importer
 from types import ModuleType, TracebackType
 from typing import Any
 
+from perflint.tracer.allow import has_promises
 from perflint.tracer.children import trace_children
 from perflint.tracer.file import TraceError
 from perflint.tracer.importing import when_imported
@@ -28,7 +29,8 @@ def run_program(options: Options, module: bool, program: list[str], done: Done) 
     """Run `program`, a script or a module and its arguments, in this process, which is made for it.
 
     Returns or raises what the program does, so that the interpreter ends with the same status,
-    message and signal as without a trace. Raises SystemExit(1) where `options.fail_on_sync` says so.
+    message and signal as without a trace. Raises SystemExit(1) for syncs that `options.fail_on_sync` or a function
+    marked `sync_free` forbids.
     """
     session = Session(options, tuple(["-m", *program] if module else program))
     ending = _Ending(session, done)
@@ -79,13 +81,15 @@ def _nothing(*_: object) -> None:
 
 def _fails(session: Session, ending: _Ending) -> bool:
     """True if a program that succeeded fails for its syncs."""
-    if not session.options.fail_on_sync:
+    if not session.options.fail_on_sync and not has_promises():
         return False
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
     ending()
-    return session.trace is not None and bool(session.trace.unallowed_syncs)
+    if session.trace is None:
+        return False
+    return bool(session.trace.broken_promises or (session.options.fail_on_sync and session.trace.unallowed_syncs))
 
 
 def _status(exit_: SystemExit) -> int:

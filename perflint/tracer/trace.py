@@ -41,6 +41,11 @@ class Trace:
         """The syncs of recorded steps that nothing allows and that are the program's own."""
         return tuple(sync for sync in self.of(Sync) if sync.hits.steps and not sync.allowed and not sync.origin)
 
+    @property
+    def broken_promises(self) -> tuple[Sync, ...]:
+        """The syncs in functions marked `sync_free`, at any time of the run, that nothing allows."""
+        return tuple(sync for sync in self.of(Sync) if sync.promise and not sync.allowed and not sync.origin)
+
     def steps_with(self, syncs: Iterable[Sync]) -> int | None:
         """The number of recorded steps in which at least one of some syncs happened; None if that is unknown."""
         windows = [sync.hits.windows for sync in syncs if sync.hits.steps]
