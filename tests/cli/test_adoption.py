@@ -289,7 +289,7 @@ def test_add_ignore_leaves_a_file_that_changed_meanwhile(perflint: Command, monk
 
 
 def test_the_cache_and_the_baseline(adopted: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PERFLINT_NO_CACHE")
+    monkeypatch.delenv("PERFLINT_NO_CACHE", raising=False)
     monkeypatch.setenv("PERFLINT_CACHE_DIR", str(adopted.folder / "cache"))
     for _ in range(2):
         assert adopted("check", "a.py", RULES).out == "No findings in 1 file.\n2 in the baseline.\n"

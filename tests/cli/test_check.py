@@ -243,7 +243,7 @@ def test_colours(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_cache(perflint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     perflint.write("src/a.py", BAD)
-    monkeypatch.delenv("PERFLINT_NO_CACHE")
+    monkeypatch.delenv("PERFLINT_NO_CACHE", raising=False)
     monkeypatch.setenv("PERFLINT_CACHE_DIR", str(tmp_path / "cache"))
     plain = perflint("check", "src", "--no-cache")
     assert not (tmp_path / "cache").exists()

@@ -78,7 +78,7 @@ def test_functions_that_a_declared_one_calls(perflint: Command) -> None:
 
 
 def test_the_cache_keeps_declarations_apart(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PERFLINT_NO_CACHE")
+    monkeypatch.delenv("PERFLINT_NO_CACHE", raising=False)
     monkeypatch.setenv("PERFLINT_CACHE_DIR", str(perflint.folder / "cache"))
     test_functions_that_a_declared_one_calls(perflint)
     test_functions_that_a_declared_one_calls(perflint)

@@ -39,7 +39,7 @@ class MeasuredChannelsLast(TracedRule):
     ```
 
     ## Fix safety
-    Other kernels compute, so results differ in the last bits. `stride()` of outputs differs, and
+    Unsafe: other kernels compute, so results differ in the last bits. `stride()` of outputs differs, and
     `.view()` of an activation may raise in code that the recorded steps did not run. The fix converts the
     weights; the first convolution converts the input, so the code of the loader stays as it is.
 

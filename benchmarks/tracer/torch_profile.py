@@ -1,6 +1,6 @@
 """Records a profile of torch.profiler on this machine's GPU, and compares the verdicts of `perflint check --trace`.
 
-    python benchmarks/tracer/profile.py [FOLDER]
+    python benchmarks/tracer/torch_profile.py [FOLDER]
 
 The program waits in known lines. The verdicts with the profile are printed beside those with a trace that
 `perflint trace` records of the same program. Without a GPU the script shows that it works, and no verdict is expected.
