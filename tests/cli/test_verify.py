@@ -139,6 +139,7 @@ def with_toys(perflint: Command, monkeypatch: pytest.MonkeyPatch, *rules: type[T
 OPTIONS = ["--warmup", "1", "--repeat", "2", "--seed", "5"]
 
 
+@pytest.mark.slow
 def test_what_slows_down_is_dropped(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a program that is not reproducible: its losses go through four values, from run to run."""
     with_toys(perflint, monkeypatch, Slow)
@@ -160,6 +161,7 @@ def test_what_slows_down_is_dropped(perflint: Command, monkeypatch: pytest.Monke
     assert "ratio" in ran.err and "slower\n" in ran.err
 
 
+@pytest.mark.slow
 def test_what_changes_results_is_dropped(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with_toys(perflint, monkeypatch, Wrong)
     ran = perflint("verify", *OPTIONS, "--", "train.py")

@@ -218,6 +218,7 @@ def _standard_library() -> list[Path]:
     return sorted(path for path in root.rglob("*.py") if "site-packages" not in path.parts)
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_standard_library() -> None:
     paths = _standard_library()
     done = [examine(source, Project()) for source in _sources(paths[:: max(1, len(paths) // 150)])]
