@@ -42,17 +42,17 @@ class Place:
     def check(self, source: Source, texts: Mapping[str, str], draft: bool = False) -> tuple[Report, bool]:
         """The report of a document, and whether it is final; `texts` are those of all open documents.
 
-        For a draft, the calls in other files are those from before the edits: most edits do not change them, and to
-        follow them again takes longer than the check.
+        A draft takes the calls in other files from before the edits: most edits do not change them, and following
+        them again takes longer than the check.
         """
         project = self.project(source.path, texts)
         if project.base is None:
             return self._caches.check(source, project), True
-        kept = summaries(project)
-        kept.is_draft, kept.has_guessed = draft, False
-        report = check_source(source, project, self.rules, self.settings)
-        kept.is_draft = False
-        return report, not kept.has_guessed
+        if not draft:
+            return check_source(source, project, self.rules, self.settings), True
+        with summaries(project).draft() as drafted:
+            report = check_source(source, project, self.rules, self.settings)
+        return report, not drafted
 
     def project(self, path: str, texts: Mapping[str, str]) -> Project:
         """The project of a document, with the open texts of its files."""

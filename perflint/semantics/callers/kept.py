@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -29,19 +30,30 @@ class Summaries:
 
     def __init__(self) -> None:
         self.store: SummaryStore | None = None
-        self.is_draft = False
-        """True to take summaries of unchanged files from before the edits of an overlay, whether they hold or not."""
-        self.has_guessed = False
-        """True if a summary was taken that may not hold."""
+        self._drafted: set[Path] | None = None
+        """During a draft, the files whose summaries may not hold."""
         self._known: dict[Path, Summary | None] = {}
         self._changes: Changes | None = None
+
+    @contextmanager
+    def draft(self) -> Iterator[set[Path]]:
+        """Use the summaries from before the edits of an overlay for its unchanged files, even if they may not hold.
+
+        Gives a set, to which the files are added whose summaries may not hold.
+        """
+        drafted: set[Path] = set()
+        self._drafted = drafted
+        try:
+            yield drafted
+        finally:
+            self._drafted = None
 
     def of(self, project: Project, path: Path, make: Make) -> Summary | None:
         """The summary of a file. It follows from the texts alone, so all runs share it."""
         if path not in self._known:
             found = self._before(project, path)
-            if found is None and self.is_draft and project.base is not None and path not in project.changed:
-                self.has_guessed = True
+            if found is None and self._drafted is not None and project.base is not None and path not in project.changed:
+                self._drafted.add(path)
                 return summaries(project.base).of(project.base, path, make)
             if found is None:
                 found = make(project, path)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from perflint.semantics.callers.kept import summaries
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
-from perflint.semantics.values import Tensor
+from perflint.semantics.values import Device, Tensor
 from perflint.source.text import Source
 
 HELPER = """\
@@ -27,6 +28,15 @@ class Meter:
         for name, value in kwargs.items():
             if isinstance(value, torch.Tensor):
                 value = value.item()
+"""
+MADE_AND_READ = """\
+import torch
+
+def made():
+    return torch.ones(8, device="cuda")
+
+def read(x):
+    return x.sum().item()
 """
 STEPS = """\
 from {module} import {name}
@@ -52,6 +62,15 @@ def read_of(model: Model) -> ast.Call:
     """The `.item()` of a file."""
     (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call).endswith(".item()"))
     return read
+
+
+def device_read(model: Model) -> Device:
+    """The device of the tensor that the `.item()` of a file reads."""
+    read = read_of(model).func
+    assert isinstance(read, ast.Attribute)
+    tensor = model.value(read.value).tensor
+    assert tensor is not None
+    return tensor.device
 
 
 def steps(module: str, name: str, call: str) -> str:
@@ -226,3 +245,18 @@ def test_an_overlay_has_summaries_of_its_own(tmp_path: Path) -> None:
         Source(str(tmp_path / "nets/ops.py"), HELPER), project.overlay({tmp_path / "train.py": files["train.py"]})
     )
     assert undone.heat(read_of(undone)).value == "hot"
+
+
+def test_an_error_ends_a_draft(tmp_path: Path) -> None:
+    files = {"ops.py": MADE_AND_READ, "train.py": "from ops import made, read\n\nread(made())\n"}
+    base = model_of(tmp_path, "ops.py", files)
+    assert device_read(base) is Device.CUDA
+    edited = MADE_AND_READ.replace("cuda", "cpu")
+    project = base.view.project.overlay({tmp_path / "ops.py": edited})
+    source = Source(str(tmp_path / "ops.py"), edited)
+    with summaries(project).draft() as drafted:
+        assert device_read(Model(source, project)) is Device.CUDA
+    assert drafted == {tmp_path / "train.py"}
+    with pytest.raises(ValueError, match="a fault"), summaries(project).draft():
+        raise ValueError("a fault")
+    assert device_read(Model(source, project)) is Device.CPU
