@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perflint.cli import means, options
-from perflint.config.settings import Settings
+from perflint.config.settings import OutputFormat, Settings
 from perflint.engine.active import active_rules
 from perflint.engine.files import check_files
 from perflint.findings import Finding, Report
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from perflint.tracer.verdicts import Evidence
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """The options of `perflint check`."""
+def add_arguments(parser: ArgumentParser, output_format: OutputFormat | None = None) -> None:
+    """The options of `perflint check`, with the format that counts if the command line has none."""
     options.add_paths(parser)
     options.add_selection(parser)
     options.add_trace(parser)
@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--add-ignore", action="store_true", help="silence all findings by comments in the code")
     group.add_argument("--reason", metavar="TEXT", help="the reason in the comments that `--add-ignore` writes")
     group = parser.add_argument_group("output")
-    options.add_output(group)
+    options.add_output(group, output_format)
     group.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though there are findings")
     options.add_colour(group)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 VERBS = {
     "check": "find what slows PyTorch code down",
+    "ci": "check in a job, with output for the service that runs it",
     "fix": "rewrite what can be fixed; prints a diff unless asked to write",
     "baseline": "write the known findings to a file, so that a check shows only new ones",
     "merge": "join the reports of the parts of a run",

@@ -252,12 +252,13 @@ def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="colours (default: auto)")
 
 
-def add_output(group: _ArgumentGroup) -> None:
-    """The format of findings, and the file that they go to."""
+def add_output(group: _ArgumentGroup, format: OutputFormat | None = None) -> None:
+    """The format of findings, with the one of a verb that does not ask the settings, and the file that they go to."""
     group.add_argument(
         "--output-format",
-        choices=[format.value for format in OutputFormat],
-        help="how to write findings (default: full)",
+        choices=[each.value for each in OutputFormat],
+        default=format.value if format is not None else None,
+        help=f"how to write findings (default: {(format or OutputFormat.FULL).value})",
     )
     group.add_argument("--output-file", metavar="FILE", help="write findings to a file (default: standard output)")
 

@@ -63,6 +63,20 @@ def test_auto(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads((perflint.folder / "found.json").read_text())[0]["check_name"] == "deprecated-amp"
 
 
+def test_ci(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SERVICES:
+        monkeypatch.delenv(name, raising=False)
+    perflint.write("train.py", BAD)
+    perflint.write("pyproject.toml", '[tool.perflint]\noutput-format = "junit"\n')
+    assert "--> train.py:6:14" in perflint("ci").out
+    monkeypatch.setenv("TF_BUILD", "True")
+    found = perflint("ci", "--select=TPF902", "train.py")
+    assert found.code == 1 and found.out.startswith("##vso[task.logissue type=warning;sourcepath=train.py;")
+    assert perflint("ci", "--ignore=TPF902").code == 0
+    assert perflint("ci", "--output-format=concise").out.startswith("train.py:6:14: TPF902")
+    assert "default: auto" in perflint("ci", "--help").out
+
+
 # The action
 
 
@@ -97,6 +111,7 @@ def step(name: str, folder: Path, paths: str, args: str = "") -> subprocess.Comp
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
         "PERFLINT_NO_CACHE": "1",
+        "GITHUB_ACTIONS": "true",
         "RUNNER_TEMP": str(folder / "temp"),
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         "PATHS": paths,
@@ -137,7 +152,10 @@ def test_sarif_and_summary_do_not_fail(project: Path) -> None:
 # GitLab
 
 
-def test_the_job_of_gitlab(perflint: Command) -> None:
+def test_the_job_of_gitlab(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITLAB_CI", "true")
+    for name in ("GITHUB_ACTIONS", "TF_BUILD"):
+        monkeypatch.delenv(name, raising=False)
     perflint.write("train.py", BAD)
     install, check = JOB["script"]
     assert "$PERFLINT_PACKAGE" in install and JOB["artifacts"]["when"] == "always"
