@@ -13,13 +13,15 @@ from pathlib import Path
 
 from perflint.cli import options as shared
 from perflint.config.errors import ConfigurationError
+from perflint.config.outside import places
+from perflint.config.settings import Settings, combine
 from perflint.tracer.options import DEFAULT_OUTPUT, EXPERIMENT_SECONDS, Options
 
 OLDEST_SIMULATED = (2, 6)
 """The first torch whose parts `--simulate` knows."""
 _EXIT_CODES = (
-    "Exit codes: those of the program; 1 where it succeeded and --fail-on-sync found a sync, or a function that is "
-    "marked perflint.sync_free waited; "
+    "Exit codes: those of the program; 1 where it succeeded and --fail-on-sync found a sync, or a function waited "
+    "that is marked perflint.sync_free or listed under sync-free-functions; "
     "2 for a fault in the usage. Everything after SCRIPT or MODULE is the program's."
 )
 
@@ -126,11 +128,18 @@ def launch_arguments(arguments: Namespace) -> list[str]:
         window=arguments.window,
         own=tuple(os.path.abspath(path) for path in arguments.own),
         fail_on_sync=arguments.fail_on_sync,
+        sync_free=_settings(program[0] if arguments.module is None else ".").sync_free_functions,
         experiments=float(arguments.experiment_time) if arguments.experiments else 0.0,
         simulate=arguments.simulate,
     )
     kind = "script" if arguments.module is None else "module"
     return [options.to_json(), arguments.color, kind, *program]
+
+
+def _settings(path: str) -> Settings:
+    """The settings of the project of a path, and of the environment. Raises ConfigurationError."""
+    found, root = places([path])
+    return combine(*found, root=root)
 
 
 def _check(arguments: Namespace, program: str) -> None:

@@ -14,6 +14,12 @@ _WAITS = (Effect.SYNC, Effect.TRANSFER)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+def held(finding: Finding, site: Site) -> Finding | None:
+    """The finding as the statements of the program make it count; None if the program allows it."""
+    kept = where_syncs_are_allowed(finding, site)
+    return None if kept is None else in_sync_free_code(kept, site)
+
+
 def where_syncs_are_allowed(finding: Finding, site: Site) -> Finding | None:
     """The program states that it means the wait: there is nothing to report."""
     if finding.effect not in _WAITS or isinstance(site, FileSite) or "allow_sync" not in site.model.source.text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.engine.contracts import held
 from perflint.findings import Confidence, Finding, Heat
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
@@ -27,5 +28,5 @@ def declared_findings(model: Model, rules: RuleSet) -> list[Finding]:
             often = " (runs every step)" if site.heat is Heat.HOT else ""
             message = f"{quoted(site.text(node))} blocks the CPU until the GPU catches up{often}"
             help = "The settings list the function under `sync-functions`: call it less often, or after the loop."
-            found.append(rule.finding(site, message, confidence=Confidence.HIGH, help=help))
-    return found
+            found.append(held(rule.finding(site, message, confidence=Confidence.HIGH, help=help), site))
+    return [finding for finding in found if finding is not None]

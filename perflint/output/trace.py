@@ -147,7 +147,7 @@ def _notes(trace: Trace, written: Path | None) -> Iterator[str]:
     if allowed:
         yield f"{count(allowed, 'sync')} allowed by `allow_sync`."
     for sync in trace.broken_promises:
-        yield printable(f"{sync.place.file}:{sync.place.line} waits in {sync.promise}, which is marked `sync_free`.")
+        yield printable(f"{sync.place.file}:{sync.place.line} waits in {sync.promise}, which must be free of syncs.")
     for failure in trace.of(Failure):
         yield printable(f"{failure.part}: {failure.message}")
     if written is not None:

@@ -123,7 +123,7 @@ class Sync:
     stack: tuple[str, ...] = ()
     """`file:line function`, innermost first, without frames of torch and the standard library."""
     promise: str = ""
-    """The function around it that is marked `perflint.sync_free`."""
+    """The function around it that is marked `perflint.sync_free`, or that the settings list as free of syncs."""
 
 
 @dataclass(frozen=True, slots=True)

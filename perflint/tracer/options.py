@@ -28,6 +28,8 @@ class Options:
     """Folders and files that are the user's; where there are none, all that is not installed."""
     fail_on_sync: bool = False
     """True if a program that would succeed fails where a recorded step has a sync that nothing allows."""
+    sync_free: tuple[str, ...] = ()
+    """Functions that must not wait, as the setting `sync-free-functions` lists them."""
     simulate: bool = False
     """True if there is no GPU and the program is to believe that there is one."""
 
@@ -42,7 +44,7 @@ class Options:
     def from_json(cls, text: str) -> Options:
         """Read what `to_json` wrote."""
         values = json.loads(text)
-        return cls(**values | {"own": tuple(values["own"])})
+        return cls(**values | {name: tuple(values[name]) for name in ("own", "sync_free")})
 
 
 def output_of(output: str, suffix: str) -> Path:

@@ -9,9 +9,10 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any
 
-from perflint.tracer.allow import allowed, promised
+from perflint.tracer.allow import allowed
 from perflint.tracer.events import Hits, Observation, PageableCopy, Place, Step, Sync
 from perflint.tracer.places import Locator
+from perflint.tracer.promises import Promises
 
 WINDOWS = 64
 """Hits of a place are counted for at most so many groups of steps."""
@@ -71,8 +72,9 @@ class Where:
 class Recording:
     """Syncs, copies, observations and steps. `records` says which hits count as those of recorded steps."""
 
-    def __init__(self, locator: Locator) -> None:
+    def __init__(self, locator: Locator, promises: Promises | None = None) -> None:
         self.locator = locator
+        self._promises = promises or Promises(locator)
         self.records = False
         self.steps: list[Step] = []
         self.step = 0
@@ -87,7 +89,8 @@ class Recording:
         found = self.locator.find(frame)
         if found is None:
             return None
-        key = (found.place, kind, allowed(), found.origin, threading.current_thread().name, promised())
+        thread = threading.current_thread().name
+        key = (found.place, kind, allowed(), found.origin, thread, self._promises.around(frame))
 
         def facts() -> dict[str, Any]:
             names = ("place", "kind", "allowed", "origin", "thread", "promise")

@@ -29,8 +29,8 @@ def run_program(options: Options, module: bool, program: list[str], done: Done) 
     """Run `program`, a script or a module and its arguments, in this process, which is made for it.
 
     Returns or raises what the program does, so that the interpreter ends with the same status,
-    message and signal as without a trace. Raises SystemExit(1) for syncs that `options.fail_on_sync` or a function
-    marked `sync_free` forbids.
+    message and signal as without a trace. Raises SystemExit(1) for syncs that `options.fail_on_sync`, a function
+    marked `sync_free` or `options.sync_free` forbids.
     """
     session = Session(options, tuple(["-m", *program] if module else program))
     ending = _Ending(session, done)
@@ -81,7 +81,7 @@ def _nothing(*_: object) -> None:
 
 def _fails(session: Session, ending: _Ending) -> bool:
     """True if a program that succeeded fails for its syncs."""
-    if not session.options.fail_on_sync and not has_promises():
+    if not session.options.fail_on_sync and not session.options.sync_free and not has_promises():
         return False
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:

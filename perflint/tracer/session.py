@@ -32,6 +32,7 @@ from perflint.tracer.memory import AllocatorWatch
 from perflint.tracer.modules import MadeAt, ModuleCalls
 from perflint.tracer.options import EXPERIMENT_SECONDS, Options, output_of
 from perflint.tracer.places import Locator, Owner
+from perflint.tracer.promises import Promises
 from perflint.tracer.recording import Recording
 from perflint.tracer.steps import StepFinder
 from perflint.tracer.timeline import EXTRA, Timeline
@@ -80,7 +81,7 @@ class Session:
         self._pid = os.getpid()
         self._rank: tuple[int, int] | None = None
         self._ends: list[Callable[[], None]] = []
-        self._recording = Recording(self.locator)
+        self._recording = Recording(self.locator, Promises(self.locator, options.sync_free))
         self._finder = StepFinder(self._guarded(self._step_ended), self._guarded(self._restart))
         seconds = SIMULATED_SECONDS if options.simulate else None
         self._lines = Lines(lambda path: self.locator.owner(path) is Owner.USER, seconds)

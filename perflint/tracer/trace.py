@@ -43,7 +43,7 @@ class Trace:
 
     @property
     def broken_promises(self) -> tuple[Sync, ...]:
-        """The syncs in functions marked `sync_free`, at any time of the run, that nothing allows."""
+        """The syncs in functions that must be free of them, at any time of the run, that nothing allows."""
         return tuple(sync for sync in self.of(Sync) if sync.promise and not sync.allowed and not sync.origin)
 
     def steps_with(self, syncs: Iterable[Sync]) -> int | None:

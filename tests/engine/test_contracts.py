@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 import perflint
 from perflint.tracer.allow import promised
 from perflint.tracer.file import read_trace
+from perflint.tracer.places import Locator
+from perflint.tracer.promises import Promises
 from tests.cli.command import Command
 from tests.tracer import warm
 
@@ -98,7 +102,84 @@ def test_a_trace_holds_them(tmp_path: Path, read: str, code: int) -> None:
     assert done.code == code, done.err
     broken = read_trace(tmp_path / "perflint-trace.jsonl.gz").broken_promises
     assert [(sync.place.line, sync.promise) for sync in broken] == [(13, "step")] * code
-    assert done.err.count("program.py:13 waits in step, which is marked `sync_free`.\n") == code
+    assert done.err.count("program.py:13 waits in step, which must be free of syncs.\n") == code
+
+
+LISTED = """\
+import torch
+import perflint
+
+
+class Decoder:
+    def tokens(self, x):
+        with perflint.allow_sync("a test"):
+            x.sum().item()
+        for _ in range(2):
+            yield helper(x)
+
+
+def helper(x):
+    return x.max().item()
+
+
+def other(x):
+    return x.min().item()
+
+
+x = torch.ones(4, device="cuda")
+list(Decoder().tokens(x))
+other(x)
+"""
+
+
+def test_a_trace_holds_functions_of_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "program.py").write_text(LISTED)
+    (tmp_path / "pyproject.toml").write_text('[tool.perflint]\nsync-free-functions = ["program.Decoder.*", "oth"]\n')
+    done = warm.trace(tmp_path, "--simulate", "--warmup", "0", "--steps", "0", "app/program.py")
+    assert done.code == 1, done.err
+    broken = read_trace(tmp_path / "perflint-trace.jsonl.gz").broken_promises
+    assert [(sync.place.line, sync.promise, sync.hits.steps) for sync in broken] == [(14, "Decoder.tokens", 2)]
+    assert "app/program.py:14 waits in Decoder.tokens, which must be free of syncs.\n" in done.err
+
+
+def test_names_of_the_settings() -> None:
+    def outer(promises: Promises) -> str:
+        return promises.around(sys._getframe())
+
+    def found(*names: str, own: Sequence[Path] = ()) -> str:
+        return outer(Promises(Locator(Path(__file__).parents[2], own), names))
+
+    name = "test_names_of_the_settings.<locals>.outer"
+    assert found("outer") == found("test_contracts.*.outer") == found("*.test_contracts.*.outer") == name
+    assert found("tests.engine.test_contracts.test_names_of_the_settings") == "test_names_of_the_settings"
+    assert found("oute", "engine.outer") == found() == ""
+    assert found("outer", own=[Path(pytest.__file__)]) == "", "functions of other packages are not meant"
+
+
+DECLARED = """\
+import mylib
+import perflint
+
+
+@perflint.sync_free
+def step():
+    mylib.flush()
+    with perflint.allow_sync("the queue is full"):
+        mylib.flush()
+
+
+def other():
+    mylib.flush()
+"""
+
+
+def test_calls_that_the_settings_declare_to_wait(perflint: Command) -> None:
+    perflint.write("a.py", DECLARED)
+    command = ("check", "a.py", "--profile=audit", "--output-format=concise", "--config=sync-functions=mylib.flush")
+    found = perflint(*command, "--isolated").out
+    assert lines(found, "TPF137") == [7, 13]
+    assert lines(found, "in `step`, which must be free of syncs") == [7]
 
 
 def test_marks_end_with_the_call() -> None:
