@@ -13,6 +13,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import of_computed
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._same_shape import has_shape_of
+from perflint.rules.sync._searched import searched_once
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
@@ -77,6 +78,12 @@ class NonzeroFamily(Rule):
     is risky elsewhere: an integer `m` would be taken as positions, and a boolean `m` without
     dimensions as all of `x`. Masked reductions change the order of summation and get no fix.
 
+    If a boolean mask selects several times in a block (`a[m]`, then `b[m]`) and nothing writes to it in between,
+    `m_at = m.nonzero(as_tuple=True)` in front of them searches it once, and each `[m]` becomes `[m_at]`, which is the
+    search that torch itself makes, at each use and again in `backward()`. That is unsafe: the positions take more
+    memory than the mask, and a mask that is shorter than the tensor raises no error any more. It is risky if the
+    number of dimensions of the mask is unknown: a mask without dimensions selects otherwise.
+
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace has `aten::nonzero` with a
     `Memcpy DtoH` of one number and the `cudaStreamSynchronize` after it.
@@ -102,7 +109,7 @@ class NonzeroFamily(Rule):
             f"{_what(site)}: the CPU waits while the GPU counts{often(site)}",
             confidence=confidence,
             help=_cure(site),
-            fix=_fix(site) if isinstance(site, CallSite) else None,
+            fix=_fix(site) if isinstance(site, CallSite) else searched_once(site),
         )
 
 

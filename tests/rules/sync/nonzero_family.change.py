@@ -64,3 +64,76 @@ def case_no_dimensions():
 def change_no_dimensions(x):
     """a boolean `m` without dimensions as all of `x`"""
     assert x == ([0.5, 0, 0], [0.5, 0.5, 0.5])
+
+
+def twice(x: torch.Tensor, y: torch.Tensor, kept: torch.Tensor):
+    x, y, kept = x.flatten().cuda(), y.flatten().cuda(), kept.flatten().cuda() > 0
+    first = x[kept]
+    return first, y[kept, :].sum() if x.ndim > 1 else y[kept], y[kept]
+
+
+def case_selected_twice():
+    x, y = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4, requires_grad=True)
+    first, _, second = twice(x, y, torch.tensor([1, 0, 2, 0] * 3))
+    (first * second).sum().backward()
+    return {"first": first, "second": second, "x": x, "y": y}
+
+
+def case_nothing_selected():
+    first, all_of_it, second = twice(torch.ones(4), torch.ones(4), torch.zeros(4))
+    return {"first": first, "all": all_of_it, "second": second}
+
+
+def case_shorter_mask():
+    return {"x": [each.tolist() for each in twice(torch.arange(4.0), torch.arange(4.0), torch.ones(2))]}
+
+
+def change_shorter_mask(error):
+    """a mask that is shorter than the tensor raises no error any more"""
+    assert error[0].startswith("IndexError: The shape of the mask [2]")
+
+
+def rows_of(x: torch.Tensor, y: torch.Tensor, kept: torch.Tensor):
+    x, y = x.cuda(), y.cuda()
+    kept = kept.cuda() > 0
+    x[kept] = x[kept] * 2
+    return x, y[kept]
+
+
+def case_stored_in_rows():
+    x, y = rows_of(torch.randn(4, 3), torch.randn(4, 2, 2), torch.tensor([1, 0, 0, 1]))
+    return {"x": x, "y": y}
+
+
+def case_stored_in_elements():
+    x, y = rows_of(torch.randn(4, 3), torch.randn(4, 3), torch.randn(4, 3))
+    return {"x": x, "y": y}
+
+
+def case_mask_without_dimensions():
+    x, y = rows_of(torch.ones(2), torch.ones(2), torch.tensor(1.0))
+    return {"x": x.tolist(), "y": y.tolist()}
+
+
+def change_mask_without_dimensions(x, y):
+    """a mask without dimensions selects otherwise"""
+    assert x == ([2, 2], [2, 1]) and y == ([[1, 1]], [1])
+
+
+def kept_where_the_mask_is_written(x: torch.Tensor):
+    x = x.flatten().cuda()
+    kept = x > 0
+    first = x[kept]
+    kept[0] = False
+    return first, x[kept]
+
+
+def case_selected_in_loops():
+    x = torch.arange(8.0).cuda().flatten()
+    found = []
+    for turn in range(3):
+        kept = x > turn
+        found.append(x[kept].sum())
+        if turn:
+            x[kept] = x[kept] - 1
+    return {"found": found, "x": x}

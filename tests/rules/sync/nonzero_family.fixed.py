@@ -13,14 +13,15 @@ class Masked(nn.Module):
     def forward(self, x: torch.Tensor, lengths: torch.Tensor):
         y = self.linear(x)
         keep = y > 0
-        picked = y[keep]
+        keep_at = keep.nonzero(as_tuple=True)
+        picked = y[keep_at]
         rows = torch.nonzero(keep)
         where = torch.where(keep)
         pairs = keep.argwhere()
         chosen = y.masked_select(keep)
         same = th.masked_select(y, keep)
         columns = y[:, keep[0]]
-        y[keep] = x[keep] * 2
+        y[keep_at] = x[keep_at] * 2
         y[~keep] *= 2.0
         y[keep[0], lengths] = 1.0
         return picked, rows, where, pairs, chosen, same, columns, y
@@ -75,6 +76,81 @@ def selected_again(x: torch.Tensor, y: torch.Tensor, keep: torch.Tensor):
     y[far] = x[far]
     return x[near], y[near], x[other], x[near].sum()
 
+
+class SelectsTwice(nn.Module):
+    def forward(self, x: torch.Tensor, labels: torch.Tensor):
+        scores = x.flatten()
+        classes = labels.flatten()
+        valid = classes != 255
+        valid_at = valid.nonzero(as_tuple=True)
+        scores = scores[valid_at]
+        classes = classes[valid_at]
+        return scores, classes
+
+
+class SelectsInBranches(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, pad: int):
+        kept_at = 0
+        rows, kept = x.flatten(), y.flatten() != pad
+        if pad:
+            kept_at2 = kept.nonzero(as_tuple=True)
+            rows[kept_at2] = rows[kept_at2] * 2
+            for _ in range(3):
+                rows[kept, ...] = 0.0
+        first = rows[~kept].sum() if pad else 0
+        found_2 = (~kept).nonzero(as_tuple=True)
+        second = rows[found_2].sum()
+        return (
+            first,
+            second,
+            kept_at,
+            rows[found_2],
+            [rows[found_2] for _ in range(2)],
+        )
+
+
+class WrittenInBetween(nn.Module):
+    """The mask of the second selection has other elements, or another value, than that of the first."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        rows, kept = x.flatten(), y.flatten() > 0
+        a = rows[kept]
+        kept[0] = True
+        b = rows[kept]
+        kept = rows > 1
+        c = rows[kept]
+        self.change(kept)
+        d = rows[kept]
+        view = kept[1:]
+        view.fill_(False)
+        e = rows[kept]
+        for row in x:
+            rows[kept] = rows[kept[:]] + row
+            kept = rows > 2
+        return a, b, c, d, e, rows[kept]
+
+    def change(self, mask):
+        mask[0] = False
+
+
+class SelectedLater(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        rows, kept, other = x.flatten(), y.flatten() > 0, y.flatten() > 1
+        a = rows[kept]
+        later = lambda: rows[kept]
+        kept = kept & (rows > 0)
+        b = rows[other]
+        each = (rows[other] for _ in range(2))
+        other = other & kept
+        return a, b, later, each
+
+
+class NotSelectedByTorch(nn.Module):
+    """The indexed value may be an object with another meaning of `[]`."""
+
+    def forward(self, boxes, x: torch.Tensor):
+        kept = x.flatten() > 0
+        return boxes[kept], boxes[kept].area
 
 # Look-alikes.
 

@@ -76,6 +76,78 @@ def selected_again(x: torch.Tensor, y: torch.Tensor, keep: torch.Tensor):
     return x[near], y[near], x[other], x[near].sum()  # error: TPF110, TPF110, TPF110, TPF110
 
 
+class SelectsTwice(nn.Module):
+    def forward(self, x: torch.Tensor, labels: torch.Tensor):
+        scores = x.flatten()
+        classes = labels.flatten()
+        valid = classes != 255
+        scores = scores[valid]  # error: TPF110
+        classes = classes[valid]  # error: TPF110
+        return scores, classes
+
+
+class SelectsInBranches(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, pad: int):
+        kept_at = 0
+        rows, kept = x.flatten(), y.flatten() != pad
+        if pad:
+            rows[kept] = rows[kept] * 2  # error: TPF110, TPF110
+            for _ in range(3):
+                rows[kept, ...] = 0.0
+        first = rows[~kept].sum() if pad else 0  # error: TPF110
+        second = rows[~kept].sum()  # error: TPF110
+        return (
+            first,
+            second,
+            kept_at,
+            rows[~kept],  # error: TPF110
+            [rows[~kept] for _ in range(2)],  # error: TPF110
+        )
+
+
+class WrittenInBetween(nn.Module):
+    """The mask of the second selection has other elements, or another value, than that of the first."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        rows, kept = x.flatten(), y.flatten() > 0
+        a = rows[kept]  # error: TPF110
+        kept[0] = True
+        b = rows[kept]  # error: TPF110
+        kept = rows > 1
+        c = rows[kept]  # error: TPF110
+        self.change(kept)
+        d = rows[kept]  # error: TPF110
+        view = kept[1:]
+        view.fill_(False)
+        e = rows[kept]  # error: TPF110
+        for row in x:
+            rows[kept] = rows[kept[:]] + row  # error: TPF110, TPF110
+            kept = rows > 2
+        return a, b, c, d, e, rows[kept]  # error: TPF110
+
+    def change(self, mask):
+        mask[0] = False
+
+
+class SelectedLater(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        rows, kept, other = x.flatten(), y.flatten() > 0, y.flatten() > 1
+        a = rows[kept]  # error: TPF110
+        later = lambda: rows[kept]  # error: TPF110
+        kept = kept & (rows > 0)
+        b = rows[other]  # error: TPF110
+        each = (rows[other] for _ in range(2))  # error: TPF110
+        other = other & kept
+        return a, b, later, each
+
+
+class NotSelectedByTorch(nn.Module):
+    """The indexed value may be an object with another meaning of `[]`."""
+
+    def forward(self, boxes, x: torch.Tensor):
+        kept = x.flatten() > 0
+        return boxes[kept], boxes[kept].area  # error: TPF110, TPF110
+
 # Look-alikes.
 
 

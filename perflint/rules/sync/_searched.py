@@ -1,0 +1,203 @@
+"""Masks that select several times, whose true elements are searched once.
+
+`x[mask]` is `x[mask.nonzero(as_tuple=True)]`: torch itself searches the mask, at each use, and again in `backward`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Fix, Safety
+from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
+from perflint.frozen import dataclass
+from perflint.rules._memory.bodies import Writers, writers
+from perflint.rules._statements import block_of, statement_of
+from perflint.rules._visible import is_private
+from perflint.rules.sync._indices import Index, Part, parts
+from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.sites import SubscriptSite
+from perflint.semantics.structure import names_in, stands_in, walk
+from perflint.semantics.values import Evidence, Tensor
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+_MASKS = (ast.Name, ast.Compare, ast.UnaryOp, ast.BinOp, ast.Constant, ast.operator, ast.unaryop, ast.cmpop, ast.Load)
+_LATER = (ast.Lambda, ast.GeneratorExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""Code that may run after the mask got another value."""
+_SOMETIMES = (ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await, ast.Yield, ast.YieldFrom)
+_MOST = 16
+"""Uses of one mask that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A mask, and the places that select with it from a statement on, while it keeps its value."""
+
+    first: ast.stmt
+    places: tuple[ast.Subscript, ...]
+    name: str
+    """A new name for the positions."""
+
+
+def searched_once(site: SubscriptSite) -> Fix | None:
+    """One search in front of the first use for all uses of a mask in a block; None for a single use."""
+    model, function = site.model, site.model.function(site.node)
+    if function is None or isinstance(function, ast.Lambda) or _mask(site) is None:
+        return None
+    search = _searches(model, function).get(site.node)
+    if search is None:
+        return None
+    source, line = model.source, search.first.lineno
+    mask = _mask(model.subscript(search.places[0]))
+    assert mask is not None
+    text = source.written(mask.node)
+    text = text if isinstance(mask.node, ast.Name) else f"({text})"
+    added = f"{indentation(source, line)}{search.name} = {text}.nonzero(as_tuple=True)\n"
+    uses = [replace(source, source.span(each.slice), search.name) for each in search.places]
+    tensor = mask.value.tensor
+    safety = Safety.RISKY if tensor is None or tensor.rank is None else Safety.UNSAFE
+    return Fix(_MESSAGE, safety, (insert(line, 1, in_newlines_of(source, line, added)), *uses), leaves=("TPF110",))
+
+
+_MESSAGE = "Search the mask once"
+
+
+def _mask(site: SubscriptSite) -> Part | None:
+    """The boolean mask of local names that is the whole index, or that full slices follow."""
+    if site.mode == "delete" or not _is_sure(site.value(site.node.value)):
+        return None
+    if site.mode == "store" and (site.stored is None or not isinstance(site.value(site.stored), Tensor)):
+        # `x[mask] = number` searches nothing, while `x[positions] = number` copies the number.
+        return None
+    found = parts(site)
+    written = site.node.slice.elts if isinstance(site.node.slice, ast.Tuple) else [site.node.slice]
+    if len(written) != len(found) or not all(_is_full(each) for each in written[1:]):
+        return None
+    mask = found[0]
+    if mask.kind is not Index.MASK or not mask.is_bool or not _is_sure(mask.value):
+        return None
+    tensor = mask.value.tensor
+    plain = all(isinstance(each, _MASKS) for each in walk(mask.node))
+    return mask if plain and names_in(mask.node) and tensor is not None and tensor.rank != 0 else None
+
+
+def _is_sure(value: object) -> bool:
+    """True if a value is certainly a tensor."""
+    return isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
+
+
+def _is_full(node: ast.expr) -> bool:
+    return isinstance(node, ast.Slice) and node.lower is None and node.upper is None and node.step is None
+
+
+@once_per_node
+def _searches(model: Model, function: ast.AST) -> dict[ast.Subscript, _Search]:
+    """The search that each selection of a function belongs to."""
+    found: dict[ast.Subscript, _Search] = {}
+    taken = set(_words(model))
+    for places in _by_mask(model, function).values():
+        name = ""
+        rest = places[:_MOST]
+        while len(rest) > 1:
+            group = _group(model, rest)
+            if len(group) > 1:
+                name = name or _free(taken, rest[0])
+                first = statement_of(model, group[0])
+                assert first is not None
+                search = _Search(first, tuple(group), name)
+                found.update(dict.fromkeys(group, search))
+            rest = [each for each in rest if each not in (group or rest[:1])]
+    return found
+
+
+def _by_mask(model: Model, function: ast.AST) -> dict[str, list[ast.Subscript]]:
+    """The indexings of a function by the text of their mask, in the order of the source."""
+    found: dict[str, list[ast.Subscript]] = {}
+    nodes = [each for each in walk(function) if isinstance(each, ast.Subscript)]
+    for node in sorted(nodes, key=lambda each: (each.slice.lineno, each.slice.col_offset)):
+        if model.function(node) is function:
+            mask = _mask(model.subscript(node))
+            if mask is not None:
+                found.setdefault(ast.dump(mask.node), []).append(node)
+    return {key: places for key, places in found.items() if len(places) > 1}
+
+
+@once
+def _words(model: Model) -> frozenset[str]:
+    """All names of a file."""
+    names = {each.id for each in model.nodes(ast.Name)} | {each.arg for each in model.nodes(ast.arg)}
+    return frozenset(names | {each.name for each in model.nodes(ast.FunctionDef)})
+
+
+def _free(taken: set[str], place: ast.Subscript) -> str:
+    """A name for the positions that the file does not use; it is noted as taken."""
+    node = place.slice.elts[0] if isinstance(place.slice, ast.Tuple) else place.slice
+    names = [each.id for each in walk(node) if isinstance(each, ast.Name)]
+    base = f"{names[0].removesuffix('_mask')}_at" if isinstance(node, ast.Name) else "found"
+    number, name = 1, base
+    while name in taken:
+        number += 1
+        name = f"{base}{number}" if base.endswith("_at") else f"{base}_{number}"
+    taken.add(name)
+    return name
+
+
+def _group(model: Model, places: list[ast.Subscript]) -> list[ast.Subscript]:
+    """The places from the first on that see the mask of the first one; empty if the first may not run."""
+    first = statement_of(model, places[0])
+    if not isinstance(first, _SIMPLE) or not _always_runs(model, places[0], first):
+        return []
+    line = model.source.lines[first.lineno - 1]
+    if line[: len(line) - len(line.lstrip())] != line[: first.col_offset]:
+        return []
+    block = block_of(model, first)
+    group = [places[0]]
+    for place in places[1:]:
+        around = _within(model, block, place)
+        if around is None or not _keeps(model, places[0], first, around):
+            break
+        group.append(place)
+    return group
+
+
+def _always_runs(model: Model, place: ast.expr, statement: ast.stmt) -> bool:
+    """True if an expression is evaluated whenever its statement runs."""
+    for outer in model.ancestors(place):
+        if outer is statement:
+            return True
+        if isinstance(outer, (*_LATER, *_SOMETIMES)) or (isinstance(outer, ast.Compare) and len(outer.ops) > 1):
+            return False
+    return False
+
+
+def _within(model: Model, block: list[ast.stmt], place: ast.expr) -> ast.stmt | None:
+    """The statement of a block that a place stands in; None if it may run at another time."""
+    for outer in model.ancestors(place):
+        if isinstance(outer, _LATER):
+            return None
+        if isinstance(outer, ast.stmt) and stands_in(block, outer):
+            return outer
+    return None
+
+
+def _keeps(model: Model, place: ast.Subscript, first: ast.stmt, last: ast.stmt) -> bool:
+    """True if the mask of a place has the same names and elements from one statement to the end of another."""
+    begin, end = (first.lineno, first.col_offset), (last.end_lineno or 0, last.end_col_offset or 0)
+    mask = _mask(model.subscript(place))
+    assert mask is not None
+    for name in _names(mask.node):
+        bindings = model.symbols.variable(name).bindings
+        if not is_private(model, name) or any(begin <= _position(each.node) <= end for each in bindings):
+            return False
+        if writers(model, name, begin, end) > Writers.LAYERS:
+            return False
+    return True
+
+
+def _names(node: ast.expr) -> Iterator[ast.Name]:
+    return (each for each in walk(node) if isinstance(each, ast.Name))
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
