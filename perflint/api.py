@@ -11,10 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from perflint.config.settings import OptionValue
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.frozen import dataclass
-from perflint.rules.base import Calls, Files, Option
+from perflint.rules.base import Calls, Files, HasOptions, Option
 from perflint.semantics import sites
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.values import Const, Device, Evidence, Instance, Kind, Scalar
@@ -137,7 +136,7 @@ class Site:
         return self._inner.model.heat(node)
 
     def on_gpu(self, node: ast.expr) -> Confidence | None:
-        """How sure it is that an expression is a tensor on the GPU; None if it is no tensor, or on the CPU."""
+        """How sure it is that an expression is a tensor on the GPU; None if it is not a tensor, or is on the CPU."""
         return device_confidence(self._inner.value(node))
 
     def tensor(self, node: ast.expr) -> TensorFacts | None:
@@ -245,7 +244,7 @@ SITES: Mapping[type[Site], type[sites.TruthSite | sites.SubscriptSite | sites.Fo
 """The kinds of sites that a rule may listen to, and their form inside of perflint. Not part of the interface."""
 
 
-class Rule(ABC):
+class Rule(HasOptions, ABC):
     """Base of house rules. The docstring of a rule is its page, which `perflint rule CODE` prints."""
 
     code: ClassVar[str]
@@ -262,16 +261,6 @@ class Rule(ABC):
     """The first version of torch that the rule holds for."""
     until: ClassVar[tuple[int, int] | None] = None
     """The first version of torch that it does not hold for any more."""
-
-    options: ClassVar[tuple[Option, ...]] = ()
-    """The values that the settings of a project may change."""
-    chosen: Mapping[str, OptionValue] = {}
-    """Set by perflint: the options that the settings change."""
-
-    def option(self, name: str) -> Any:
-        """The value of an option."""
-        default = next(each.default for each in self.options if each.name == name)
-        return self.chosen.get(name, default)
 
     @abstractmethod
     def check(self, site: Any) -> Iterator[Finding]:

@@ -12,8 +12,8 @@ from enum import Enum
 class Severity(Enum):
     """How much a pattern costs.
 
-    A rule's severity is what its pattern cost where it was measured (`rules/worth.toml`). The severity of a
-    finding that is shown goes by its place (`engine/severity.py`).
+    A rule's severity is the measured cost of its pattern (`rules/worth.toml`). The severity of a finding that is
+    shown depends on its place, too (`engine/severity.py`).
     """
 
     ERROR = "error"

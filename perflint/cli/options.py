@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 def add_paths(parser: ArgumentParser) -> None:
-    """Which files, and how they are found."""
+    """Add the options that choose files."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; - for standard input (default: .)")
     group = parser.add_argument_group("files")
-    group.add_argument("--stdin-filename", metavar="PATH", help="the name that standard input goes by")
+    group.add_argument("--stdin-filename", metavar="PATH", help="the name to report for standard input")
     group.add_argument(
         "--exclude",
         action="append",
@@ -46,12 +46,12 @@ def add_paths(parser: ArgumentParser) -> None:
     )
     group.add_argument("--extend-exclude", action="append", type=_list, metavar="PATTERNS", help="leave out these too")
     group.add_argument(
-        "--force-exclude", action="store_true", help="leave out what is excluded even where it is named as PATH"
+        "--force-exclude", action="store_true", help="leave out excluded files even if they are named as PATH"
     )
 
 
 def add_selectors(parser: ArgumentParser) -> _ArgumentGroup:
-    """Which rules; the group, for more of that."""
+    """Add the options that choose rules, and return their group."""
     group = parser.add_argument_group(
         "rules", "RULES: codes (TPF101), beginnings of codes (TPF1), names (scalar-read-in-loop) or ALL, with commas."
     )
@@ -62,7 +62,7 @@ def add_selectors(parser: ArgumentParser) -> _ArgumentGroup:
 
 
 def add_selection(parser: ArgumentParser) -> None:
-    """Which rules, and how much of what they find."""
+    """Add the options that choose rules and findings."""
     group = add_selectors(parser)
     group.add_argument(
         "--profile",
@@ -82,7 +82,7 @@ def add_selection(parser: ArgumentParser) -> None:
 
 
 def add_narrowing(group: _ArgumentGroup) -> None:
-    """Which findings are old, and which weigh too little."""
+    """Add the options that leave out old findings."""
     group.add_argument(
         "--baseline", metavar="FILE", help="do not show the findings in this file, which `perflint baseline` writes"
     )
@@ -125,7 +125,7 @@ def stale_warning(baseline: Baseline, rules: RuleSet, settings: Settings, style:
 
 
 def add_settings(group: _ArgumentGroup) -> None:
-    """The places of settings besides the options."""
+    """Add the options for other sources of settings."""
     group.add_argument(
         "--config",
         action="append",
@@ -136,14 +136,14 @@ def add_settings(group: _ArgumentGroup) -> None:
 
 
 def add_volume(group: _ArgumentGroup) -> None:
-    """How much is said besides findings."""
+    """Add the options for the amount of output besides findings."""
     either = group.add_mutually_exclusive_group()
     either.add_argument("--quiet", "-q", action="store_true", help="findings and errors only, without a summary")
     either.add_argument("--verbose", "-v", action="store_true", help="also the settings that count, and the time")
 
 
 def tell_more(arguments: Namespace, paths: Sequence[str], rules: str, report: Report, seconds: float) -> None:
-    """With `--verbose`, say on standard error which settings are not the default, and how long the run took."""
+    """With `--verbose`, write the settings that are not the default and the time of the run to standard error."""
     if not arguments.verbose:
         return
     from perflint.config.effective import DEFAULT, effective
@@ -156,20 +156,20 @@ def tell_more(arguments: Namespace, paths: Sequence[str], rules: str, report: Re
 
 
 def warn_without_rules(rules: RuleSet, arguments: Namespace) -> None:
-    """Say on standard error that nothing will be found because no rule is left."""
+    """Warn on standard error if no rule is selected."""
     if not rules.rules:
         help = "`--ignore` wins over a `--select` that is as specific; `perflint rules` lists all rules"
         sys.stderr.write(message_text("warning", "no rule is selected", help, style(arguments, sys.stderr)))
 
 
 def add_trace(parser: ArgumentParser) -> None:
-    """Traces to hold findings against."""
+    """Add the options for traces."""
     group = parser.add_argument_group("trace")
     group.add_argument(
         "--trace",
         action="append",
         metavar="FILE",
-        help="hold findings against what `perflint trace` recorded, or a profile of torch.profiler; may be given again",
+        help="compare findings with a recording of `perflint trace` or a profile of torch.profiler; may be given again",
     )
     group.add_argument(
         "--experiments",
@@ -222,7 +222,7 @@ def _warning(evidence: Evidence, style: Style) -> str:
 
 
 def add_fixing(parser: ArgumentParser) -> _ArgumentGroup:
-    """Which fixes, and whether to write them; the group, for more of that."""
+    """Add the options that choose and write fixes, and return their group."""
     group = parser.add_argument_group("fixing")
     group.add_argument("--apply", action="store_true", help="write the files instead of printing a diff")
     group.add_argument(
@@ -248,12 +248,15 @@ def safeties(arguments: Namespace) -> tuple[Safety, ...]:
 
 
 def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:
-    """True if to colour."""
+    """Add `--color`."""
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="colours (default: auto)")
 
 
 def add_output(group: _ArgumentGroup, format: OutputFormat | None = None) -> None:
-    """The format of findings, with the one of a verb that does not ask the settings, and the file that they go to."""
+    """Add the options for the format and the file of findings.
+
+    `format` is the default of a verb that does not read the setting.
+    """
     group.add_argument(
         "--output-format",
         choices=[each.value for each in OutputFormat],

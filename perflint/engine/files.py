@@ -56,9 +56,9 @@ def check_files(
     judge: Judge | None = None,
     means: Means = PLAIN,
 ) -> Iterator[tuple[Source, Report]]:
-    """Check files one by one, in their order; each comes with what it says.
+    """Check files one by one, in their order; each comes with its report.
 
-    "-" is standard input, which goes by `stdin_filename`. Only one file's text and trees are
+    "-" is standard input, which is reported as `stdin_filename`. Only one file's text and trees are
     held at a time, besides what the project keeps of files that import each other. The text of
     a file that cannot be read is empty. Reports do not depend on `means`.
     """

@@ -13,7 +13,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +25,7 @@ from perflint.config.settings import OptionValue
 from perflint.engine.crashes import contained
 from perflint.findings import Effect, Finding, Problem, Severity
 from perflint.rules import registry
-from perflint.rules.base import Calls, Files, Listens, Option, Rule
+from perflint.rules.base import Calls, Files, Listens, Option, Rule, with_options
 from perflint.semantics.sites import Site
 
 _CODE = r"[A-Z]{2,4}\d{3}"
@@ -53,9 +52,7 @@ class HouseRule(Rule):
 
     def configured(self, values: Mapping[str, OptionValue]) -> Rule:
         """The same rule with other values of options."""
-        inner = copy(self._rule)
-        inner.chosen = dict(values)
-        return HouseRule(inner, self._origin, self._content)
+        return HouseRule(with_options(self._rule, values), self._origin, self._content)
 
     @property
     def module(self) -> str:
@@ -77,7 +74,7 @@ class HouseRule(Rule):
         """The findings of the house rule. Raises TypeError if it yields something else."""
         for found in self._rule.check(api.seen(site)):
             if type(found) is not Finding:
-                raise TypeError(f"the rule yields {found!r}, which is no `Finding`: yield `self.finding(…)`")
+                raise TypeError(f"the rule yields {found!r}, which is not a `Finding`: yield `self.finding(…)`")
             yield found
 
 

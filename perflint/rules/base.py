@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from perflint.config.settings import OptionValue
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Severity, Span
@@ -88,7 +88,31 @@ class Option:
     """The least value of a number."""
 
 
-class Rule(ABC):
+class HasOptions:
+    """The part of a rule that the settings of a project may change."""
+
+    options: ClassVar[tuple[Option, ...]] = ()
+    """The values that the settings may change."""
+    chosen: Mapping[str, OptionValue] = {}
+    """Set by perflint: the options that the settings change."""
+
+    def option(self, name: str) -> Any:
+        """The value of an option."""
+        default = next(each.default for each in self.options if each.name == name)
+        return self.chosen.get(name, default)
+
+
+_Configurable = TypeVar("_Configurable", bound=HasOptions)
+
+
+def with_options(rule: _Configurable, values: Mapping[str, OptionValue]) -> _Configurable:
+    """A copy of a rule with other values of options."""
+    made = copy(rule)
+    made.chosen = dict(values)
+    return made
+
+
+class Rule(HasOptions, ABC):
     """Base of all rules."""
 
     code: ClassVar[str]
@@ -114,20 +138,10 @@ class Rule(ABC):
     """The first torch version that the rule holds for."""
     until: ClassVar[tuple[int, int] | None] = None
     """The first torch version that it does not hold for any more."""
-    options: ClassVar[tuple[Option, ...]] = ()
-    chosen: Mapping[str, OptionValue] = {}
-    """The values of options that the settings change."""
-
-    def option(self, name: str) -> Any:
-        """The value of an option."""
-        default = next(each.default for each in self.options if each.name == name)
-        return self.chosen.get(name, default)
 
     def configured(self, values: Mapping[str, OptionValue]) -> Rule:
         """The same rule with other values of options."""
-        made = copy(self)
-        made.chosen = dict(values)
-        return made
+        return with_options(self, values)
 
     @property
     def module(self) -> str:

@@ -305,7 +305,7 @@ class Model:
 
     @property
     def heat_map(self) -> HeatMap:
-        """The heat of all nodes, with the loops, guards and callers that it goes by."""
+        """The heat of all nodes, with the loops, guards and callers that decide it."""
         return self._heat
 
     def is_over_batches(self, node: ast.expr) -> bool:

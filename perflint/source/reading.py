@@ -61,7 +61,7 @@ def read(path: str) -> Text:
 
 
 def read_standard_input(name: str) -> Text:
-    """The text on standard input, which goes by `name`. Raises Unreadable."""
+    """The text on standard input under the name `name`. Raises Unreadable."""
     if sys.stdin is None:
         raise Unreadable(Problem(name, "standard input is closed"))
     try:

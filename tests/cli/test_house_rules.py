@@ -145,7 +145,7 @@ def test_a_crash_names_the_rule_and_keeps_the_other_findings(acme: Company) -> N
     assert ran.code == 2 and "ACM001" in ran.out and "TPF101" in ran.out
     assert "rule ACM002 (broken) crashed: ZeroDivisionError" in ran.err and "the authors of `acme_rules`" in ran.err
     acme.install(f"{PACKAGE}{other}    def check(self, site):\n        yield 'a text'\n")
-    assert "yields 'a text', which is no `Finding`" in acme("check", ".").err
+    assert "yields 'a text', which is not a `Finding`" in acme("check", ".").err
     assert acme.found("--ignore=ACM002") == [HOUSE, OWN]
 
 

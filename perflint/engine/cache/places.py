@@ -56,11 +56,12 @@ def prepare(file: Path) -> None:
 
 def clean(folder: Path) -> int:
     """Remove the cache, and count its files. Only folders that perflint made are removed. Raises OSError."""
+    # Few runs clean the cache.
+    import shutil
+
     if not (folder / "CACHEDIR.TAG").is_file() or (folder / "CACHEDIR.TAG").read_text("ascii") != _TAG:
         return 0
     files = sum(1 for _ in folder.glob("*/*.sqlite"))
-    import shutil
-
     shutil.rmtree(folder)
     return files
 

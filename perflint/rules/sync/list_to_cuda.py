@@ -83,7 +83,7 @@ class ListToCuda(Rule):
     Other lists get an unsafe fix: `torch.tensor(values, device=d)` becomes
     `torch.tensor(values, pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. The values are the
     same. Two things change. The data takes pinned memory, which torch keeps for later copies. The CPU does not
-    wait for the copy, so an error of the GPU appears at a later line. There is no such fix
+    wait for the copy, so an error of the GPU appears at a later line. This fix is not offered
 
     - in code that `torch.compile` compiles,
     - for data that may be a tensor or an array of NumPy, which torch does not pin,
