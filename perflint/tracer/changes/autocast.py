@@ -8,13 +8,12 @@ from collections.abc import Sequence
 
 from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import indentation, insert
-from perflint.fixes.imports import spell
 from perflint.rules._since import AMP_AUTOCAST
 from perflint.rules.traced.measured_autocast import MeasuredAutocast
 from perflint.semantics.structure import Structure, block_in, path_of, scan
 from perflint.semantics.symbols import Symbols
 from perflint.source.text import Source
-from perflint.tracer.changes.base import Change, Refused, Won, quote
+from perflint.tracer.changes.base import Change, Refused, Won, quote, spelled
 from perflint.tracer.changes.made import has_own_lines
 from perflint.tracer.experiments.models import Autocast
 
@@ -24,25 +23,20 @@ _UNSUPPORTED = re.compile(r"\bBCELoss\b|\bbinary_cross_entropy\(|\.numpy\(")
 """The loss that autocast rejects, and the conversion that does not know bfloat16."""
 
 
-def _write(won: Won) -> Fix | Refused | None:
-    """The fix for the step that calls one model."""
+def _write(won: Won) -> Fix:
+    """The fix for the step that calls one model. Raises Refused."""
     source = won.source
     if _PRECISE.search(source.text):
-        return Refused("the file chooses formats itself")
+        raise Refused("the file chooses formats itself")
     if found := _UNSUPPORTED.search(source.text):
-        return Refused(f"the file uses `{found[0].strip('(.')}`, which does not work with autocast to bfloat16")
+        raise Refused(f"the file uses `{found[0].strip('(.')}`, which does not work with autocast to bfloat16")
     structure = scan(source.tree)
     stretch = _forward_and_loss(source, structure, won.span)
-    if isinstance(stretch, str):
-        return Refused(stretch)
     spans = [source.span(each) for each in stretch]
     if any(_has_long_text(each) for each in stretch):
-        return Refused("a text of several lines stands there")
+        raise Refused("a text of several lines stands there")
     symbols = Symbols(source.tree, structure)
-    names = [spell(symbols, f"torch.{name}", stretch[0]) for name in ("autocast", "bfloat16")]
-    context, dtype = names
-    if context is None or dtype is None:
-        return Refused("the name `torch` means something else there")
+    context, dtype = (spelled(symbols, f"torch.{name}", stretch[0]) for name in ("autocast", "bfloat16"))
     mark = quote(source)
     head = f"with {context.text}({mark}cuda{mark}, dtype={dtype.text}):"
     return Fix(
@@ -55,35 +49,39 @@ def _write(won: Won) -> Fix | Refused | None:
     )
 
 
-def _forward_and_loss(source: Source, structure: Structure, span: Span) -> Sequence[ast.stmt] | str:
-    """The simple statements from the call of a model to the loss that a later one of the block backpropagates."""
+def _forward_and_loss(source: Source, structure: Structure, span: Span) -> Sequence[ast.stmt]:
+    """The simple statements from the call of a model to the loss that a later one of the block backpropagates.
+
+    Raises Refused.
+    """
     calls = (node for node in structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call))
     node: ast.AST | None = next((each for each in calls if source.span(each) == span), None)
     while node is not None and not isinstance(node, ast.stmt):
         node = structure.parents.get(node)
     block = block_in(structure.parents.get(node), node) if node is not None else []
     if not isinstance(node, _SIMPLE) or not block:
-        return "the model is not called in an assignment"
+        raise Refused("the model is not called in an assignment")
     following = block[block.index(node) :]
     for index, statement in enumerate(following):
         loss = _backpropagated(statement)
         if loss:
             return _up_to(source, following[:index], loss)
-    return "no later statement of the block calls `backward` of a name"
+    raise Refused("no later statement of the block calls `backward` of a name")
 
 
-def _up_to(source: Source, statements: Sequence[ast.stmt], loss: str) -> Sequence[ast.stmt] | str:
+def _up_to(source: Source, statements: Sequence[ast.stmt], loss: str) -> Sequence[ast.stmt]:
+    """The statements up to the last that binds the loss. Raises Refused."""
     binding = [index for index, each in enumerate(statements) if loss in _targets(each)]
     if not binding:
-        return f"`{loss}` is not computed in the block that calls the model"
+        raise Refused(f"`{loss}` is not computed in the block that calls the model")
     stretch = statements[: binding[-1] + 1]
     if not all(isinstance(each, _SIMPLE) and has_own_lines(source, each) for each in stretch):
-        return "other statements stand between the call of the model and the loss"
+        raise Refused("other statements stand between the call of the model and the loss")
     return stretch
 
 
 def _backpropagated(statement: ast.stmt) -> str:
-    """The name whose `backward` a statement calls, or that of a scaler gets; empty if it is none."""
+    """The name in `NAME.backward()` or `engine.backward(NAME)`; empty for other statements."""
     value = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(value, ast.Call):
         return ""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 
 from perflint.findings import Fix, Span
+from perflint.fixes.imports import Spelling, spell
 from perflint.frozen import dataclass
 from perflint.rules.base import TracedRule
+from perflint.semantics.symbols import Symbols
 from perflint.source.text import Source
 from perflint.tracer.events import Experiment
 from perflint.tracer.trace import Trace
@@ -24,11 +27,8 @@ class Won:
     """The recorded call of the model, if it is in the same file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The reason why a change is not written."""
-
-    reason: str
+class Refused(Exception):
+    """A change is not written; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,25 @@ class Change:
     experiments: tuple[str, ...]
     """Their names; the one with the greatest gain is written."""
     help: str
-    write: Callable[[Won], Fix | Refused | None]
-    """None if the source has the change already."""
+    write: Callable[[Won], Fix | None]
+    """The fix; None if the source has the change already. Raises Refused."""
     for_process: bool = False
     """True if it acts on the whole program, so that one place of a file is enough."""
     at_call: bool = False
     """True if it is written at the call of the model, not where the model is made."""
     hinders: Callable[[Won], str] = lambda _: ""
-    """The reason why one of the experiments does not hold for the program, so that the next best is written."""
+    """The reason why one of the experiments does not hold for the program, so that the next best is written.
+
+    Raises Refused if none can be written.
+    """
+
+
+def spelled(symbols: Symbols, name: str, at: ast.AST) -> Spelling:
+    """The spelling of a name of torch at a node. Raises Refused."""
+    spelling = spell(symbols, name, at)
+    if spelling is None:
+        raise Refused("the name `torch` means something else there")
+    return spelling
 
 
 def quote(source: Source) -> str:

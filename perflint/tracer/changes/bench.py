@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from perflint.findings import Confidence, Finding, Heat, Ruling, Span, Verdict
+from perflint.findings import Confidence, Finding, Fix, Heat, Ruling, Span, Verdict
 from perflint.frozen import dataclass
 from perflint.source.quoting import quoted
 from perflint.source.text import Source
@@ -54,16 +54,17 @@ def proposed(
 
     `made` and `called` are the experiments with models that the file makes and calls.
     """
-    done: set[str] = set()
-    for at_call, tried in enumerate((made, called)):
+    done: set[Change] = set()
+    for tried, at_call in ((made, False), (called, True)):
         for span in dict.fromkeys(span for span, _ in tried):
             won = [each for at, each in tried if at == span and each.scope == "model" and _is_faster(each, trace)]
             for change in CHANGES:
-                names = [each for each in won if each.name in change.experiments]
-                if names and change.at_call == bool(at_call) and change.rule.code not in done:
-                    if change.for_process:
-                        done.add(change.rule.code)
-                    yield from _best(change, [Won(source, span, each, trace, _call(each, called)) for each in names])
+                fitting = [each for each in won if each.name in change.experiments]
+                if not fitting or change.at_call != at_call or change in done:
+                    continue
+                if change.for_process:
+                    done.add(change)
+                yield from _best(change, [Won(source, span, each, trace, _call(each, called)) for each in fitting])
             for each in won:
                 if each.name in _UNWRITTEN and not at_call:
                     yield Unwritten(_place(source, span), _gain(each), _UNWRITTEN[each.name])
@@ -77,13 +78,13 @@ def untried(trace: Trace) -> Iterator[str]:
 
 
 def without_place(trace: Trace) -> Iterator[Unwritten]:
-    """The changes that won for models whose construction the trace has not seen."""
+    """The changes that won for models whose construction or call is not in the trace."""
     for change in CHANGES:
         for each in trace.of(Experiment):
             place = each.called if change.at_call else each.place
             if place is None and each.name in change.experiments and _is_faster(each, trace):
-                what = "called" if change.at_call else "made"
-                yield Unwritten(each.subject, _gain(each), f"the trace did not see where the model was {what}")
+                done = "called" if change.at_call else "made"
+                yield Unwritten(each.subject, _gain(each), f"the trace did not see where the model was {done}")
 
 
 def _call(experiment: Experiment, called: Sequence[tuple[Span, Experiment]]) -> Span | None:
@@ -94,11 +95,18 @@ def _call(experiment: Experiment, called: Sequence[tuple[Span, Experiment]]) -> 
 def _best(change: Change, tried: Sequence[Won]) -> Iterator[Finding | Unwritten]:
     """The finding for the fastest experiment that holds for the program, after the reasons against faster ones."""
     for won in sorted(tried, key=lambda each: -each.experiment.ratio):
-        reason = change.hinders(won)
-        if not reason:
-            yield from _written(change, won)
+        place, gain = _place(won.source, won.span), _gain(won.experiment)
+        try:
+            reason = change.hinders(won)
+            fix = None if reason else change.write(won)
+        except Refused as refused:
+            yield Unwritten(place, gain, str(refused))
             return
-        yield Unwritten(_place(won.source, won.span), _gain(won.experiment), reason)
+        if not reason:
+            if fix is not None:
+                yield _finding(change, won, fix)
+            return
+        yield Unwritten(place, gain, reason)
 
 
 def _is_faster(experiment: Experiment, trace: Trace) -> bool:
@@ -106,13 +114,7 @@ def _is_faster(experiment: Experiment, trace: Trace) -> bool:
     return experiment.low >= GAIN and (not step or experiment.saved_ms >= SHARE * step)
 
 
-def _written(change: Change, won: Won) -> Iterator[Finding | Unwritten]:
-    outcome = change.write(won)
-    if isinstance(outcome, Refused):
-        yield Unwritten(_place(won.source, won.span), _gain(won.experiment), outcome.reason)
-        return
-    if outcome is None:
-        return
+def _finding(change: Change, won: Won, fix: Fix) -> Finding:
     experiment, step = won.experiment, won.trace.step_ms
     verdict = Verdict(
         Ruling.CONFIRMED,
@@ -123,7 +125,7 @@ def _written(change: Change, won: Won) -> Iterator[Finding | Unwritten]:
         experiment.ratio,
     )
     code = quoted(won.source.segment(won.span))
-    yield Finding(
+    return Finding(
         path=won.source.path,
         span=won.span,
         code=change.rule.code,
@@ -134,7 +136,7 @@ def _written(change: Change, won: Won) -> Iterator[Finding | Unwritten]:
         heat=Heat.HOT,
         effect=change.rule.effect,
         help=change.help,
-        fix=outcome,
+        fix=fix,
         verdict=verdict,
     )
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from perflint.findings import Fix, Safety
-from perflint.fixes.imports import spell
 from perflint.rules._since import MODULE_COMPILE
 from perflint.rules.traced.measured_compile import MeasuredCompile
-from perflint.tracer.changes.base import Change, Refused, Won, quote
-from perflint.tracer.changes.made import made_at
+from perflint.tracer.changes.base import Change, Refused, Won, quote, spelled
+from perflint.tracer.changes.made import Made, made_at
 from perflint.tracer.changes.outputs import kept_output
 from perflint.tracer.events import Experiment, ModuleCall, TensorFacts
 from perflint.tracer.experiments.launches import GRAPHS_MODE, IN_PLACE, Compile, CompileWithGraphs
@@ -29,29 +28,15 @@ _WRAPPERS = {
 """Classes that call another model, and the reasons why they are not compiled."""
 
 
-def _write(won: Won) -> Fix | Refused | None:
-    """The fix for one model."""
+def _write(won: Won) -> Fix | None:
+    """The fix for one model. Raises Refused."""
     if won.experiment.subject in _WRAPPERS:
-        return Refused(_WRAPPERS[won.experiment.subject])
+        raise Refused(_WRAPPERS[won.experiment.subject])
     made = made_at(won.source, won.span)
-    if isinstance(made, str):
-        return Refused(made)
-    if made.has_call("compile") or made.is_passed_to("torch.compile"):
-        return Refused("the file compiles it elsewhere")
-    if won.source.text.count("torch.jit.script(") or won.source.text.count("torch.jit.trace("):
-        return Refused("the file gives models to TorchScript")
-    if made.is_passed_to(*_DATA_PARALLEL):
-        return Refused("it is given to DataParallel, whose replicas would all run the compiled code of the first one")
-    shapes = _shapes(won)
-    if not shapes:
-        return Refused("no recorded step called the model with the shapes that the experiment timed")
-    if len(shapes) > 1:
-        return Refused(
-            f"the recorded steps called the model with {len(shapes)} different shapes, and the experiment timed one"
-        )
-    graphs = won.experiment.name == CompileWithGraphs.name
+    _require_plain(made)
+    _require_one_shape(won)
     mark = quote(won.source)
-    mode = f"mode={mark}{GRAPHS_MODE}{mark}" if graphs else ""
+    mode = f"mode={mark}{GRAPHS_MODE}{mark}" if won.experiment.name == CompileWithGraphs.name else ""
     if won.experiment.note == IN_PLACE:
         return Fix(
             "Compile the model in place",
@@ -60,9 +45,7 @@ def _write(won: Won) -> Fix | Refused | None:
             since=MODULE_COMPILE,
             brings=_BRINGS,
         )
-    spelling = spell(made.symbols, "torch.compile", made.statement)
-    if spelling is None:
-        return Refused("the name `torch` means something else there")
+    spelling = spelled(made.symbols, "torch.compile", made.statement)
     given = ", ".join(part for part in (made.name, mode) if part)
     return Fix(
         f"Compile the model ({_KEYS})",
@@ -74,11 +57,32 @@ def _write(won: Won) -> Fix | Refused | None:
     )
 
 
+def _require_plain(made: Made) -> None:
+    """Raise Refused if the file compiles, scripts or replicates the model."""
+    if made.has_call("compile") or made.is_passed_to("torch.compile"):
+        raise Refused("the file compiles it elsewhere")
+    if any(call in made.source.text for call in ("torch.jit.script(", "torch.jit.trace(")):
+        raise Refused("the file gives models to TorchScript")
+    if made.is_passed_to(*_DATA_PARALLEL):
+        raise Refused("it is given to DataParallel, whose replicas would all run the compiled code of the first one")
+
+
+def _require_one_shape(won: Won) -> None:
+    """Raise Refused if the recorded steps called the model with other shapes than the experiment."""
+    shapes = _shapes(won)
+    if not shapes:
+        raise Refused("no recorded step called the model with the shapes that the experiment timed")
+    if len(shapes) > 1:
+        raise Refused(
+            f"the recorded steps called the model with {len(shapes)} different shapes, and the experiment timed one"
+        )
+
+
 def _no_replays(won: Won) -> str:
-    """The reason why the program may not keep to the rules of CUDA graphs; empty if it does, or the mode has none.
+    """The reason why the program may break the rules of CUDA graphs; empty if it follows them, or without graphs.
 
     A replay overwrites the outputs of the call before. So the model must be called once in a step, no other model may
-    replay graphs, and each output must be used up before the next call.
+    replay graphs, and each output must be used up before the next call. Raises Refused if no mode can be written.
     """
     if won.experiment.name != CompileWithGraphs.name:
         return ""
@@ -92,8 +96,6 @@ def _no_replays(won: Won) -> str:
     if number != steps:
         return f"{steps} recorded steps called the model {number} times, and a replay overwrites the output before"
     made = made_at(won.source, won.span)
-    if isinstance(made, str):
-        return ""
     if won.called is None:
         return "the model is called in another file, which may keep its outputs until the next call"
     return kept_output(made, won.called)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from perflint.findings import Fix, Safety
-from perflint.fixes.imports import spell
 from perflint.rules.traced.measured_channels_last import MeasuredChannelsLast
-from perflint.tracer.changes.base import Change, Refused, Won
+from perflint.tracer.changes.base import Change, Won, spelled
 from perflint.tracer.changes.made import made_at
 from perflint.tracer.experiments.models import ChannelsLast
 
 _SINCE = (1, 5)
 
 
-def _write(won: Won) -> Fix | Refused | None:
-    """The fix for one model."""
+def _write(won: Won) -> Fix | None:
+    """The fix for one model. Raises Refused."""
     if "channels_last" in won.source.text:
         return None
     made = made_at(won.source, won.span)
-    if isinstance(made, str):
-        return Refused(made)
-    spelling = spell(made.symbols, "torch.channels_last", made.statement)
-    if spelling is None:
-        return Refused("the name `torch` means something else there")
+    spelling = spelled(made.symbols, "torch.channels_last", made.statement)
     return Fix(
         "Keep the weights in channels_last",
         Safety.UNSAFE,

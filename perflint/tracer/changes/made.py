@@ -11,6 +11,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.structure import Structure, block_in, path_of, scan
 from perflint.semantics.symbols import Symbols
 from perflint.source.text import Source
+from perflint.tracer.changes.base import Refused
 
 _RETURNING_SELF = frozenset("to cuda cpu train eval float half bfloat16 double requires_grad_ apply".split())
 """Methods of modules that return the module itself."""
@@ -93,32 +94,30 @@ class Made:
             value = statement.value
         else:
             return False
-        called = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-        if not called or not has_own_lines(self.source, statement):
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
             return False
-        assert isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
         is_move = value.func.attr in (*_RETURNING_SELF, "compile")
-        return is_move and path_of(value.func.value) == self.name
+        return is_move and path_of(value.func.value) == self.name and has_own_lines(self.source, statement)
 
 
-def made_at(source: Source, span: Span) -> Made | str:
-    """The object that the call at `span` constructs, or the reason why no statement can follow it."""
+def made_at(source: Source, span: Span) -> Made:
+    """The object that the call at `span` constructs. Raises Refused if no statement can follow it."""
     structure = scan(source.tree)
     found = next((node for node in structure.nodes.get(ast.Call, ()) if _is_at(source, node, span)), None)
     if found is None:
-        return "the place is no call any more"
+        raise Refused("the place is not a call any more")
     node: ast.AST = found
     while (outer := _chained(structure, node)) is not None:
         node = outer
     statement = structure.parents[node]
     if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)) or statement.value is not node:
-        return "the model is made inside a larger expression"
+        raise Refused("the model is made inside a larger expression")
     if not has_own_lines(source, statement):
-        return "its statement shares a line with others"
+        raise Refused("its statement shares a line with others")
     symbols = Symbols(source.tree, structure)
     name = _bound(statement) if not isinstance(statement, ast.Return) else _free(symbols, statement)
     if not name:
-        return "it is bound to several names, or to an element of a container"
+        raise Refused("it is bound to several names, or to an element of a container")
     block = block_in(structure.parents.get(statement), statement)
     following = block[block.index(statement) + 1 :]
     return Made(source, structure, symbols, statement, following, name)
@@ -143,7 +142,7 @@ def _bound(statement: ast.Assign | ast.AnnAssign) -> str:
 
 
 def _free(symbols: Symbols, statement: ast.Return) -> str:
-    """A name that nothing in the scopes around a statement means."""
+    """A name that is free in the scopes around a statement; empty if there is none."""
     scopes = list(symbols.scope_around(statement).chain)
     used = {node.id for scope in scopes for node in ast.walk(scope.node) if isinstance(node, ast.Name)}
     taken = {name for name in _NAMES if name in used or any(scope.binds(name) for scope in scopes)}

@@ -43,7 +43,7 @@ class _Uses:
         self._symbols = symbols
 
     def of_call(self, call: ast.Call) -> str:
-        """The reason for the output of one call; empty if it is used up."""
+        """The reason why the output of one call may be read later; empty if it is used up."""
         statement = self._structure.parents.get(call)
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is not call:
             return self._of_value(call)
@@ -70,7 +70,7 @@ class _Uses:
         return ""
 
     def _of_value(self, node: ast.expr) -> str:
-        """The reason for one expression that has the output as its value."""
+        """The reason for an expression whose value is the output."""
         child: ast.AST = node
         while (outer := self._structure.parents.get(child)) is not None:
             if isinstance(outer, ast.Call) and child is not outer.func:

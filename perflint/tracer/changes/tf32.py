@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from perflint.findings import Fix, Safety
-from perflint.fixes.imports import spell
 from perflint.rules.traced.measured_tf32 import MeasuredTf32
-from perflint.tracer.changes.base import Change, Refused, Won, quote
+from perflint.tracer.changes.base import Change, Refused, Won, quote, spelled
 from perflint.tracer.changes.made import made_at
 from perflint.tracer.experiments.models import Tf32
 
@@ -14,18 +13,14 @@ _SINCE = (1, 12)
 _SETTINGS = ("fp32_precision", "allow_tf32")
 
 
-def _write(won: Won) -> Fix | Refused | None:
-    """The fix for the program of one model."""
+def _write(won: Won) -> Fix | None:
+    """The fix for the program of one model. Raises Refused."""
     if "set_float32_matmul_precision" in won.source.text:
         return None
     if any(word in won.source.text for word in _SETTINGS):
-        return Refused("the file sets TF32 itself")
+        raise Refused("the file sets TF32 itself")
     made = made_at(won.source, won.span)
-    if isinstance(made, str):
-        return Refused(made)
-    spelling = spell(made.symbols, "torch.set_float32_matmul_precision", made.statement)
-    if spelling is None:
-        return Refused("the name `torch` means something else there")
+    spelling = spelled(made.symbols, "torch.set_float32_matmul_precision", made.statement)
     mark = quote(won.source)
     return Fix(
         "Multiply float32 matrices in TF32",
@@ -37,4 +32,4 @@ def _write(won: Won) -> Fix | Refused | None:
     )
 
 
-CHANGE = Change(MeasuredTf32, (Tf32.name,), "Allow TF32 for products of float32 matrices.", _write, True)
+CHANGE = Change(MeasuredTf32, (Tf32.name,), "Allow TF32 for products of float32 matrices.", _write, for_process=True)
