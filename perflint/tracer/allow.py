@@ -1,4 +1,4 @@
-"""Syncs that are meant, and functions that must not sync."""
+"""Syncs that are allowed, and functions that must not sync."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def allow_sync(reason: str) -> Iterator[None]:
 
 
 def sync_free(function: _Function) -> _Function:
-    """State that a function never waits for the GPU, nor what it calls: a decorator.
+    """State that a function and the functions that it calls never wait for the GPU: a decorator.
 
     `perflint check` reports syncs in it as errors, and `perflint trace` ends with 1 if one of its calls waits outside
     of `allow_sync`. Without a trace it costs a few hundred nanoseconds. Raises TypeError for generators, whose body
@@ -66,7 +66,7 @@ def sync_free(function: _Function) -> _Function:
 
 
 def allowed() -> str:
-    """The reason why a sync would be allowed here and now; empty where it would not."""
+    """The reason why a sync is allowed here and now; empty if it is not."""
     return _REASON.get()
 
 

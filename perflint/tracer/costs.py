@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perflint.source.text import Source
-from perflint.tracer.events import SourceFile
 from perflint.tracer.moved import MovedLines
 from perflint.tracer.trace import Trace
 
@@ -28,7 +27,7 @@ def measured(traces: Iterable[Trace], source: Source) -> Measured | None:
     path = os.path.realpath(source.path)
     for trace in traces:
         costs, step_ms = trace.costs, trace.step_ms
-        file = _file(trace, path)
+        file = trace.files().get(path)
         if not costs or not step_ms or file is None:
             continue
         moved = MovedLines(file, source.lines)
@@ -39,15 +38,6 @@ def measured(traces: Iterable[Trace], source: Source) -> Measured | None:
                 lines[span.line] = lines.get(span.line, 0.0) + ms
         if lines:
             return Measured(lines, step_ms, _conditions(trace))
-    return None
-
-
-def _file(trace: Trace, path: str) -> SourceFile | None:
-    """The record of a file; the trace may be of another copy of the project."""
-    bases = (os.getcwd(), trace.header.root)
-    for file in trace.of(SourceFile):
-        if any(os.path.realpath(os.path.join(base, file.file)) == path for base in bases):
-            return file
     return None
 
 

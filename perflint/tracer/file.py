@@ -70,7 +70,7 @@ def read_trace(path: Path) -> Trace:
         with path.open("rb") as file:
             return _read(file, str(path))
     except (gzip.BadGzipFile, zlib.error):
-        raise TraceError(f"{path} is no trace, or damaged: it is not compressed as one", _RERECORD) from None
+        raise TraceError(f"{path} is not a trace, or damaged: it is not compressed as one", _RERECORD) from None
     except EOFError:
         raise _cut_off(str(path)) from None
     except OSError as error:
@@ -80,15 +80,14 @@ def read_trace(path: Path) -> Trace:
 
 def _is_profile(path: Path) -> bool:
     """True if a file begins as a Chrome trace. Raises OSError, and the errors of damaged files."""
-    from perflint.tracer.profiles import is_profile
+    from perflint.tracer.profiles import is_profile, unpacked
 
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else path.open("rb") as file:
+    with unpacked(path) as file:
         return is_profile(file.read(_HEAD))
 
 
 def _of_profile(path: Path) -> Trace:
+    """The trace of a profile. Raises TraceError, OSError."""
     from perflint.tracer.profiles import ProfileError, read_profile
 
     try:
@@ -118,7 +117,7 @@ def _read(file: BinaryIO, name: str) -> Trace:
 
 def _header(document: dict[str, Any], name: str) -> Header:
     if document.get("format") != FORMAT:
-        raise TraceError(f"{name} is no trace: its first line is no header of one", _RERECORD)
+        raise TraceError(f"{name} is not a trace: its first line is not a header", _RERECORD)
     version = document.get("version")
     if version != VERSION:
         help = f"this perflint reads version {VERSION}; {_RERECORD}, or use the perflint that wrote it"
@@ -147,9 +146,9 @@ def _documents(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
             try:
                 document = json.loads(line, parse_constant=_no_number)
             except (ValueError, RecursionError):
-                raise TraceError(f"{name} is no trace, or damaged: a line is not JSON", _RERECORD) from None
+                raise TraceError(f"{name} is not a trace, or damaged: a line is not JSON", _RERECORD) from None
             if not isinstance(document, dict):
-                raise TraceError(f"{name} is no trace, or damaged: a line is no object", _RERECORD)
+                raise TraceError(f"{name} is not a trace, or damaged: a line is not an object", _RERECORD)
             yield document
 
 

@@ -53,9 +53,10 @@ def frame_of(name: str) -> Frame | None:
 
 def called(name: str) -> str:
     """The name by which code calls the function of an event; empty if there is none."""
-    built_in = _BUILT_IN.match(name)
+    if built_in := _BUILT_IN.match(name):
+        return built_in[1]
     frame = frame_of(name)
-    return built_in[1] if built_in else frame.function.rpartition(".")[2] if frame is not None else ""
+    return "" if frame is None else frame.function.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,6 @@ class Files:
         file = self._file(frame.file)
         return file is not None and file.function(frame) is not None
 
-    def name(self, frame: Frame) -> str:
-        """The path of a frame's file below the root."""
-        file = self._file(frame.file)
-        return frame.file if file is None else file.name
-
     def candidates(self, frame: Frame, name: str) -> Candidates:
         """The expressions of a function that call a name."""
         file = self._file(frame.file)
@@ -100,7 +96,7 @@ class Files:
         return self._known[name]
 
     def _found(self, name: str) -> _File | None:
-        """The file that a profile names, below the root; Python's search path is left out of its name."""
+        """The file below the root that a profile names, in absolute form or relative to a folder of `sys.path`."""
         if os.path.isabs(name):
             paths = [name] if os.path.realpath(name).startswith(os.path.realpath(self._root) + os.sep) else []
         else:
@@ -133,14 +129,17 @@ class Files:
 
 
 class _File:
+    """A file of the project."""
+
     def __init__(self, name: str, source: Source) -> None:
         self.name = name
         self.source = source
         self.is_used = False
+        """True if a frame is of one of its functions."""
         self._functions: dict[Frame, ast.AST | None] = {}
 
     def function(self, frame: Frame) -> ast.AST | None:
-        """The function of a frame; None if the file has another text by now."""
+        """The function of a frame; None if the file no longer has it there."""
         if frame not in self._functions:
             self._functions[frame] = self._found(frame)
             self.is_used = self.is_used or self._functions[frame] is not None
@@ -155,6 +154,7 @@ class _File:
         return max(around, key=lambda node: node.lineno, default=None)
 
     def candidates(self, frame: Frame, name: str) -> Candidates:
+        """The expressions of a function that call a name."""
         function = self.function(frame)
         if function is None:
             return Candidates((), False)
@@ -194,6 +194,7 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_call_of(node: ast.expr, parent: ast.AST, name: str) -> bool:
+    """True if an expression may be the call, test, conversion or index that `name` stands for."""
     if name == TRUTH:
         return _is_test(node, parent)
     if name in (INDEX, NUMBER) and isinstance(node, ast.Subscript):
@@ -221,10 +222,10 @@ def _ends(part: ast.expr) -> list[ast.expr]:
 
 
 def _is_test(node: ast.expr, parent: ast.AST) -> bool:
-    """True for an expression whose truth a statement tests, unless it is surely no tensor."""
+    """True for an expression whose truth a statement tests, unless it is certainly not a tensor."""
     if isinstance(node, (ast.BoolOp, ast.Constant)) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
         return False
-    if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot, ast.NotIn)) for op in node.ops):
+    if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
         return False
     if isinstance(parent, (ast.If, ast.While, ast.Assert, ast.IfExp)):
         return parent.test is node
@@ -248,7 +249,7 @@ def _loop_around(node: ast.AST, function: ast.AST, parents: dict[ast.AST, ast.AS
 
 
 def shared(candidates: Sequence[Place], name: str, function: str) -> str:
-    """The words for one of several places."""
+    """The sentence part for waits that may be at several places."""
     words = {TRUTH: "tests", NUMBER: "conversions and indices", INDEX: "indices"}
     calls = words.get(name, f"calls of `{name}`")
     return f"one of {len(candidates)} {calls} in `{function}`"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, BinaryIO
 
 from perflint import __version__
 from perflint.tracer.events import Failure, Header, Hits, Observation, Place, Record, Step, Sync
@@ -52,12 +52,12 @@ _SELECTIONS = ("aten::index", "aten::nonzero", "aten::masked_select")
 _EPSILON = 0.001
 """Microseconds between the end of a wait and its mark."""
 _LATEST = 1e18
-"""Microseconds."""
+"""Microseconds; an event with a later time is passed over."""
 Event = dict[str, Any]
 
 
 class ProfileError(Exception):
-    """A file is no profile, or cannot be used as one."""
+    """A file is not a profile, or cannot be used as one."""
 
 
 def is_profile(head: bytes) -> bool:
@@ -74,11 +74,17 @@ def read_profile(path: Path) -> Trace:
     return _Profile([event for event in events if _is_whole(event)], document, os.getcwd()).trace(path)
 
 
-def _document(path: Path) -> Any:
+def unpacked(path: Path) -> BinaryIO | gzip.GzipFile:
+    """A file for reading, decompressed if it is compressed by gzip. Raises OSError."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if packed else path.open("rb")
+
+
+def _document(path: Path) -> Any:
+    """The JSON of a profile. Raises ProfileError, OSError."""
     try:
-        with gzip.open(path) if packed else path.open("rb") as file:
+        with unpacked(path) as file:
             data = file.read(_LARGEST + 1)
     except (gzip.BadGzipFile, zlib.error, EOFError):
         raise ProfileError("it is damaged, or cut off") from None
@@ -133,10 +139,12 @@ class _Group:
     frame: Frame
     name: str
     waits: list[tuple[_Wait, _Span | None, _Span]] = field(default_factory=list)
-    """Each with the call and the run of the function that it happened in."""
+    """Each with its call and the run of its function."""
 
 
 class _Profile:
+    """A profile, with the files of the project that it is of."""
+
     def __init__(self, events: list[Event], facts: dict[str, Any], root: str) -> None:
         self._events = events
         self._facts = facts
@@ -157,7 +165,12 @@ class _Profile:
         marks: list[Event] = []
         records: list[Record] = []
         for group in groups:
-            for place, waits in self._placed(group, records):
+            found = self._files.candidates(group.frame, group.name)
+            placed = self._placed(group, found)
+            if placed is None:
+                records += self._at_one_of(group, found)
+                continue
+            for place, waits in placed.items():
                 records.append(self._record(place, waits))
                 marks += [_mark(f"{SYNC}{len(places)}", wait.time.end + _EPSILON, wait.thread) for wait in waits]
                 places.append(place)
@@ -192,7 +205,7 @@ class _Profile:
         return at if at >= 0 and when <= self._starts[at] + float(self._steps[at].get("dur", 0)) else None
 
     def _groups(self) -> tuple[list[_Group], int]:
-        """The waits by function and called name, and the number of those in no function of the project."""
+        """The waits by function and called name, and the number of waits outside of the project's functions."""
         groups: dict[tuple[Frame, str], _Group] = {}
         lost = 0
         stacks = self._stacks()
@@ -255,21 +268,19 @@ class _Profile:
 
     # Places
 
-    def _placed(self, group: _Group, records: list[Record]) -> Iterator[tuple[Place, list[_Wait]]]:
-        """The places of a group with their waits. Waits that could be at several places become records."""
-        found = self._files.candidates(group.frame, group.name)
-        waits = [wait for wait, _, _ in group.waits]
+    def _placed(self, group: _Group, found: Candidates) -> dict[Place, list[_Wait]] | None:
+        """The waits of a group by place; None if they may be at several of the candidates."""
         if len(found.places) == 1:
-            yield found.places[0], waits
-            return
-        order = self._in_order(group, found) if found.in_order else None
-        if order is not None:
-            yield from order.items()
-            return
+            return {found.places[0]: [wait for wait, _, _ in group.waits]}
+        return self._in_order(group, found) if found.in_order else None
+
+    def _at_one_of(self, group: _Group, found: Candidates) -> list[Observation]:
+        """Observations at all candidates for the waits of a group."""
+        waits = [wait for wait, _, _ in group.waits]
         detail = shared(found.places, group.name, group.frame.function)
         ms = sum(wait.time.end - wait.time.start for wait in waits) / 1000
         hits = self._hits(waits)
-        records += [Observation(place, ONE_OF, hits, ms=round(ms, 4), detail=detail) for place in found.places]
+        return [Observation(place, ONE_OF, hits, ms=round(ms, 4), detail=detail) for place in found.places]
 
     def _in_order(self, group: _Group, found: Candidates) -> dict[Place, list[_Wait]] | None:
         """The waits of places that each turn of a loop evaluates in order; None if the calls do not fit that."""
@@ -341,7 +352,7 @@ class _Profile:
         )
 
     def _limits(self, lost: int) -> Iterator[str]:
-        """What the profile cannot confirm, and how to record one that can."""
+        """The limits of the profile, with advice for recording another."""
         yield "a profile refutes no finding: it does not list the lines that ran; `perflint trace` does"
         if not self._has_stacks:
             yield "it has no Python stacks, so that no wait has a place: record it with `with_stack=True`"
@@ -353,7 +364,7 @@ class _Profile:
 
 
 def _without_frame(operators: AbstractSet[str]) -> str:
-    """The name for what Python does without a frame, by the operators in it; empty if it is not known."""
+    """The name for an action of Python without a frame, by the operators in it; empty if it is unknown."""
     if "aten::is_nonzero" in operators:
         return TRUTH
     if operators & READS:
@@ -376,7 +387,7 @@ def _with_stacks(waits: list[_Wait], spans: list[_Span]) -> Iterator[tuple[_Wait
 
 
 def _nest(spans: Iterable[_Span]) -> None:
-    """Set the span around each."""
+    """Set `around` of spans, which are in order of time."""
     stack: list[_Span] = []
     for span in spans:
         while stack and stack[-1].time.end < span.time.end:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from statistics import median
 from typing import TypeVar
 
-from perflint.tracer.events import Gap, Header, Place, Record, Step, Sync, SyncCost
+from perflint.tracer.events import Gap, Header, Place, Record, SourceFile, Step, Sync, SyncCost
 
 R = TypeVar("R")
 
@@ -23,6 +24,17 @@ class Trace:
     def of(self, kind: type[R]) -> tuple[R, ...]:
         """The records of a kind."""
         return tuple(record for record in self.records if isinstance(record, kind))
+
+    @property
+    def has_no_gpu(self) -> bool:
+        """True for a run without a GPU, also without a simulated one."""
+        return not self.header.devices and not self.header.simulated
+
+    def files(self) -> dict[str, SourceFile]:
+        """The files by their real paths: below the root of the run and, for a copy of it, the current folder."""
+        bases = (os.getcwd(), self.header.root)
+        files = self.of(SourceFile)
+        return {os.path.realpath(os.path.join(base, file.file)): file for base in bases for file in files}
 
     @property
     def step_ms(self) -> float | None:

@@ -27,7 +27,6 @@ from perflint.tracer.events import (
     PageableCopy,
     Place,
     Recompile,
-    SourceFile,
     Sync,
 )
 from perflint.tracer.judges.base import FREE, NOTHING_WAITS, Case, times
@@ -59,10 +58,10 @@ class Evidence:
         """The files judged so far that had changed since they were traced when they were judged first."""
         self.is_of_these = False
         """True if any of the files judged so far is one that was traced."""
-        self.has_no_gpu = all(traced.has_no_gpu for traced in self._traces)
+        self.has_no_gpu = all(traced.trace.has_no_gpu for traced in self._traces)
         """True if no trace is of a run on a GPU or of a simulated one."""
         self.limits = list(dict.fromkeys(each.message for traced in self._traces for each in traced.limits))
-        """What the profiles among the traces cannot show."""
+        """The limits of the profiles among the traces."""
         self._judged: set[str] = set()
 
     def judge(self, source: Source, findings: Sequence[Finding]) -> list[Finding]:
@@ -98,18 +97,14 @@ class _Traced:
 
     def __init__(self, trace: Trace) -> None:
         self.has_lines = trace.header.lines_recorded
-        self.has_no_gpu = not trace.header.devices and not trace.header.simulated
         self.trace = trace
         self.limits = [each for each in trace.of(Failure) if each.part == PART]
-        # Another copy of the project, or another machine: then they are below the current folder.
-        bases = (os.getcwd(), trace.header.root)
-        files = trace.of(SourceFile)
-        self._names = {os.path.realpath(os.path.join(base, file.file)): file for base in bases for file in files}
+        self._files = trace.files()
         self._costs = trace.costs or {}
 
     def view(self, path: str, source: Source) -> _View | None:
         """The facts of the trace about a file, or None if the file is not in it."""
-        file = self._names.get(path)
+        file = self._files.get(path)
         if file is None:
             return None
         moved = MovedLines(file, source.lines)
@@ -131,7 +126,6 @@ class _View:
     def __init__(self, trace: Trace, name: str, source: Source, moved: MovedLines, costs: dict[Place, float]) -> None:
         self._trace = trace
         self._header = trace.header
-        self.has_no_gpu = not trace.header.devices and not trace.header.simulated
         self._source = source
         self._name = name
         self._moved = moved
@@ -204,15 +198,15 @@ class _View:
         return self._confirmed(seen) if seen and finding.effect in _WAITING else self._by_lines(finding)
 
     def _profiled(self, finding: Finding) -> Verdict | None:
-        """The verdict on a finding by what a profile shows of its place; None if that is nothing."""
+        """The verdict on a finding by the waits of a profile at its place; None without any."""
         seen = [each for span, each in self._observed if each.fact in (READ, ONE_OF) and span.overlaps(finding.span)]
         if not seen:
             return None
         most = max(seen, key=lambda each: each.hits.steps)
         often = f"{times(most.hits.steps / max(self._header.steps, 1))} a step"
-        if self.has_no_gpu:
-            what = f"{most.detail}, which read" if most.fact == ONE_OF else "the profile shows that it reads"
-            return Verdict(Ruling.UNDECIDED, f"{what} a number {often}; nothing waits in a run without a GPU")
+        if self._trace.has_no_gpu:
+            reads = f"{most.detail}, which read" if most.fact == ONE_OF else "the profile shows that it reads"
+            return Verdict(Ruling.UNDECIDED, f"{reads} a number {often}; nothing waits in a run without a GPU")
         waited = f"together these wait {often}, {most.ms / max(self._header.steps, 1):.3g} ms"
         return Verdict(Ruling.UNDECIDED, f"{most.detail}: {waited}; the profile does not show which")
 
@@ -338,7 +332,7 @@ class _View:
 
 
 class _Absent:
-    """A trace that knows nothing of a file: none of its lines ran."""
+    """A trace without a file: none of its lines ran."""
 
     is_stale = False
 

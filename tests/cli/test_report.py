@@ -115,7 +115,7 @@ def test_the_root_may_be_elsewhere(perflint: Command, tmp_path: Path) -> None:
 FAULTS = [
     (("none.gz",), "none.gz cannot be read", "`perflint trace SCRIPT` records one"),
     (("cut.gz",), "cut.gz is cut off", "copy it whole"),
-    (("train.py",), "train.py is no trace", "record it anew"),
+    (("train.py",), "train.py is not a trace", "record it anew"),
     (("trace.jsonl.gz", "-o", "trace.jsonl.gz"), "trace.jsonl.gz is a trace to read", "`--output`"),
     (("trace.jsonl.gz", "-o", "none/page.html"), "there is no folder", "create it"),
     (("trace.jsonl.gz", "-o", "folder"), "folder cannot be written", "`--output`"),

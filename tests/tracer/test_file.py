@@ -1,4 +1,4 @@
-"""The file: what is written is read back, and what is no trace is refused with a reason."""
+"""The file: what is written is read back, and other files are refused with a reason."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def test_functions_that_moved_get_no_verdict(perflint: Command) -> None:
         (b'{"traceEvents": [', "it is not JSON, or cut off"),
         (b'{"traceEvents": ' + b"[" * 100_000, "it is not JSON, or cut off"),
         (gzip.compress(b'{"traceEvents": []}', mtime=0)[:-9], "cut off"),
-        (b"# text", "is no trace"),
+        (b"# text", "is not a trace"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
@@ -337,3 +337,27 @@ def test_waits_without_a_frame(perflint: Command) -> None:
     }
     ran = perflint("check", ".", "--trace=profile.json")
     assert "8 waits are in no function of this folder" in ran.err
+
+
+TESTING = """\
+import torch
+
+
+def find(x, rows, verbose):
+    if verbose:
+        print(x)
+    if x not in rows:
+        rows.append(x)
+"""
+
+
+def test_a_search_in_a_list_tests_tensors(perflint: Command) -> None:
+    perflint.write("train.py", TESTING)
+    made = Kineto()
+    with made.python("train.py(4): find"), made.inside("cpu_op", "aten::is_nonzero"):
+        made.copy()
+    made.write(perflint.folder / "profile.json")
+    trace = read_trace(perflint.folder / "profile.json")
+    assert not trace.of(Sync)
+    lines = {each.place.line for each in trace.of(Observation) if each.place is not None}
+    assert lines == {5, 7}
