@@ -23,7 +23,7 @@ from perflint.engine.cache.caches import Caches
 from perflint.engine.file import Judge, check_source
 from perflint.engine.fixing import fix_text
 from perflint.engine.projects import Projects
-from perflint.findings import Finding, Problem, Report, Ruling, Safety
+from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Outcome
 from perflint.fixes.write import FileChangedError, write_file
 from perflint.frozen import dataclass
@@ -234,21 +234,11 @@ class _Job:
 
 
 def confirmed_by(evidence: Evidence) -> Judge:
-    """Gives findings their verdict where traces confirm them, else without it and without their fix.
-
-    Of the findings that only a trace has, those with a fix stay. So one that the trace speaks against is no new one
-    where an edit takes its verdict away.
-    """
+    """Gives findings the verdicts of traces that confirm them; the others have no verdict and no fix."""
 
     def judge(source: Source, findings: Sequence[Finding]) -> list[Finding]:
-        judged = evidence.judge(source, findings)
-        known = [
-            finding
-            if finding.verdict is not None and finding.verdict.ruling is Ruling.CONFIRMED
-            else replace(finding, verdict=None, fix=None)
-            for finding in judged[: len(findings)]
-        ]
-        return [*known, *(finding for finding in judged[len(findings) :] if finding.fix is not None)]
+        kept = evidence.confirmed(source, findings)
+        return [finding if finding.verdict is not None else replace(finding, fix=None) for finding in kept]
 
     return judge
 

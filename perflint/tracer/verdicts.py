@@ -85,6 +85,21 @@ class Evidence:
                 self.unwritten += [str(each) for each in proposals if not isinstance(each, Finding)]
         return [*judged, *{(found.span, found.code): found for found in unseen}.values()]
 
+    def confirmed(self, source: Source, findings: Sequence[Finding]) -> list[Finding]:
+        """The findings of a file, with their verdicts if a trace confirms them, else without.
+
+        Of the findings that only a trace has, those with a fix stay. So an edit that takes a verdict away makes no new
+        finding.
+        """
+        judged = self.judge(source, findings)
+        known = [
+            finding
+            if finding.verdict is not None and finding.verdict.ruling is Ruling.CONFIRMED
+            else replace(finding, verdict=None)
+            for finding in judged[: len(findings)]
+        ]
+        return [*known, *(finding for finding in judged[len(findings) :] if finding.fix is not None)]
+
     def untried(self) -> list[str]:
         """The experiments that could not be done, and those whose model has no known place, each with its reason."""
         return [

@@ -47,7 +47,10 @@ export function report(choice: Choice, trace: string, output: string): Command {
   return { command: program(choice), args: ["report", trace, "--output", output] };
 }
 
-/** The answers to questions of the server for settings: only `perflint.settings` has names that it reads. */
+/** Settings of their own that the server reads; the others stand in `perflint.settings`. */
+export const SETTINGS = ["profile", "traces", "inlayHints", "codeLens"] as const;
+
+/** The answers to questions of the server for settings. Those in `perflint.settings` win. */
 export function answers(
   asked: readonly { readonly section?: string }[],
   given: readonly unknown[],
@@ -57,7 +60,8 @@ export function answers(
     if (item.section !== "perflint") {
       return value ?? null;
     }
-    const settings = (value as { settings?: unknown } | null | undefined)?.settings;
-    return settings ?? {};
+    const all = (value ?? {}) as Record<string, unknown>;
+    const own = SETTINGS.filter((name) => (all[name] ?? "") !== "").map((name) => [name, all[name]]);
+    return { ...Object.fromEntries(own), ...((all["settings"] ?? {}) as object) };
   });
 }

@@ -53,7 +53,7 @@ function choice(): Choice {
 async function start(log: vscode.LogOutputChannel): Promise<void> {
   const command = server(choice());
   const options: LanguageClientOptions = {
-    documentSelector: [{ language: "python", scheme: "file" }],
+    documentSelector: ["file", "vscode-notebook-cell"].map((scheme) => ({ language: "python", scheme })),
     outputChannel: log,
     synchronize: { configurationSection: NAME },
     middleware: {

@@ -4,7 +4,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 
-import { answers, type Choice, program, report, server } from "../src/command";
+import { answers, type Choice, program, report, server, SETTINGS } from "../src/command";
 
 const NONE: Choice = { path: "", arguments: [], folders: [] };
 
@@ -40,14 +40,22 @@ test("commands", () => {
   assert.deepEqual(report(choice, "t.jsonl.gz", "o.html").args, ["report", "t.jsonl.gz", "--output", "o.html"]);
 });
 
-test("the server gets perflint.settings only", () => {
-  const all = { path: "x", arguments: [], settings: { profile: "audit" }, trace: { server: "off" } };
+test("the server gets its settings only", () => {
+  const all = { path: "x", arguments: [], settings: { ignore: ["TPF108"] }, trace: { server: "off" } };
   assert.deepEqual(answers([{ section: "perflint" }, { section: "python" }, {}], [all, 1, undefined]), [
-    { profile: "audit" },
+    { ignore: ["TPF108"] },
     1,
     null,
   ]);
   assert.deepEqual(answers([{ section: "perflint" }], [null]), [{}]);
+});
+
+test("settings of their own, over which perflint.settings wins", () => {
+  const all = { path: "x", profile: "", traces: ["t.jsonl.gz"], inlayHints: true, codeLens: false, settings: {} };
+  const sent = { traces: ["t.jsonl.gz"], inlayHints: true, codeLens: false };
+  assert.deepEqual(answers([{ section: "perflint" }], [all]), [sent]);
+  const more = { ...all, profile: "audit", settings: { inlayHints: false } };
+  assert.deepEqual(answers([{ section: "perflint" }], [more]), [{ ...sent, profile: "audit", inlayHints: false }]);
 });
 
 test("the manifest and the code name the same commands and settings", () => {
@@ -58,6 +66,8 @@ test("the manifest and the code name the same commands and settings", () => {
   const contributed = manifest.contributes.commands.map((each: { command: string }) => each.command);
   assert.deepEqual(registered.sort(), contributed.sort());
   const read = [...code.matchAll(/settings\.get<[^>]+>\("(\w+)"/g)].map((found) => `perflint.${found[1]}`);
-  assert.ok(read.length === 2 && read.every((name) => name in manifest.contributes.configuration.properties), String(read));
+  const properties = Object.keys(manifest.contributes.configuration.properties);
+  const known = [...read, ...SETTINGS.map((name) => `perflint.${name}`), "perflint.settings", "perflint.trace.server"];
+  assert.deepEqual(properties.sort(), known.sort());
   assert.ok(fs.existsSync(path.join(root, manifest.main)));
 });

@@ -13,6 +13,7 @@ from perflint.findings import Finding, Span
 from perflint.integrations.lsp.positions import Positions
 from perflint.integrations.lsp.session import Checked
 from perflint.output.pages import summary
+from perflint.output.summary import verdict_text
 from perflint.output.terminal import printable
 from perflint.output.writer import rule_url
 from perflint.semantics.heat.reasons import OFTEN
@@ -49,6 +50,7 @@ def _finding_text(finding: Finding, settings: Settings) -> str:
         for line in (
             f"**[{name}]({address})**: {finding.message}" if address else f"**{name}**: {finding.message}",
             f"*why*: {finding.why}" if finding.why else "",
+            f"*trace*: {verdict_text(finding.verdict)}" if finding.verdict is not None else "",
             f"*cost*: {finding.cost}" if finding.cost else "",
             f"*help*: {finding.help}" if finding.help else "",
             f"*rule*: {about}" if about else "",

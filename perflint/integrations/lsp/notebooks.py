@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lsprotocol.types import (
     Diagnostic,
     Hover,
+    InlayHint,
     MarkupContent,
     OptionalVersionedTextDocumentIdentifier,
     Position,
@@ -97,6 +98,22 @@ def hover_in_cell(cells: Cells, uri: str, found: Hover | None) -> Hover | None:
     where = Range(Position(start.line - before, start.character), Position(end.line - before, end.character))
     contents = MarkupContent(found.contents.kind, in_words(found.contents.value, cells.notebook))
     return Hover(contents, where)
+
+
+def lines_of_cell(cells: Cells, uri: str) -> tuple[int, int]:
+    """The first line of a cell in the whole text and the line after its last one, from 0."""
+    number = cells.number(uri)
+    first = cells.notebook.line(number, 1) - 1
+    return first, first + cells.by_number[number].text.count("\n") + 1
+
+
+def hints_in_cell(cells: Cells, uri: str, found: Iterable[InlayHint]) -> Iterator[InlayHint]:
+    """The hints of the whole text that are in a cell, as those of the cell."""
+    first, end = lines_of_cell(cells, uri)
+    for hint in found:
+        if first <= hint.position.line < end:
+            hint.position = Position(hint.position.line - first, hint.position.character)
+            yield hint
 
 
 def edit_of_cells(cells: Cells, text: str, encoding: str, versioned: bool) -> WorkspaceEdit:

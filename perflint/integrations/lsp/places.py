@@ -9,7 +9,7 @@ from pathlib import Path
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.cache.caches import Caches
-from perflint.engine.file import check_source
+from perflint.engine.file import Judge, check_source
 from perflint.engine.projects import Projects
 from perflint.findings import Report
 from perflint.rules.registry import RuleSet
@@ -39,19 +39,21 @@ class Place:
             self._excluded[path] = is_excluded(path, self.settings)
         return self._excluded[path]
 
-    def check(self, source: Source, texts: Mapping[str, str], draft: bool = False) -> tuple[Report, bool]:
+    def check(
+        self, source: Source, texts: Mapping[str, str], draft: bool = False, judge: Judge | None = None
+    ) -> tuple[Report, bool]:
         """The report of a document, and whether it is final; `texts` are those of all open documents.
 
-        A draft takes the calls in other files from before the edits: most edits do not change them, and following
-        them again takes longer than the check.
+        `judge` gives the findings the verdicts of traces. A draft takes the calls in other files from before the edits:
+        most edits do not change them, and following them again takes longer than the check.
         """
         project = self.project(source.path, texts)
-        if project.base is None:
+        if project.base is None and judge is None:
             return self._caches.check(source, project), True
         if not draft:
-            return check_source(source, project, self.rules, self.settings), True
+            return check_source(source, project, self.rules, self.settings, judge=judge), True
         with summaries(project).draft() as drafted:
-            report = check_source(source, project, self.rules, self.settings)
+            report = check_source(source, project, self.rules, self.settings, judge=judge)
         return report, not drafted
 
     def project(self, path: str, texts: Mapping[str, str]) -> Project:

@@ -19,6 +19,7 @@ from perflint import __version__
 from perflint.config.errors import ConfigurationError
 from perflint.engine.devices import Bound
 from perflint.findings import Problem
+from perflint.integrations.lsp.abilities import resolves, takes_versions, watches
 from perflint.integrations.lsp.actions import KINDS, Shown, actions, all_shown, change, workspace_edit
 from perflint.integrations.lsp.choices import SECTION, Choices, editor_choices
 from perflint.integrations.lsp.diagnostics import SOURCE, diagnostics
@@ -31,7 +32,9 @@ from perflint.integrations.lsp.notebooks import (
     diagnostics_by_cell,
     edit_of_cells,
     findings_by_cell,
+    hints_in_cell,
     hover_in_cell,
+    lines_of_cell,
     place_in_text,
 )
 from perflint.integrations.lsp.positions import Positions
@@ -44,7 +47,14 @@ from perflint.tracer.costs import Measured
 
 _STACK = 64 << 20
 """Bytes for the thread that checks: Python's parser needs them for deep code, and some systems give threads little."""
-_WATCHED = ("**/*.{py,pyi}", "**/{pyproject,perflint,.perflint}.toml", "**/{.gitignore,setup.py,requirements*.txt}")
+_TRACES = "**/perflint-trace*.jsonl.gz"
+"""The recordings whose names are those that `perflint trace` gives by default."""
+_WATCHED = (
+    "**/*.{py,pyi}",
+    "**/{pyproject,perflint,.perflint}.toml",
+    "**/{.gitignore,setup.py,requirements*.txt}",
+    _TRACES,
+)
 _LANGUAGES = ("", "python")
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithNotebook("jupyter-notebook")], save=True
@@ -283,7 +293,7 @@ def _add_documents(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        if not _watches(server.client_capabilities):
+        if not watches(server.client_capabilities):
             await server.refresh()
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
@@ -300,7 +310,7 @@ def _add_documents(server: Server) -> None:
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
     async def did_save_notebook(params: types.DidSaveNotebookDocumentParams) -> None:
-        if not _watches(server.client_capabilities):
+        if not watches(server.client_capabilities):
             await server.refresh()
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
@@ -325,6 +335,8 @@ def _add_documents(server: Server) -> None:
         changed = types.FileChangeType.Changed
         if any(event.uri not in known or event.type != changed for event in params.changes):
             await server.refresh()
+        if any(event.uri.endswith(".jsonl.gz") for event in params.changes):
+            server.refresh_hints()
 
 
 def _add_settings(server: Server) -> None:
@@ -339,7 +351,7 @@ def _add_settings(server: Server) -> None:
 
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
-        if _watches(server.client_capabilities):
+        if watches(server.client_capabilities):
             watchers = [types.FileSystemWatcher(pattern) for pattern in _WATCHED]
             options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
             method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
@@ -376,7 +388,7 @@ def _add_answers(server: Server) -> None:
         if cells is not None:
             placed = findings_by_cell(cells, checked, server.encoding)
             shown = [(index, finding, positions) for index, finding, positions, cell in placed if cell == uri]
-        if not _resolves(server.client_capabilities):
+        if not resolves(server.client_capabilities):
             # All edits are made now: those of the whole document only for an editor that wants them.
             only = [types.CodeActionKind.QuickFix] if only is None else only
             found = [await completed(action) for action in actions(checked, shown, params.range, only)]
@@ -397,9 +409,9 @@ def _add_answers(server: Server) -> None:
         made = await server.do(change, server.session, checked, data, server.texts, problems)
         server.tell(problems)
         if made.text is not None:
-            versioned = _takes_versions(server.client_capabilities)
+            versioned = takes_versions(server.client_capabilities)
             action.edit = edit(checked, made.text, versioned)
-        elif made.reasons and _resolves(server.client_capabilities):
+        elif made.reasons and resolves(server.client_capabilities):
             message = f"{action.title}: not done: {'; '.join(made.reasons)}"
             server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
         return action
@@ -456,12 +468,20 @@ def _add_hints(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     async def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
-        document = server.open.get(params.text_document.uri)
+        uri, asked = params.text_document.uri, params.range
+        document = server.open.get(server.owners.get(uri, uri))
         if document is None or not server.session.choices.inlay_hints:
             return []
         source = Source(document.path, document.text)
         names = await bound(document)
-        return list(inlay_hints(source, names, await costs(source), params.range, server.encoding))
+        cells = server.cells.get(document.uri)
+        if cells is None or uri not in server.owners:
+            return list(inlay_hints(source, names, await costs(source), asked, server.encoding))
+        # A trace is of a program, so a cell has no costs.
+        first, _ = lines_of_cell(cells, uri)
+        start, end = asked.start.line + first, asked.end.line + first
+        wide = types.Range(types.Position(start, 0), types.Position(end, 0))
+        return list(hints_in_cell(cells, uri, inlay_hints(source, names, None, wide, server.encoding)))
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
@@ -472,24 +492,3 @@ def _add_hints(server: Server) -> None:
         if checked is None or not checked.parses or not server.session.choices.code_lens:
             return []
         return list(code_lenses(checked.source, await costs(checked.source), server.encoding))
-
-
-def _watches(client: types.ClientCapabilities) -> bool:
-    """True if the editor tells of changed files."""
-    workspace = client.workspace
-    watching = workspace.did_change_watched_files if workspace is not None else None
-    return watching is not None and bool(watching.dynamic_registration)
-
-
-def _resolves(client: types.ClientCapabilities) -> bool:
-    """True if the editor asks for the edit of an action when it is chosen."""
-    documents = client.text_document
-    action = documents.code_action if documents is not None else None
-    support = action.resolve_support if action is not None else None
-    return support is not None and "edit" in support.properties
-
-
-def _takes_versions(client: types.ClientCapabilities) -> bool:
-    workspace = client.workspace
-    edit = workspace.workspace_edit if workspace is not None else None
-    return edit is not None and bool(edit.document_changes)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.outside import places
@@ -29,6 +30,9 @@ from perflint.semantics.project import Project
 from perflint.source.text import Source
 from perflint.tracer.costs import Measured, measured
 from perflint.tracer.trace import Trace
+
+if TYPE_CHECKING:
+    from perflint.tracer.verdicts import Evidence
 
 _CHECKS_BETWEEN_COLLECTIONS = 50
 Texts = Mapping[str, str]
@@ -81,6 +85,8 @@ class Session:
     _by_folder: dict[str, Place] = field(default_factory=dict)
     _by_settings: dict[Settings, Place] = field(default_factory=dict)
     _traces: dict[str, tuple[Stamp, Trace | None]] = field(default_factory=dict)
+    _judging: tuple[list[Trace], Evidence] | None = None
+    """The traces of the settings when they were read last, and their facts."""
 
     def configure(self, choices: Choices) -> None:
         """Take settings of the editor."""
@@ -113,13 +119,15 @@ class Session:
         if self.checks % _CHECKS_BETWEEN_COLLECTIONS == 0:
             gc.collect()
         report, is_final = Report(), True
-        with contained(report.problems, document.path, lambda: _crash("the check")):
-            report, is_final = place.check(source, texts, draft)
+        problems: list[Problem] = []
+        with contained(problems, document.path, lambda: _crash("the check")):
+            evidence = self._evidence(problems)
+            report, is_final = place.check(source, texts, draft, None if evidence is None else evidence.judge)
         return Checked(
             document,
             source,
             tuple(report.findings),
-            tuple(problem for problem in report.problems if problem.internal),
+            (*problems, *(problem for problem in report.problems if problem.internal)),
             parses=bool(report.files),
             settings=place.settings,
             seconds=time.monotonic() - began,
@@ -134,7 +142,7 @@ class Session:
             return Change(None, ("it has no fix",))
 
         def is_wanted(other: Finding, now: str) -> bool:
-            return now == text and other == finding
+            return now == text and (other.code, other.span, other.fix) == (finding.code, finding.span, fix)
 
         outcome = self._fixed(checked.document, texts, (fix.safety,), problems, is_wanted)
         if outcome is None or not outcome.applied:
@@ -183,8 +191,22 @@ class Session:
 
     def measured(self, source: Source, problems: list[Problem]) -> Measured | None:
         """The costs of the lines of a document in the traces of the editor's settings."""
-        traces = [trace for path in self.choices.traces if (trace := self._trace(path, problems)) is not None]
+        traces = self._read_traces(problems)
         return measured(traces, source) if traces else None
+
+    def _evidence(self, problems: list[Problem]) -> Evidence | None:
+        """The facts of the traces of the editor's settings; None without traces."""
+        traces = self._read_traces(problems)
+        if not traces:
+            return None
+        if self._judging is None or self._judging[0] != traces:
+            from perflint.tracer.verdicts import Evidence
+
+            self._judging = traces, Evidence(traces)
+        return self._judging[1]
+
+    def _read_traces(self, problems: list[Problem]) -> list[Trace]:
+        return [trace for path in self.choices.traces if (trace := self._trace(path, problems)) is not None]
 
     def _trace(self, path: str, problems: list[Problem]) -> Trace | None:
         """A trace, read anew after a change of its file. A fault is a problem once."""
@@ -217,8 +239,11 @@ class Session:
         place = self._place(document.path)
         project = place.project(document.path, texts)
 
+        evidence = self._evidence(problems) if choice is not None else None
+        judge = None if evidence is None else evidence.confirmed
+
         def check(path: str, text: str, project: Project) -> Report:
-            return check_source(Source(path, text), project, place.rules, place.settings)
+            return check_source(Source(path, text), project, place.rules, place.settings, judge=judge)
 
         length = line_length([os.path.dirname(document.path)])
         outcome = None

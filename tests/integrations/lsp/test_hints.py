@@ -105,6 +105,41 @@ def test_costs_of_a_trace(editor: Editor) -> None:
     assert lenses(editor, FILE) == [(line + 1, title) for line, title in found]
 
 
+def test_verdicts_of_a_trace(editor: Editor) -> None:
+    uri = editor.uri(FILE)
+    assert {"TPF125", "TPF201"} <= {each.code for each in editor.open(FILE, SLOW)}
+    configure(editor, traces=["run.jsonl.gz"])
+    editor.until(lambda: any("trace: " in each.message for each in editor.shown[uri].diagnostics))
+    found = {(each.range.start.line + 1, each.code): each for each in editor.shown[uri].diagnostics}
+    assert "\ntrace: confirmed: 1.94 ms of 17.8 ms a step (11%), 40 times a step\n" in found[49, "TPF125"].message
+    # The copies cost nothing in that run.
+    assert not [line for line, code in found if code == "TPF201"]
+    assert "*trace*: confirmed: 1.06 ms of 17.8 ms" in editor.hover(FILE, "loss.item()")
+    # Fixes can still be chosen, also of findings without a verdict.
+    (fix,) = [each for each in editor.actions(FILE, found[66, "TPF601"].range) if "ignore" not in each.title]
+    assert "fused=True" in editor.after(FILE, fix)
+    (fix,) = [each for each in editor.actions(FILE, found[33, "TPF301"].range) if "ignore" not in each.title]
+    assert "padding=1, bias=False" in editor.after(FILE, fix)
+    # Lines that moved keep their verdicts, and lines that changed lose them.
+    changed = editor.change(FILE, "# new\n" + SLOW.replace("loss.item()", "float(loss)"))
+    verdicts = {each.range.start.line + 1: "trace: confirmed" in each.message for each in changed}
+    assert verdicts[50] and verdicts[78] and not verdicts[79]
+
+
+def test_a_new_recording_counts(editor: Editor) -> None:
+    trace = editor.folder / "perflint-trace.jsonl.gz"
+    assert editor.open(FILE, SLOW)
+    configure(editor, traces=[trace.name])
+    assert lenses(editor, FILE) == []
+    shutil.copy(EXAMPLES / "slow.jsonl.gz", trace)
+    before = editor.refreshed
+    event = types.FileEvent(trace.as_uri(), types.FileChangeType.Created)
+    editor.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+    editor.until(lambda: editor.refreshed == before + 2)
+    assert lenses(editor, FILE)
+    editor.until(lambda: any("trace: " in each.message for each in editor.shown[editor.uri(FILE)].diagnostics))
+
+
 def test_both_can_be_turned_off(editor: Editor) -> None:
     editor.open(FILE, SLOW)
     configure(editor, traces=["run.jsonl.gz"], inlayHints=False)

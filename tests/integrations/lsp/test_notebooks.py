@@ -169,6 +169,22 @@ def test_hovers_name_cells(editor: Editor) -> None:
     assert found.range.start == types.Position(6, 15)
 
 
+def test_devices_in_cells(editor: Editor) -> None:
+    text = "y = torch.zeros(3)\nx = y.cuda()\n"
+    notebook = Notebook(editor, [*CELLS[:3], ("python", f"%%time\n{text}"), ("python", text), ("r", text)])
+
+    def hints(number: int, first: int, last: int) -> list[tuple[int, int, str]]:
+        where = types.Range(types.Position(first - 1, 0), types.Position(last - 1, 0))
+        parameters = types.InlayHintParams(types.TextDocumentIdentifier(notebook.cell(number)), where)
+        found = editor.run(editor.client.text_document_inlay_hint_async(parameters)) or ()
+        return [(each.position.line + 1, each.position.character + 1, str(each.label)) for each in found]
+
+    assert hints(4, 1, 9) == [(2, 2, ": cpu"), (3, 2, ": cuda")]
+    assert hints(5, 1, 9) == [(1, 2, ": cpu"), (2, 2, ": cuda")]
+    assert hints(5, 2, 2) == [(2, 2, ": cuda")]
+    assert hints(1, 1, 9) == hints(2, 1, 9) == hints(6, 1, 9) == []
+
+
 def test_half_typed_cells_keep_their_diagnostics(editor: Editor) -> None:
     notebook = Notebook(editor)
     notebook.wait(4, [("TPF902", 3, 10), ("TPF101", 7, 16)])
