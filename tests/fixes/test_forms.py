@@ -97,6 +97,7 @@ def test_arguments_with_names(case: Case) -> None:
     check_walruses(case, with_bare_walruses(before, arguments_within(before, fixed_spans(case))))
 
 
+@cache
 def fixed_spans(case: Case) -> list[Span]:
     return [found.span for found in lint(fixture(case), [case.rule], "audit") if found.fix]
 

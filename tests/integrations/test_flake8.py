@@ -76,7 +76,10 @@ def put(name: str, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="")
 
 
-@pytest.mark.parametrize("profile", ["default", pytest.param("pedantic", marks=pytest.mark.slow), "audit"])
+SLOW = [pytest.param(profile, marks=pytest.mark.slow) for profile in ("default", "pedantic")]
+
+
+@pytest.mark.parametrize("profile", [*SLOW, "audit"])
 def test_same_as_the_command_line(profile: str) -> None:
     for case in source_cases():
         assert case.fixture.exists(), f"{case} has no fixture"

@@ -128,7 +128,7 @@ def attributes_of_self(n: int) -> str:
     return IMPORTS + _block("class A(nn.Module):", init + forward)
 
 
-@growing(80)
+@growing(160)
 def parameters(n: int) -> str:
     names = ", ".join(f"a{k}=None" for k in range(min(n, 250)))
     uses = _lines("if a# is not None:\n    a#.item()", min(n, 250))

@@ -97,8 +97,8 @@ by_program = pytest.mark.parametrize(("program", "size"), GROWING.values(), ids=
 def test_time_is_linear(program: Program, size: int) -> None:
     examine(Source("warm_up.py", program(3)), Project())
     per_node: list[float] = []
-    for factor in (1, 2, 4):
-        source = Source("program.py", program(size * factor))
+    for count in (size // 2, size, 2 * size):
+        source = Source("program.py", program(count))
         source.tree  # noqa: B018
         made: list[Work] = []
         calls = _calls(lambda source=source, made=made: made.append(examine(source, Project())))  # type: ignore[misc]
