@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import field, replace
@@ -30,7 +31,7 @@ from perflint.frozen import dataclass
 from perflint.output.diff import diff_lines, shown
 from perflint.output.notebooks import place_in_cell, problem_in_cell
 from perflint.output.summary import count, fixable_with_more
-from perflint.output.terminal import Style
+from perflint.output.terminal import Style, printable
 from perflint.output.writer import message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
@@ -58,6 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though findings remain")
     group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 if a file was changed")
+    group.add_argument("--show-fixes", action="store_true", help="list the rules of the fixed findings of each file")
     options.add_colour(group)
     group.add_argument("--quiet", "-q", action="store_true", help="no summary")
 
@@ -82,6 +84,7 @@ def run(arguments: Namespace) -> int:
         notes=options.style(arguments, sys.stderr),
         evidence=options.evidence(arguments),
         line_length=options.line_length(arguments, paths),
+        lists=arguments.show_fixes,
     )
     if paths == [STANDARD_INPUT]:
         job.standard_input(arguments.stdin_filename, arguments.force_exclude)
@@ -114,6 +117,8 @@ class _Job:
     """The facts of traces; with them, only confirmed findings are fixed."""
     line_length: int | None
     """The length at which the project's formatter breaks lines, if it is stated."""
+    lists: bool = False
+    """True if the rules whose findings were fixed are listed for each file."""
     has_problems: bool = False
     fixed: int = 0
     changed: int = 0
@@ -213,6 +218,11 @@ class _Job:
         self.fixed += len(outcome.applied)
         self.changed += bool(outcome.applied)
         self.remaining += outcome.remaining
+        if self.lists and outcome.applied:
+            counts = Counter(f"{finding.code} {finding.name}" for finding in outcome.applied)
+            fixed = ", ".join(f"{rule} × {number}" for rule, number in sorted(counts.items()))
+            sys.stdout.flush()
+            sys.stderr.write(f"{printable(path)}: {fixed}\n")
         for skipped in outcome.skipped:
             place = place_in_cell(path, skipped.finding.span, text.notebook)
             message = f"{place}: {skipped.finding.code} was not fixed: {skipped.reason}"

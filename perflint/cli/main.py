@@ -36,6 +36,12 @@ VERBS = {
 }
 """The verbs, which are modules of this package, and what each does."""
 
+_HABITS = {
+    "linter": "`perflint rules` lists all rules",
+    "server": "`perflint lsp` serves editors",
+    "format": "`perflint fix` rewrites only code of findings",
+}
+"""Verbs that users of other linters try, and the way to the same end here."""
 _DESCRIPTION = "perflint finds and fixes what slows PyTorch code down on GPUs."
 _EXIT_CODES = "Exit codes: 0 nothing found, 1 findings, 2 a fault in the usage, the settings, a file or perflint."
 
@@ -187,7 +193,7 @@ def _unknown(verb: str) -> int:
     if os.path.exists(verb):
         help: str | None = f"`perflint check {verb}`?"
     else:
-        help = did_you_mean(verb, VERBS) or f"verbs: {', '.join(VERBS)}"
+        help = _HABITS.get(verb) or did_you_mean(verb, VERBS) or f"verbs: {', '.join(VERBS)}"
     _say(f"unknown verb `{verb}`", help)
     return 2
 

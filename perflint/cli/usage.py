@@ -9,6 +9,8 @@ from typing import NoReturn
 
 from perflint.config.errors import did_you_mean
 
+_PER_FILE = """`--config 'per-file-ignores={"tests/**"=["TPF1"]}'` adds to those of the settings"""
+_IGNORED = "a file that is named is checked, whatever .gitignore says"
 _HABITS = {
     "--fix": "`perflint fix --apply PATH` writes fixes",
     "--fix-only": "`perflint fix --apply PATH` writes fixes",
@@ -16,13 +18,23 @@ _HABITS = {
     "--format": "`--output-format FORMAT`",
     "--add-noqa": "`perflint check --add-ignore` writes comments",
     "--ignore-noqa": "`--no-ignores` shows what comments silence",
-    "--show-fixes": "`perflint fix PATH` prints a diff of the fixes",
+    "--show-fixes": "`perflint fix --show-fixes` lists them",
+    "--per-file-ignores": _PER_FILE,
+    "--extend-per-file-ignores": _PER_FILE,
+    "--respect-gitignore": _IGNORED,
+    "--no-respect-gitignore": _IGNORED,
+    "--extension": "a file that is named is checked whatever its name",
+    "--silent": "`--quiet --output-file FILE` prints errors only",
+    "-s": "`--quiet --output-file FILE` prints errors only",
+    "--all": "`perflint rules` lists all rules, `perflint rule TPF1` those of a family",
     "--jobs": "only `perflint check` takes it",
     "-j": "`perflint check --jobs N`",
     "--target-version": "`--torch-version X.Y` names the oldest torch; Python is the one that runs perflint",
     "--preview": "`--profile pedantic` and `--profile audit` show more",
 }
 """Options that users of other linters try, and the way to the same end here."""
+_FORMATS = {"json-lines": "`jsonl`", "text": "`full`", "pylint": "`concise` has a line for each finding, too"}
+"""Formats that users of other linters try."""
 
 
 class Parser(ArgumentParser):
@@ -41,7 +53,8 @@ class Parser(ArgumentParser):
     def _hint(self, message: str) -> str | None:
         unknown = re.match(r"unrecognized arguments: (\S+)", message)
         if unknown is None:
-            return None
+            chosen = re.match(r"argument --output-format: invalid choice: '([^']*)'", message)
+            return _FORMATS.get(chosen[1]) if chosen is not None else None
         option = unknown[1].partition("=")[0]
         known = [name for action in self._actions for name in action.option_strings]
         return _HABITS.get(option) or did_you_mean(option, known)

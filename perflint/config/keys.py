@@ -77,7 +77,7 @@ KEYS: dict[str, Key] = {
         Key("output-format", Choice(OutputFormat), OutputFormat.FULL, "How findings are written.", '"concise"'),
         Key(
             "rule-url",
-            Text("an http address with {name} or {code}", r"https?://\S*\{(?:name|code)\}\S*"),
+            Text("an http or file address with {name} or {code}", r"(?:https?|file)://\S*\{(?:name|code)\}\S*"),
             None,
             "The address of the pages of rules, with `{name}` or `{code}` for the rule. Output links to it.",
             '"https://docs.example.org/perflint/rules/{name}"',

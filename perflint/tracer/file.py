@@ -34,6 +34,9 @@ RECORD_LIMIT = 500_000
 NUMBER_LIMIT = 1 << 63
 _HEAD = 1 << 12
 """Bytes by which a trace and a profile are distinguished."""
+_DATABASE = b"SQLite format 3\0"
+"""The beginning of a profile that `nsys export --type sqlite` wrote."""
+_OF_NSIGHT = frozenset({".nsys-rep", ".qdrep"})
 _INFINITE = (float("inf"), float("-inf"))
 """The value that JSON reads from `1e999`."""
 _RERECORD = "record it anew with `perflint trace`"
@@ -79,11 +82,15 @@ def read_trace(path: Path) -> Trace:
 
 
 def _is_profile(path: Path) -> bool:
-    """True if a file begins as a Chrome trace. Raises OSError, and the errors of damaged files."""
+    """True if a file begins as a Chrome trace. Raises TraceError, OSError, and the errors of damaged files."""
     from perflint.tracer.profiles import is_profile, unpacked
 
     with unpacked(path) as file:
-        return is_profile(file.read(_HEAD))
+        head = file.read(_HEAD)
+    if head.startswith(_DATABASE) or path.suffix in _OF_NSIGHT:
+        help = "record with `perflint trace SCRIPT`, or with torch.profiler (`with_stack=True`, `export_chrome_trace`)"
+        raise TraceError(f"{path} is not a trace: files of Nsight Systems do not show which lines wait", help)
+    return is_profile(head)
 
 
 def _of_profile(path: Path) -> Trace:

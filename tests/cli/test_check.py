@@ -287,6 +287,8 @@ HABITS = {
     ("check", "--diff"): "`perflint fix PATH` prints a diff",
     ("check", "--ignore-noqa"): "`--no-ignores` shows what comments silence",
     ("check", "--add-noqa"): "`perflint check --add-ignore` writes comments",
+    ("check", "--no-respect-gitignore"): "a file that is named is checked, whatever .gitignore says",
+    ("check", "-s"): "`--quiet --output-file FILE` prints errors only",
 }
 
 
@@ -296,6 +298,20 @@ def test_faults_of_usage_are_one_line_with_a_way_out(perflint: Command, argument
     assert ran.code == 2 and ran.out == ""
     message, help = ran.err.splitlines()
     assert message.startswith("error: unrecognized arguments: ") and help == f"  help: {HABITS[arguments]}"
+
+
+def test_formats_of_other_tools(perflint: Command) -> None:
+    ran = perflint("check", "--output-format=json-lines")
+    assert ran.code == 2 and ran.err.endswith("\n  help: `jsonl`\n")
+    assert perflint("check", "--output-format=xml").err.endswith("\n  help: `perflint check --help`\n")
+
+
+def test_rules_of_a_file_are_turned_off_on_the_command_line(perflint: Command) -> None:
+    for folder in ("tests", "src", "tools"):
+        perflint.write(f"{folder}/a.py", BAD)
+    perflint.write("perflint.toml", 'per-file-ignores = { "tests/**" = ["TPF902"] }\n')
+    ran = perflint("check", "--output-format=concise", "--config", 'per-file-ignores={"src/*"=["TPF9"]}')
+    assert [line.partition(":")[0] for line in ran.out.splitlines()] == ["tools/a.py"]
 
 
 @pytest.mark.parametrize("version", ["2", "two", "2.x"])

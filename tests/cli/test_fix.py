@@ -122,6 +122,13 @@ def test_apply(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "Nothing to fix.\n")
 
 
+def test_the_rules_of_fixes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    put("a.py", "x = old\ny = old\nz = wild\n")
+    put("b.py", "x = plain\n")
+    assert run("a.py", "b.py", "--apply", "--unsafe-fixes", "--show-fixes") == 1
+    assert capsys.readouterr().err.splitlines()[0] == "a.py: TPF001 old × 2, TPF002 wild × 1"
+
+
 @pytest.mark.parametrize("apply", [True, False])
 def test_exit_code_of_what_remains(apply: bool, capsys: pytest.CaptureFixture[str]) -> None:
     put("a.py", "x = plain\n")

@@ -292,6 +292,14 @@ def test_the_command_writes_every_format_to_a_file(perflint: Command, format: Ou
         }
 
 
+def test_pages_of_rules_may_be_on_the_disk(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    command = ("check", "a.py", "--output-format=json", "--config")
+    found = json.loads(perflint(*command, "rule-url=file:///site/{name}.html").out)["findings"]
+    assert [each["url"] for each in found] == ["file:///site/deprecated-amp.html"]
+    assert perflint(*command, "rule-url=ftp://site/{name}").code == 2
+
+
 def test_paths_are_those_of_the_repository(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     (perflint.folder / ".git").mkdir()
     perflint.write("src/deep/a.py", BAD)

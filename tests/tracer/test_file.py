@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -171,6 +173,19 @@ def test_foreign_files_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(TraceError):
         read_trace(tmp_path / "a")
+
+
+def test_files_of_nsight_systems_are_refused(tmp_path: Path) -> None:
+    database = tmp_path / "profile.sqlite"
+    with closing(sqlite3.connect(database)) as made:
+        made.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL)")
+        made.commit()
+    report = tmp_path / "profile.nsys-rep"
+    report.write_bytes(b"\0" * 99)
+    for path in (database, report):
+        with pytest.raises(TraceError, match="files of Nsight Systems do not show which lines wait") as caught:
+            read_trace(path)
+        assert caught.value.help is not None and "with_stack=True" in caught.value.help
 
 
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
