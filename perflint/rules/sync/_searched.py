@@ -14,6 +14,7 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, writers
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._visible import is_private
+from perflint.rules.sync._dimensions import has_dimensions
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
@@ -55,8 +56,7 @@ def searched_once(site: SubscriptSite) -> Fix | None:
     text = text if isinstance(mask.node, ast.Name) else f"({text})"
     added = f"{indentation(source, line)}{search.name} = {text}.nonzero(as_tuple=True)\n"
     uses = [replace(source, source.span(each.slice), search.name) for each in search.places]
-    tensor = mask.value.tensor
-    safety = Safety.RISKY if tensor is None or tensor.rank is None else Safety.UNSAFE
+    safety = Safety.UNSAFE if has_dimensions(model, mask.node) else Safety.RISKY
     return Fix(_MESSAGE, safety, (insert(line, 1, in_newlines_of(source, line, added)), *uses), leaves=("TPF110",))
 
 

@@ -152,6 +152,33 @@ class NotSelectedByTorch(nn.Module):
         kept = x.flatten() > 0
         return boxes[kept], boxes[kept].area
 
+def selects_rows(x: torch.Tensor, y: torch.Tensor):
+    """A sum over the second dimension leaves at least one; so does a slice."""
+    summed = x.sum(1) > 0
+    summed_at = summed.nonzero(as_tuple=True)
+    a, b = x[summed_at], y[summed_at]
+    least, _ = x.min(dim=1)
+    near = ~(least < 0.5)
+    near_at = near.nonzero(as_tuple=True)
+    c, d = x[near_at], y[near_at]
+    half = (y[:, 0] > 1) & (y[:, 1] > 1)
+    half_at = half.nonzero(as_tuple=True)
+    e, f = x[half_at], y[half_at]
+    return a, b, c, d, e, f
+
+
+def may_select_with_one_number(x: torch.Tensor, y: torch.Tensor):
+    """These masks may have no dimensions."""
+    last = x.amax(-1) > 2
+    a, b = x[last], y[last]
+    norm = x.norm(2) > 1
+    c, d = x[norm], y[norm]
+    squeezed = y[:, 0] > 1
+    squeezed.squeeze_()
+    e, f = x[squeezed], y[squeezed]
+    return a, b, c, d, e, f
+
+
 # Look-alikes.
 
 

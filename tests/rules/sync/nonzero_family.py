@@ -148,6 +148,30 @@ class NotSelectedByTorch(nn.Module):
         kept = x.flatten() > 0
         return boxes[kept], boxes[kept].area  # error: TPF110, TPF110
 
+def selects_rows(x: torch.Tensor, y: torch.Tensor):
+    """A sum over the second dimension leaves at least one; so does a slice."""
+    summed = x.sum(1) > 0
+    a, b = x[summed], y[summed]  # error: TPF110, TPF110
+    least, _ = x.min(dim=1)
+    near = ~(least < 0.5)
+    c, d = x[near], y[near]  # error: TPF110, TPF110
+    half = (y[:, 0] > 1) & (y[:, 1] > 1)
+    e, f = x[half], y[half]  # error: TPF110, TPF110
+    return a, b, c, d, e, f
+
+
+def may_select_with_one_number(x: torch.Tensor, y: torch.Tensor):
+    """These masks may have no dimensions."""
+    last = x.amax(-1) > 2
+    a, b = x[last], y[last]  # error: TPF110, TPF110
+    norm = x.norm(2) > 1
+    c, d = x[norm], y[norm]  # error: TPF110, TPF110
+    squeezed = y[:, 0] > 1
+    squeezed.squeeze_()
+    e, f = x[squeezed], y[squeezed]  # error: TPF110, TPF110
+    return a, b, c, d, e, f
+
+
 # Look-alikes.
 
 
