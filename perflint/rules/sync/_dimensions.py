@@ -19,7 +19,8 @@ _DEPTH = 6
 _COMPARES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ELEMENTWISE = frozenset(
     """abs neg float double half bfloat16 int long bool detach clone contiguous eq ne lt le gt ge less less_equal
-    greater greater_equal not_equal isnan isinf isfinite logical_and logical_or logical_not logical_xor exp log sqrt square pow
+    greater greater_equal not_equal isnan isinf isfinite logical_and logical_or logical_not logical_xor exp log sqrt
+    square pow
     add sub mul div clamp clip sigmoid relu minimum maximum round floor ceil remainder fmod where cuda to type_as
     zeros_like ones_like full_like empty_like rand_like randn_like""".split()
 )
