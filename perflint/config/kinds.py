@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from perflint.config.errors import ConfigurationError, did_you_mean
-from perflint.config.settings import Version, parse_version
+from perflint.config.settings import OptionValue, RuleOptions, Version, parse_version
 
 _LARGE = 1e15
 """Python refuses to write out numbers of more than 4300 digits."""
@@ -213,7 +213,7 @@ class RuleTable(Kind):
     expected = "a table from rules to tables of options"
     extends = True
 
-    def read(self, value: object, where: str) -> tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]:
+    def read(self, value: object, where: str) -> RuleOptions:
         if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
             raise self.wrong(value, where)
         return tuple(
@@ -221,18 +221,18 @@ class RuleTable(Kind):
             for rule, options in value.items()
         )
 
-    def _option(self, value: object, where: str) -> Any:
+    def _option(self, value: object, where: str) -> OptionValue:
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return tuple(value)
         if not isinstance(value, (bool, int, str)):
             raise ConfigurationError(f"{where} must be a number, text, list of strings, true or false")
         return value
 
-    def shown(self, value: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]) -> str:
+    def shown(self, value: RuleOptions) -> str:
         pairs = [f"{quoted(rule)} = {self._table(options)}" for rule, options in value]
         return self._joined(pairs)
 
-    def _table(self, options: tuple[tuple[str, Any], ...]) -> str:
+    def _table(self, options: tuple[tuple[str, OptionValue], ...]) -> str:
         return self._joined([f"{quoted(name)} = {quoted(value)}" for name, value in options])
 
     @staticmethod

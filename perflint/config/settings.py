@@ -47,8 +47,8 @@ Version = tuple[int, int]
 PerFileIgnores = tuple[tuple[str, tuple[str, ...]], ...]
 SeverityTable = tuple[tuple[str, Severity], ...]
 OptionValue = bool | int | str | tuple[str, ...]
-RuleTable = tuple[tuple[str, tuple[tuple[str, OptionValue], ...]], ...]
-"""The values of options by rules, as the places of settings list them."""
+RuleOptions = tuple[tuple[str, tuple[tuple[str, OptionValue], ...]], ...]
+"""Pairs of a rule and its options, which are pairs of a name and a value."""
 
 
 class Profile(Enum):
@@ -123,7 +123,7 @@ class Options:
     sync_free_functions: tuple[str, ...] = ()
     src: tuple[str, ...] = ()
     house_rules: tuple[str, ...] = ()
-    rule: RuleTable = ()
+    rule: RuleOptions = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Settings:
     sync_free_functions: tuple[str, ...] = ()
     src: tuple[str, ...] = ()
     house_rules: tuple[str, ...] = ()
-    rule: RuleTable = ()
+    rule: RuleOptions = ()
     root: str = field(default_factory=os.getcwd)
 
     def relative(self, path: str) -> str | None:

@@ -11,7 +11,6 @@ from perflint.findings import Edit, Finding, Safety
 from perflint.semantics.model import Model
 from perflint.source.reading import NOTEBOOK
 
-_BORDER = re.compile(r"# ~*%% cell \d+$")
 _REBINDS = re.compile(r"^[ \t]*(\w+)[\w.]* = .*\b\1\b", re.MULTILINE)
 """An assignment that makes a new value from the old one: `losses = torch.stack(losses).tolist()`."""
 
@@ -24,7 +23,10 @@ def repeatable(finding: Finding, model: Model) -> Finding:
     fix = finding.fix
     if fix is None or model.module.path.suffix != NOTEBOOK:
         return finding
-    borders = [number for number, line in enumerate(model.source.lines, 1) if _BORDER.match(line.rstrip())]
+    # Other files do not pay for the import.
+    from perflint.source.notebooks import borders_in
+
+    borders = borders_in(model.source.lines)
     if all(_is_bound_in_cell(edit, borders, model) for edit in fix.edits):
         return finding
     message = f"{fix.message} (the cell may run again with the value of another cell)"

@@ -59,7 +59,7 @@ class Belief:
 
 @dataclass(slots=True)
 class Explanation:
-    """All there is to say of a line. `column` is None for the whole line."""
+    """The beliefs about a line and the decisions of rules there. `column` is None for the whole line."""
 
     source: Source
     line: int
@@ -67,7 +67,7 @@ class Explanation:
     heat: Heat
     heat_steps: tuple[Step, ...]
     is_body: bool
-    """True if the heat is that of the body of what the line begins."""
+    """True if the heat is that of the body of the statement that the line begins."""
     beliefs: list[Belief] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -75,10 +75,9 @@ class Explanation:
 
 
 def explain(source: Source, project: Project, settings: Settings, line: int, column: int | None) -> Explanation:
-    """Explain a line, or what stands at a column of it.
+    """Explain a line, or the expressions at a column of it.
 
-    Raises ConfigurationError where there is nothing to explain, SyntaxError and ValueError as
-    `ast.parse` does.
+    Raises ConfigurationError for a place without code, SyntaxError and ValueError as `ast.parse` does.
     """
     _check_position(source, line, column)
     with deep_stack(), closing(Model(source, project)) as model:

@@ -29,7 +29,7 @@ _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_h
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
 """The program that `verify` runs may do anything that programs do outside of the project."""
 _SECONDS = 600
-"""How long a command may take."""
+"""The longest time of a command."""
 _GRACE = 120
 """Seconds that a verification may take beyond its budget: it ends a run, and applies what is decided."""
 _SEVERITIES = ("error", "warning", "info")
@@ -126,7 +126,7 @@ def verify(
     return found
 
 
-def trace_summary(path: Annotated[str, Field(description="what `perflint trace` wrote")]) -> dict[str, Any]:
+def trace_summary(path: Annotated[str, Field(description="the file that `perflint trace` wrote")]) -> dict[str, Any]:
     """Summarize a recorded run: the time of a step, its idle time, and the lines that wait for the GPU."""
     out, _ = _run("report", ["--format=text", "--output=-", "--color=never", "--", path])
     return {"summary": out}
@@ -142,12 +142,12 @@ def compare(
 
 
 def _option(name: str, value: str | None) -> list[str]:
-    # With `=`, a value that begins with a dash is no option of its own.
+    # With `=`, a value that begins with a dash is not read as an option.
     return [] if value is None else [f"{name}={value}"]
 
 
 def _as_path(path: str) -> str:
-    # What follows `--` is the command, so that a path with a dash needs another mark.
+    # The words after `--` are the program of the user, so a path with a dash needs another mark.
     return f"./{path}" if path.startswith("-") else path
 
 
@@ -156,7 +156,7 @@ def _document(verb: str, arguments: Sequence[str]) -> Any:
 
 
 def _run(verb: str, arguments: Sequence[str], seconds: int = _SECONDS) -> tuple[str, str]:
-    """The standard output and error of a command. Raises ToolError for what it cannot do."""
+    """The standard output and error of a command. Raises ToolError if it fails."""
     # With -P, files of the working folder do not stand in for modules of Python.
     command = [sys.executable, "-P", "-m", "perflint", verb, *arguments]
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -21,6 +21,8 @@ from perflint.source.magics import masked
 _OLDEST = 4
 """The first version of the format that has its cells where they are today."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_BORDER = re.compile(r"# ~*%% cell \d+$")
+"""The line before a cell, with a mark of `_unused`."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
@@ -184,6 +186,11 @@ class Notebook:
 
 def _ended(text: str) -> str:
     return text if not text or text.endswith(("\n", "\r")) else f"{text}\n"
+
+
+def borders_in(lines: Sequence[str]) -> list[int]:
+    """The numbers of the lines of a notebook's text that stand between its cells."""
+    return [number for number, line in enumerate(lines, 1) if _BORDER.match(line)]
 
 
 def _unused(mark: str, sources: list[str]) -> str:

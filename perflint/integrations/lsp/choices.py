@@ -16,7 +16,7 @@ from perflint.frozen import dataclass
 ORIGIN = "the editor"
 SECTION = "perflint"
 _OWN: dict[str, Kind] = {"inlay-hints": Flag(), "code-lens": Flag(), "traces": Strings()}
-"""Settings that stand in no file: they change what the editor shows."""
+"""Settings of editors alone: they change the display."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Choices:
 
 
 def editor_choices(sent: object) -> Choices:
-    """The settings in what the editor sent: a table of settings, or one with a table `perflint` in it.
+    """The settings that the editor sent: a table of settings, or one with a table `perflint` in it.
 
     Names are written as in pyproject.toml or in camel case; null sets nothing. Raises ConfigurationError.
     """

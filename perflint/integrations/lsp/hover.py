@@ -1,4 +1,4 @@
-"""What a hover shows: the findings at a place, and what perflint believes of the expression there."""
+"""The text of a hover: the findings at a place, and the beliefs about the expression there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_STEPS = 4
 
 
 def hover(checked: Checked, explanation: Explanation | None, place: tuple[int, int], encoding: str) -> Hover | None:
-    """The text for a place; None if there is nothing to say."""
+    """The text for a place; None for a place without findings and beliefs."""
     findings = [each for each in checked.findings if each.span.covers(*place)]
     beliefs = [] if explanation is None else [each for each in explanation.beliefs if findings or _is_of_use(each)]
     parts = [_finding_text(finding, checked.settings) for finding in findings]

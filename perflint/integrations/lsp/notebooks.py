@@ -1,4 +1,4 @@
-"""Open notebooks: the code of their cells as one text, and what the editor is to show, by cell."""
+"""Open notebooks: the code of their cells as one text, and the answers for the editor by cell."""
 
 from __future__ import annotations
 

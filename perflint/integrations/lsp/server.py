@@ -69,7 +69,7 @@ class Server(LanguageServer):
     """The state that the loop holds: open documents and their latest findings."""
 
     def __init__(self, cache: Path | None) -> None:
-        # Whole texts: the library splits lines at form feeds and other characters that end no line of the protocol.
+        # Whole texts: the library splits lines at form feeds, too, and the protocol does not.
         super().__init__(
             "perflint",
             __version__,
@@ -89,6 +89,7 @@ class Server(LanguageServer):
         self._again: dict[str, float] = {}
         """The time before which a document is not checked again."""
         self._told: dict[str, tuple[Problem, ...]] = {}
+        """The problems of a document that are in the log."""
         self._schedule = Schedule(self._check, self._rest)
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="perflint")
 
@@ -193,7 +194,7 @@ class Server(LanguageServer):
         self.ask_for_others()
 
     async def stop(self) -> None:
-        """Write what is to be kept."""
+        """Write results to the cache, and let the server end with 0."""
         self._schedule.stop()
         await self.do(self.session.forget)
         self.exit_code = 0
@@ -211,7 +212,7 @@ class Server(LanguageServer):
             self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Write a fault of the server to the log of the editor, not into the user's way."""
+        """Write a fault of the server to the log of the editor, without a pop-up."""
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{SOURCE}: {error}"))
 
     async def _check(self, uri: str) -> None:
@@ -263,7 +264,7 @@ def serve(cache: Path | None) -> int:
 
 
 def made(cache: Path | None) -> Server:
-    """A server with all that it can do."""
+    """A server with its features registered."""
     server = Server(cache)
     _add_documents(server)
     _add_settings(server)

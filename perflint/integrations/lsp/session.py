@@ -1,14 +1,14 @@
-"""What the server does with documents. One thread runs all of it, one job after the other."""
+"""The work of the server on documents. One thread runs all of it, one job after the other."""
 
 from __future__ import annotations
 
 import gc
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.outside import places
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from perflint.tracer.verdicts import Evidence
 
 _CHECKS_BETWEEN_COLLECTIONS = 50
+_Answer = TypeVar("_Answer")
 Texts = Mapping[str, str]
 """The texts of all open documents by their absolute paths."""
 
@@ -165,29 +166,20 @@ class Session:
     def explain(
         self, document: Document, texts: Texts, line: int, column: int, problems: list[Problem]
     ) -> Explanation | None:
-        """The beliefs about a place; None if there is nothing to say."""
-        with contained(problems, document.path, lambda: _crash("the explanation")):
-            try:
-                place = self._place(document.path)
-                source = Source(document.path, document.text)
-                project = place.project(document.path, texts)
-                return explain(source, project, place.settings, line, column)
-            except (ConfigurationError, SyntaxError, ValueError, RecursionError, MemoryError):
-                # Nothing stands there, or the text is half typed.
-                return None
-        return None
+        """The beliefs about a place; None for a place without code."""
+
+        def explained(place: Place, source: Source) -> Explanation:
+            return explain(source, place.project(source.path, texts), place.settings, line, column)
+
+        return self._answer(explained, document, "the explanation", problems)
 
     def devices(self, document: Document, texts: Texts, problems: list[Problem]) -> list[Bound]:
         """The names of a document with tensors on a known device; none if its text is half typed."""
-        with contained(problems, document.path, lambda: _crash("the search for devices")):
-            try:
-                place = self._place(document.path)
-                if place.excludes(document.path):
-                    return []
-                return devices(Source(document.path, document.text), place.project(document.path, texts))
-            except (ConfigurationError, SyntaxError, ValueError, RecursionError, MemoryError):
-                return []
-        return []
+
+        def found(place: Place, source: Source) -> list[Bound]:
+            return [] if place.excludes(source.path) else devices(source, place.project(source.path, texts))
+
+        return self._answer(found, document, "the search for devices", problems) or []
 
     def measured(self, source: Source, problems: list[Problem]) -> Measured | None:
         """The costs of the lines of a document in the traces of the editor's settings."""
@@ -227,6 +219,17 @@ class Session:
         for place in self._by_settings.values():
             place.flush()
         gc.collect()
+
+    def _answer(
+        self, ask: Callable[[Place, Source], _Answer], document: Document, doing: str, problems: list[Problem]
+    ) -> _Answer | None:
+        """An answer about a document; None if its text is half typed or the settings are wrong, and after a crash."""
+        with contained(problems, document.path, lambda: _crash(doing)):
+            try:
+                return ask(self._place(document.path), Source(document.path, document.text))
+            except (ConfigurationError, SyntaxError, ValueError, RecursionError, MemoryError):
+                return None
+        return None
 
     def _fixed(
         self,

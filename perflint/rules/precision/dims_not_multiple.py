@@ -150,10 +150,11 @@ class DimsNotMultiple(Rule):
     def _misfits(self, layer: Layer, found: Layers, multiple: int) -> list[Size]:
         """The widths of a layer that `multiple` does not divide, each once."""
         smallest = self.option("smallest")
-        return [] if any(size.value < smallest for size in layer.sizes) else _misfits(layer, found, multiple)
+        return [] if any(size.value < smallest for size in layer.sizes) else _indivisible(layer, found, multiple)
 
 
-def _misfits(layer: Layer, found: Layers, multiple: int) -> list[Size]:
+def _indivisible(layer: Layer, found: Layers, multiple: int) -> list[Size]:
+    """The widths of a layer of any size that `multiple` does not divide, each once."""
     wrong = [
         size
         for size in layer.sizes

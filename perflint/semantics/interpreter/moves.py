@@ -10,8 +10,13 @@ from perflint.semantics.facts.conventions import is_device, is_on_cpu
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import info_of, is_module, lineage
 from perflint.semantics.lattice import union
-from perflint.semantics.structure import FunctionNode, last_name, path_of, walk
+from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import Device, Mapping, Sequence, Tensor, Union, Value
+
+_MOVERS = ("to", "cuda", "to_device", "move_to", "move_to_device")
+"""Names of methods that move their object."""
+_ALL_OF_IT = frozenset({"setattr", "vars", "__dict__", "__slots__"})
+"""Names by which a method reaches all attributes of an object."""
 
 
 def moves(frame: Frame, cls: str, name: str) -> bool:
@@ -22,19 +27,22 @@ def moves(frame: Frame, cls: str, name: str) -> bool:
 
 
 def _kept_by_move(frame: Frame, cls: str) -> frozenset[str] | None:
-    """The attributes that the `to` of a class assigns; None if it has none, or none that makes an object anew."""
-    if is_module(frame, cls):
-        return None
-    for base in lineage(frame, cls):
-        info = info_of(frame, base)
-        for name in _MOVERS if info is not None else ():
-            method = info.methods.get(name) if info is not None else None
-            if info is not None and method is not None and _goes_elsewhere(method.node) and _makes_anew(method.node):
-                return frozenset(held for held, methods in info.assigned_in.items() if method in methods)
+    """The attributes that the `to` of a class assigns; None if no `to` makes the object anew."""
+    for info, method in _movers(frame, cls):
+        if _makes_anew(method.node):
+            return frozenset(held for held, methods in info.assigned_in.items() if method in methods)
     return None
 
 
-_MOVERS = ("to", "cuda", "to_device", "move_to", "move_to_device")
+def _movers(frame: Frame, cls: str) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
+    """The methods of a class that move an object to a device, each with the class of it; none for modules."""
+    if is_module(frame, cls):
+        return
+    for base in lineage(frame, cls):
+        info = info_of(frame, base)
+        if info is not None:
+            found = (info.methods.get(name) for name in _MOVERS)
+            yield from ((info, method) for method in found if method is not None and _goes_elsewhere(method.node))
 
 
 def _goes_elsewhere(node: FunctionNode) -> bool:
@@ -44,6 +52,7 @@ def _goes_elsewhere(node: FunctionNode) -> bool:
 
 
 def _makes_anew(node: FunctionNode) -> bool:
+    """True if a method returns another object, or may replace all attributes of its own."""
     for inner in walk(node):
         if isinstance(inner, ast.Return) and inner.value is not None:
             if path_of(inner.value) != "self" and not isinstance(inner.value, ast.Constant):
@@ -51,10 +60,6 @@ def _makes_anew(node: FunctionNode) -> bool:
         if isinstance(inner, (ast.Name, ast.Attribute)) and path_of(inner).rpartition(".")[2] in _ALL_OF_IT:
             return True
     return False
-
-
-_ALL_OF_IT = frozenset({"setattr", "vars", "__dict__", "__slots__"})
-"""Names that a method needs to move whatever the object holds."""
 
 
 def anywhere(value: Value) -> Value:
@@ -72,7 +77,7 @@ def anywhere(value: Value) -> Value:
 def leaves(frame: Frame, cls: str, name: str) -> bool:
     """True if the `to` of a class that is not a module leaves an attribute where it was, which is the CPU.
 
-    It passes the attribute on as it is, `Batch(self.x.to(device), lengths=self.lengths)`, or lists its name:
+    It passes the attribute as it is, `Batch(self.x.to(device), lengths=self.lengths)`, or lists its name:
     `cpu_fields = {"lengths"}`.
     """
     known = frame.view.memory.left_behind
@@ -80,19 +85,14 @@ def leaves(frame: Frame, cls: str, name: str) -> bool:
 
 
 def _left_behind(frame: Frame, cls: str) -> frozenset[str]:
-    if is_module(frame, cls):
-        return frozenset()
-    for base in lineage(frame, cls):
-        info = info_of(frame, base)
-        for name in _MOVERS if info is not None else ():
-            method = info.methods.get(name) if info is not None else None
-            if method is not None and _goes_elsewhere(method.node):
-                return frozenset((*_passed_on(method.node), *_listed(method.node)))
+    """The attributes that the first `to` of a class and its bases leaves where they were."""
+    for _, method in _movers(frame, cls):
+        return frozenset((*_passed_on(method.node), *_listed(method.node)))
     return frozenset()
 
 
 def _passed_on(node: FunctionNode) -> Iterator[str]:
-    """The attributes that a method passes on as they are to a new object that gets others moved."""
+    """The attributes that a method passes unmoved to a new object, beside moved ones."""
     for outer in walk(node):
         made = outer.value if isinstance(outer, ast.Return) else None
         if isinstance(made, ast.Call):
@@ -103,7 +103,7 @@ def _passed_on(node: FunctionNode) -> Iterator[str]:
 
 
 def _listed(node: FunctionNode) -> Iterator[str]:
-    """The texts in collections whose names say that they are about the CPU."""
+    """The strings in collections whose names mention the CPU."""
     for inner in walk(node):
         if isinstance(inner, ast.Assign) and isinstance(inner.targets[0], ast.Name) and is_on_cpu(inner.targets[0].id):
             texts = (each.value for each in walk(inner.value) if isinstance(each, ast.Constant))
