@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError, did_you_mean, known_code
-from perflint.config.outside import places
+from perflint.config.outside import settings_of
 from perflint.config.selection import selects
-from perflint.config.settings import combine
 from perflint.engine.rulebook import all_rules
 from perflint.output.measured import measured
 from perflint.output.pages import explanation, facts, page, table
@@ -34,8 +33,7 @@ def run(arguments: Namespace) -> int:
     # Rules of perflint need no settings, which may have faults.
     rules: Sequence[Rule] = registry.all_rules()
     if not _family(arguments.rule, rules) and not _named(arguments.rule, rules):
-        found, root = places(["."], arguments.config or (), arguments.isolated)
-        rules = all_rules(combine(*found, root=root))
+        rules = all_rules(settings_of(".", arguments.config or (), arguments.isolated))
     family = _family(arguments.rule, rules)
     if family:
         print_rules(family, arguments)

@@ -6,9 +6,8 @@ from argparse import ArgumentParser, Namespace
 
 from perflint.cli import options
 from perflint.cli.rule import print_rules
-from perflint.config.outside import places
+from perflint.config.outside import settings_of
 from perflint.config.selection import choose
-from perflint.config.settings import combine
 from perflint.engine.rulebook import all_rules, names
 
 
@@ -22,8 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print a line for each rule, also of house rules. Raises ConfigurationError for selectors that name no rule."""
-    found, root = places(["."], arguments.config or (), arguments.isolated)
-    settings = combine(*found, root=root)
+    settings = settings_of(".", arguments.config or (), arguments.isolated)
     chosen = choose([options.selection(arguments)], names(settings))
     print_rules([rule for rule in all_rules(settings) if rule.code in chosen], arguments)
     return 0

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from perflint.cli import options as shared
 from perflint.config.errors import ConfigurationError
-from perflint.config.outside import places
-from perflint.config.settings import Settings, combine
+from perflint.config.outside import settings_of
 from perflint.tracer.options import DEFAULT_OUTPUT, EXPERIMENT_SECONDS, Options
 
 OLDEST_SIMULATED = (2, 6)
@@ -128,18 +127,12 @@ def launch_arguments(arguments: Namespace) -> list[str]:
         window=arguments.window,
         own=tuple(os.path.abspath(path) for path in arguments.own),
         fail_on_sync=arguments.fail_on_sync,
-        sync_free=_settings(program[0] if arguments.module is None else ".").sync_free_functions,
+        sync_free=settings_of(program[0] if arguments.module is None else ".").sync_free_functions,
         experiments=float(arguments.experiment_time) if arguments.experiments else 0.0,
         simulate=arguments.simulate,
     )
     kind = "script" if arguments.module is None else "module"
     return [options.to_json(), arguments.color, kind, *program]
-
-
-def _settings(path: str) -> Settings:
-    """The settings of the project of a path, and of the environment. Raises ConfigurationError."""
-    found, root = places([path])
-    return combine(*found, root=root)
 
 
 def _check(arguments: Namespace, program: str) -> None:

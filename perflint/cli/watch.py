@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError
 from perflint.config.pyproject import OWN_FILES, PYPROJECT
+from perflint.config.settings import combine
 from perflint.engine.cache.files import MISSING, Stamp, stamp_of
 from perflint.engine.projects import Projects
 from perflint.output.summary import count
@@ -127,8 +128,8 @@ def _state(arguments: Namespace, before: State) -> State:
 def _watched(arguments: Namespace) -> Iterator[str]:
     """The files that are checked, those of their projects, and those with settings. Raises ConfigurationError."""
     paths = options.paths(arguments)
-    stated, _ = options.stated(arguments, paths)
-    settings = options.settings(arguments, paths)
+    stated, root = options.stated(arguments, paths)
+    settings = combine(*stated, root=root)
     yield from (place.selection.origin for place in stated)
     yield from discover(paths, settings, arguments.force_exclude, notebooks=True).files
     projects = Projects(settings)

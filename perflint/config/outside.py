@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from perflint.config.errors import ConfigurationError
 from perflint.config.keys import KEYS
 from perflint.config.pyproject import ProjectFile, find, known_key, options, read_file
-from perflint.config.settings import Options
+from perflint.config.settings import Options, Settings, combine
 
 PREFIX = "PERFLINT_"
 ENVIRONMENT = "the environment"
@@ -46,6 +46,12 @@ def places(
         raise ConfigurationError(f"`{OPTION} {files[0]}` and `--isolated` exclude each other")
     found = ProjectFile() if isolated else read_file(files[0]) if files else find(paths)
     return [*found.places, environment(), _given([each for each in config if "=" in each])], found.root
+
+
+def settings_of(path: str, config: Sequence[str] = (), isolated: bool = False) -> Settings:
+    """The settings of the project around a path, of the environment and of `--config`. Raises ConfigurationError."""
+    found, root = places([path], config, isolated)
+    return combine(*found, root=root)
 
 
 def _given(pairs: Sequence[str]) -> Options:

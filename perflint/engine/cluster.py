@@ -1,4 +1,4 @@
-"""A Dask cluster that checks files. All that the work needs travels with it; there is no shared disk.
+"""A Dask cluster that checks files. The files travel to the workers, which share no disk with the client.
 
 A check on a worker reads files of the parcel alone. Its record says which files it looked for, so the client knows
 whether it missed a file that was not in the parcel.
@@ -231,7 +231,7 @@ def _summarize(parcel: Parcel, files: list[str]) -> list[tuple[Path, bytes]]:
     with parcel.opened():
         for file in files:
             summary = summary_before_checks(parcel.project(file), file)
-            # Types may be nested too deep to travel; who needs such a summary makes it.
+            # Types may be nested too deep for pickle; the check that needs such a summary makes it.
             with suppress(RecursionError):
                 found += [] if summary is None else [(summary.path, pickle.dumps(summary, protocol=5))]
     return found

@@ -25,7 +25,7 @@ _LINES = (
 
 
 def comparison_page(found: Comparison, names: tuple[str, str], version: str) -> str:
-    """The differences of two traces, which go by some names."""
+    """The differences of two traces as a page; `names` are those of their files."""
     sections = [_step(found, names)]
     for name, title in _LINES:
         pairs: Sequence[LinePair] = getattr(found, name)
@@ -92,7 +92,9 @@ def _lines(name: str, title: str, pairs: Sequence[LinePair]) -> Section:
         for pair in pairs[:_MOST]
     ]
     content = table("Cost in ms per step", (Column("line"), *_PAIR), rows)
-    return section(_NAMES, name, title, content, left_out(len(pairs) - _MOST, "lines"), short=title.split(" that ")[1])
+    return section(
+        _NAMES, name, title, content, left_out(len(pairs) - _MOST, "lines"), short=title.removeprefix("Lines that ")
+    )
 
 
 def _work(found: Comparison) -> Section:

@@ -70,6 +70,4 @@ def _contents(sections: Sequence[Section]) -> Markup:
 
 
 def _footer(version: str) -> Markup:
-    return join(
-        tag("p", f"Made by perflint {version}. This page loads nothing from anywhere and runs no script."),
-    )
+    return tag("p", f"Made by perflint {version}. This page loads nothing from anywhere and runs no script.")

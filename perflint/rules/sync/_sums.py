@@ -73,8 +73,9 @@ def is_data(model: Model, tensor: ast.expr) -> bool:
         if tensor.func.attr not in _PLAIN:
             return False
         tensor = tensor.func.value
-    is_attribute = isinstance(tensor, ast.Attribute) and tensor.attr == "data"
-    return is_attribute and isinstance(tensor, ast.Attribute) and isinstance(model.value(tensor.value), Tensor)
+    if not isinstance(tensor, ast.Attribute) or tensor.attr != "data":
+        return False
+    return isinstance(model.value(tensor.value), Tensor)
 
 
 _PLAIN = ("detach", "double", "float")

@@ -42,8 +42,6 @@ _OF_DEFAULT = ("torch.Tensor",)
 _SETS_DTYPE = re.compile(r"\bset_default_dtype\(")
 _SETS_DEVICE = re.compile(r"\bset_default_(?:device|tensor_type)\(|\bwith torch\.device\(")
 """Code that makes tensors on another device than the CPU without saying so, where `pin_memory=True` raises."""
-
-
 _MESSAGE = "Copy from pinned memory without blocking the CPU"
 
 
@@ -86,7 +84,7 @@ def uploaded_later(site: CallSite) -> Fix | None:
 
 
 def _fix(site: CallSite, new: cst.Call, names: _Names) -> Fix | None:
-    """The fix; None if it would make a long line within arithmetic, which no author would write."""
+    """The fix; None if it would make a long line inside of a larger expression."""
     if isinstance(site.model.parent(site.node), _WITHIN):
         longest = max(map(len, code(new).splitlines()))
         line = site.model.source.lines[site.span.line - 1].rstrip()
@@ -97,6 +95,7 @@ def _fix(site: CallSite, new: cst.Call, names: _Names) -> Fix | None:
 
 _WITHIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute)
 _LONGEST = 120
+"""Characters of a line."""
 
 
 def _is_plain(site: CallSite, made: ast.Call) -> bool:
@@ -119,6 +118,7 @@ def _is_host_data(site: CallSite, made: ast.Call) -> bool:
 
 
 def _names(site: CallSite, made: ast.Call) -> _Names | None:
+    """The names of torch at a place; None if one of them means something else there."""
     dtype = _DTYPES.get(site.model.target(made).rpartition(".")[2], "float32")
     found = [
         spell(site.model.symbols, name, site.node)
