@@ -8,57 +8,28 @@ from __future__ import annotations
 import json
 import os
 import random
-import struct
 from pathlib import Path
 
-import numpy as np
-
-from benchmarks.tracer.public.data import _cifar
-
-
-def _image(path: Path, size: tuple[int, int], values: tuple[int, ...] = ()) -> None:
-    from PIL import Image
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table = np.random.randint(0, 256, (*size[::-1], 3), dtype=np.uint8)
-    if values:
-        table = np.random.choice(np.array(values, dtype=np.uint8), size[::-1])
-    Image.fromarray(table).save(path)
+from benchmarks.tracer.public import data as tiny
 
 
 def cifar100(folder: Path, small: bool) -> None:
     """Small images of a hundred classes."""
     count = 64 if small else 512
     place = folder / "data" / "cifar-100-python"
-    _cifar(place, {"train": count, "test": 8}, "fine_labels", 100, ("meta", "fine_label_names"))
+    tiny.cifar(place, {"train": count, "test": 8}, "fine_labels", 100, ("meta", "fine_label_names"))
 
 
 def coco(folder: Path, small: bool) -> None:
     """Images with boxes."""
     size, count = ((96, 96), 8) if small else ((640, 480), 64)
-    for part, images in (("train2017", count), ("val2017", 2)):
-        for index in range(images):
-            _image(folder / "coco" / part / f"{index}.jpg", size)
-        rows = [
-            {"id": index, "file_name": f"{index}.jpg", "width": size[0], "height": size[1]} for index in range(images)
-        ]
-        boxes = [
-            {"id": index + 1, "image_id": index, "category_id": 1 + index % 3, "bbox": [10, 10, 40, 30]}
-            | {"area": 1200, "iscrowd": 0, "segmentation": [[10, 10, 50, 10, 50, 40, 10, 40]]}
-            for index in range(images)
-        ]
-        place = folder / "coco" / "annotations"
-        place.mkdir(exist_ok=True)
-        document = {"images": rows, "annotations": boxes, "categories": [{"id": n, "name": f"{n}"} for n in (1, 2, 3)]}
-        (place / f"instances_{part}.json").write_text(json.dumps(document))
+    tiny.coco(folder, size, count)
 
 
 def masks(folder: Path, small: bool) -> None:
     """Images with masks."""
     size, count = ((32, 32), 16) if small else ((256, 256), 96)
-    for index in range(count):
-        _image(folder / "data" / "imgs" / f"{index}.png", size)
-        _image(folder / "data" / "masks" / f"{index}.png", size, values=(0, 1))
+    tiny.masks(folder, size, count)
 
 
 def ddim(folder: Path, small: bool) -> None:
@@ -66,7 +37,7 @@ def ddim(folder: Path, small: bool) -> None:
     for name in ("cifar10", "cifar10_test"):
         files = {f"data_batch_{index}": 20 if small else 128 for index in range(1, 6)} | {"test_batch": 10}
         place = folder / "exp" / "datasets" / name / "cifar-10-batches-py"
-        _cifar(place, files, "labels", 10, ("batches.meta", "label_names"))
+        tiny.cifar(place, files, "labels", 10, ("batches.meta", "label_names"))
     width, multiples, blocks, batch = (32, [1, 2], 1, 4) if small else (128, [1, 2, 2, 2], 2, 32)
     configuration = {
         "data": {"dataset": "CIFAR10", "image_size": 32, "channels": 3, "logit_transform": False}
@@ -90,22 +61,13 @@ def ddim(folder: Path, small: bool) -> None:
 
 
 def mnist(folder: Path, small: bool) -> None:
-    """Digits, in the files of the data set; two folders up, where the program looks."""
-    place = folder / ".." / ".." / "data" / "mnist" / "MNIST" / "raw"
-    place.mkdir(parents=True, exist_ok=True)
-    for part, count in (("train", 64 if small else 1280), ("t10k", 16)):
-        digits = np.random.randint(0, 256, (count, 28, 28), dtype=np.uint8)
-        labels = np.random.randint(0, 10, count, dtype=np.uint8)
-        (place / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 2051, count, 28, 28) + digits.tobytes())
-        (place / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 2049, count) + labels.tobytes())
+    """Digits, in the files of the data set."""
+    tiny.mnist(folder, 64 if small else 1280)
 
 
 def tokens(folder: Path, small: bool) -> None:
     """Tokens of a text, as a memory map."""
-    for part in ("train", "val"):
-        path = folder / "data" / "tiny" / f"{part}.bin"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.random.randint(0, 256, 4096 if small else 1 << 20, dtype=np.uint16).tofile(path)
+    tiny.tokens(folder, 4096 if small else 1 << 20)
 
 
 def words(folder: Path, small: bool) -> None:
@@ -120,15 +82,7 @@ def words(folder: Path, small: bool) -> None:
 
 def citations(folder: Path, small: bool) -> None:
     """A graph of papers: words, class and citations of each."""
-    place = folder / "data" / "cora"
-    place.mkdir(parents=True, exist_ok=True)
-    papers, columns = 1500, 16 if small else 200
-    rows = (np.random.rand(papers, columns) < 0.2).astype(int)
-    with (place / "cora.content").open("w") as file:
-        for index, row in enumerate(rows):
-            file.write(f"{index} {' '.join(map(str, row))} class{index % 7}\n")
-    edges = np.random.randint(0, papers, (5429, 2))
-    (place / "cora.cites").write_text("".join(f"{a} {b}\n" for a, b in edges))
+    tiny.citations(folder, 16 if small else 200, 5429)
 
 
 def imagenet(folder: Path, small: bool) -> None:
@@ -136,8 +90,8 @@ def imagenet(folder: Path, small: bool) -> None:
     size, images, names = ((64, 64), 12, 2) if small else ((256, 256), 64, 60)
     for index in range(images):
         first = folder / "imagenet" / "val" / f"class{index % 2}" / f"{index}.jpg"
-        _image(first, size)
+        tiny.image(first, size)
         for copy in range(1, names):
             os.link(first, first.with_name(f"{index}-{copy}.jpg"))
     for index in range(4):
-        _image(folder / "imagenet" / "train" / f"class{index % 2}" / f"{index}.jpg", size)
+        tiny.image(folder / "imagenet" / "train" / f"class{index % 2}" / f"{index}.jpg", size)

@@ -31,6 +31,7 @@ import tempfile
 import threading
 import time
 import tomllib
+from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -74,7 +75,7 @@ class Measured:
     small: bool
     diffs: dict[str, str] = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
-    """The last line of each fix or trace."""
+    """The end of the messages of each fix and trace."""
     runs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
     """Variants that are the same text as an earlier one."""
@@ -508,9 +509,8 @@ def _measure_all(
     work: Path,
     results: dict[str, Any],
 ) -> None:
-    waiting: queue.Queue[Measured] = queue.Queue()
-    for program in programs:
-        waiting.put(program)
+    """Measure the programs, one at a time on each GPU, and write the results after each."""
+    waiting = deque(programs)
     lock = threading.Lock()
     every = sorted(os.sched_getaffinity(0))
 
@@ -518,10 +518,12 @@ def _measure_all(
         cpus = every[number :: len(devices)]
         server = Server(devices[number], cpus, work / "inductor", options.steps, options.warmup)
         try:
-            while not waiting.empty():
+            while True:
                 with lock:
-                    turns = -(-waiting.qsize() // len(devices))
-                    program = waiting.get()
+                    if not waiting:
+                        return
+                    turns = -(-len(waiting) // len(devices))
+                    program = waiting.popleft()
                 end = time.monotonic() + (deadline - time.monotonic()) / turns
                 _contained(program, measure, server, traces / f"{program.name}.gz", options.rounds, end, deadline)
                 with lock:

@@ -11,21 +11,24 @@ from pathlib import Path
 import numpy as np
 
 COLUMNS = 32
+Size = tuple[int, int]
+"""The width and height of an image."""
 
 
-def _image(path: Path, size: int = COLUMNS, values: tuple[int, ...] = ()) -> None:
+def image(path: Path, size: Size = (COLUMNS, COLUMNS), values: tuple[int, ...] = ()) -> None:
+    """An image of noise, or a mask of some values."""
     from PIL import Image
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = np.random.randint(0, 256, (size, size, 3), dtype=np.uint8)
+    table = np.random.randint(0, 256, (*size[::-1], 3), dtype=np.uint8)
     if values:
-        table = np.random.choice(np.array(values, dtype=np.uint8), (size, size))
+        table = np.random.choice(np.array(values, dtype=np.uint8), size[::-1])
     Image.fromarray(table).save(path)
 
 
 def _classes(folder: Path, count: int, size: int = COLUMNS) -> None:
     for index in range(count):
-        _image(folder / f"class{index % 2}" / f"{index}.png", size)
+        image(folder / f"class{index % 2}" / f"{index}.png", (size, size))
 
 
 def images(folder: Path) -> None:
@@ -49,15 +52,15 @@ def imagenet(folder: Path) -> None:
 def plain_images(folder: Path) -> None:
     """Images without classes; a hundred is the fewest that the program takes."""
     for index in range(104):
-        _image(folder / "images" / f"{index}.png", 16)
+        image(folder / "images" / f"{index}.png", (16, 16))
 
 
-def tokens(folder: Path) -> None:
+def tokens(folder: Path, count: int = 4096) -> None:
     """Tokens of a text, as a memory map."""
     for part in ("train", "val"):
         path = folder / "data" / "tiny" / f"{part}.bin"
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.random.randint(0, 256, 4096, dtype=np.uint16).tofile(path)
+        np.random.randint(0, 256, count, dtype=np.uint16).tofile(path)
 
 
 def words(folder: Path) -> None:
@@ -86,37 +89,38 @@ def sentences(folder: Path) -> None:
     (folder / "data.pkl").write_bytes(pickle.dumps(document))
 
 
-def citations(folder: Path) -> None:
+def citations(folder: Path, columns: int = COLUMNS, cites: int = 3000) -> None:
     """A graph of papers: words, class and citations of each."""
     place = folder / "data" / "cora"
     place.mkdir(parents=True, exist_ok=True)
-    rows = (np.random.rand(1500, COLUMNS) < 0.2).astype(int)
+    rows = (np.random.rand(1500, columns) < 0.2).astype(int)
     with (place / "cora.content").open("w") as file:
         for index, row in enumerate(rows):
             file.write(f"{index} {' '.join(map(str, row))} class{index % 7}\n")
-    edges = np.random.randint(0, 1500, (3000, 2))
+    edges = np.random.randint(0, 1500, (cites, 2))
     (place / "cora.cites").write_text("".join(f"{a} {b}\n" for a, b in edges))
 
 
-def mnist(folder: Path) -> None:
+def mnist(folder: Path, train: int = 48) -> None:
     """Digits, in the files of the data set; two folders up, where the program looks."""
     place = folder / ".." / ".." / "data" / "mnist" / "MNIST" / "raw"
     place.mkdir(parents=True, exist_ok=True)
-    for part, count in (("train", 48), ("t10k", 16)):
+    for part, count in (("train", train), ("t10k", 16)):
         digits = np.random.randint(0, 256, (count, 28, 28), dtype=np.uint8)
         labels = np.random.randint(0, 10, count, dtype=np.uint8)
         (place / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 2051, count, 28, 28) + digits.tobytes())
         (place / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 2049, count) + labels.tobytes())
 
 
-def masks(folder: Path) -> None:
+def masks(folder: Path, size: Size = (COLUMNS, COLUMNS), count: int = 8) -> None:
     """Images with masks."""
-    for index in range(8):
-        _image(folder / "data" / "imgs" / f"{index}.png")
-        _image(folder / "data" / "masks" / f"{index}.png", values=(0, 1))
+    for index in range(count):
+        image(folder / "data" / "imgs" / f"{index}.png", size)
+        image(folder / "data" / "masks" / f"{index}.png", size, values=(0, 1))
 
 
-def _cifar(place: Path, files: dict[str, int], label: str, classes: int, meta: tuple[str, str]) -> None:
+def cifar(place: Path, files: dict[str, int], label: str, classes: int, meta: tuple[str, str]) -> None:
+    """Small images of some classes: `files` has the number of images in each file, `meta` a file and its key."""
     place.mkdir(parents=True, exist_ok=True)
     for name, count in files.items():
         table = np.random.randint(0, 256, (count, 3072), dtype=np.uint8)
@@ -127,7 +131,7 @@ def _cifar(place: Path, files: dict[str, int], label: str, classes: int, meta: t
 
 def _cifar10(place: Path) -> None:
     files = {f"data_batch_{index}": 10 for index in range(1, 6)} | {"test_batch": 10}
-    _cifar(place / "cifar-10-batches-py", files, "labels", 10, ("batches.meta", "label_names"))
+    cifar(place / "cifar-10-batches-py", files, "labels", 10, ("batches.meta", "label_names"))
 
 
 def cifar10(folder: Path) -> None:
@@ -138,7 +142,7 @@ def cifar10(folder: Path) -> None:
 def cifar100(folder: Path) -> None:
     """Small images of a hundred classes."""
     files = {"train": 8, "test": 8}
-    _cifar(folder / "data" / "cifar-100-python", files, "fine_labels", 100, ("meta", "fine_label_names"))
+    cifar(folder / "data" / "cifar-100-python", files, "fine_labels", 100, ("meta", "fine_label_names"))
 
 
 def ddim(folder: Path) -> None:
@@ -163,12 +167,14 @@ def ddim(folder: Path) -> None:
     (folder / "configs" / "tiny.yml").write_text(json.dumps(configuration))  # JSON is YAML
 
 
-def coco(folder: Path) -> None:
+def coco(folder: Path, size: Size = (96, 96), train: int = 4) -> None:
     """Images with boxes."""
-    for part, count in (("train2017", 4), ("val2017", 2)):
+    for part, count in (("train2017", train), ("val2017", 2)):
         for index in range(count):
-            _image(folder / "coco" / part / f"{index}.jpg", 96)
-        rows = [{"id": index, "file_name": f"{index}.jpg", "width": 96, "height": 96} for index in range(count)]
+            image(folder / "coco" / part / f"{index}.jpg", size)
+        rows = [
+            {"id": index, "file_name": f"{index}.jpg", "width": size[0], "height": size[1]} for index in range(count)
+        ]
         boxes = [
             {"id": index + 1, "image_id": index, "category_id": 1 + index % 3, "bbox": [10, 10, 40, 30]}
             | {"area": 1200, "iscrowd": 0, "segmentation": [[10, 10, 50, 10, 50, 40, 10, 40]]}
