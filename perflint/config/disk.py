@@ -54,6 +54,11 @@ def is_file(path: Path) -> bool:
     return os.path.isfile(path) if carried is None else str(path) in carried.contents
 
 
+def is_folder(path: Path) -> bool:
+    """True if a folder exists. The files of another machine come without their folders, so all may exist there."""
+    return _carried.get() is not None or os.path.isdir(path)
+
+
 def regular_contents(path: Path) -> bytes | None:
     """The contents of a regular file; None for others and for files that are too large. Raises OSError."""
     carried = _carried.get()

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from perflint.semantics.texts import FileText
 
 
+_WORD = re.compile(r"\w+")
+_MOST_EDITED = 100
+"""Edited files whose words are collected."""
+
+
 class Difference(NamedTuple):
     """The extent of the difference between two texts of a file."""
 
@@ -33,7 +38,10 @@ class Changes:
 
     def __init__(self, differences: Mapping[Path, Difference]) -> None:
         self._differences = differences
-        self._code = frozenset(path for path, difference in differences.items() if difference.code)
+        code = {path for path, difference in differences.items() if difference.code}
+        # A new file may lie in a new folder.
+        folders = (folder for path, difference in differences.items() if difference.outline for folder in path.parents)
+        self._code = frozenset(code.union(folders))
         self._moves = any(difference.outline for difference in differences.values())
         self._kept: dict[Question, bool] = {}
         self._files: dict[Path, FileText | None] = {}
@@ -75,6 +83,15 @@ class Changes:
             return self._same_importers(question, answers, project)
         # The others depend on imports alone.
         return True
+
+    def words(self, project: Project) -> frozenset[str] | None:
+        """The words of the edited files; None if these may enter an answer without its word, or if they are many."""
+        if len(self._differences) > _MOST_EDITED:
+            return None
+        if any(change.outline and path.name == "__init__.py" for path, change in self._differences.items()):
+            return None
+        files = [file for path in self._differences if (file := self._file(path, project)) is not None]
+        return frozenset(word for file in files for word in _WORD.findall(file.text))
 
     def _same_members(self, answer: object, project: Project, belongs: Callable[[FileText], bool]) -> bool:
         """True if the edited files belong to an answer now if they did before."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from perflint.config.disk import absolute, is_file
+from perflint.config.disk import absolute, is_file, is_folder
 from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.declared import Declared
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
@@ -202,6 +202,7 @@ class Project:
         self._parsed: OrderedDict[Path, Module | None] = OrderedDict()
         self._weight = 0
         self._is_file: dict[Path, bool] = {}
+        self._is_folder: dict[Path, bool] = {}
         self._roots: dict[Path, Path] = {}
 
     def overlay(self, texts: Mapping[Path, str]) -> Project:
@@ -210,6 +211,8 @@ class Project:
         other.base = self.base or self
         other.changed = {**self.changed, **{path.absolute(): text for path, text in texts.items()}}
         other._is_file = {**self._is_file, **dict.fromkeys(other.changed, True)}
+        folders = {folder for path in other.changed for folder in path.parents}
+        other._is_folder = {**self._is_folder, **dict.fromkeys(folders, True)}
         other._parsed = OrderedDict((path, file) for path, file in self._parsed.items() if path not in other.changed)
         other._weight = sum(_weight(file) for file in other._parsed.values())
         return other
@@ -321,6 +324,22 @@ class Project:
         known = self._is_file.get(path)
         if known is None:
             known = self._is_file[path] = is_file(path)
+        return known
+
+    def missing(self, path: Path) -> Path:
+        """The outermost folder above a missing file that is missing, too; the file itself if its folder exists.
+
+        Many imports of one package that is not installed here have one such folder.
+        """
+        found = path
+        while not self._has_folder(found.parent):
+            found = found.parent
+        return found
+
+    def _has_folder(self, path: Path) -> bool:
+        known = self._is_folder.get(path)
+        if known is None:
+            known = self._is_folder[path] = is_folder(path) or path == path.parent
         return known
 
     def root_of(self, path: Path) -> Path:

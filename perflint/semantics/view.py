@@ -34,9 +34,22 @@ class Question:
     arguments: tuple[str | Path | re.Pattern[str], ...]
 
     @property
+    def file(self) -> Path | None:
+        """The file whose text alone the answer depends on; None if it depends on all files."""
+        first = self.arguments[0]
+        return first if isinstance(first, Path) else None
+
+    @property
     def is_of_one_file(self) -> bool:
         """True if the answer depends on the text of one file, the first argument."""
-        return isinstance(self.arguments[0], Path)
+        return self.file is not None
+
+    @property
+    def word(self) -> str | None:
+        """The word that files of the answer contain, except `__init__.py` with `import *`; None if they need not."""
+        word = self.arguments[1] if self.asks == "importers" else None
+        assert word is None or isinstance(word, str)
+        return word
 
     @property
     def has_files(self) -> bool:
@@ -61,7 +74,7 @@ class Record:
     """The reads of a run, which its results depend on."""
 
     code: frozenset[Path]
-    """The files that it parsed, and those that it looked for and that do not exist."""
+    """The files that it parsed, and the files and folders that it looked for and that do not exist."""
     texts: frozenset[Path]
     """The files whose whole text counts, comments too."""
     questions: Mapping[Question, object]
@@ -75,7 +88,9 @@ class View:
         self.project = project
         self.memory = Memory()
         self.reads: dict[Path, Module | None] = {}
-        """The other files whose contents the answers depend on; None for files that do not exist or do not parse."""
+        """The other files whose contents the answers depend on; None for those that do not parse, and for files and
+        folders that do not exist.
+        """
         self.texts: set[Path] = set()
         """The other files whose texts were searched."""
         self.questions: dict[Question, object] = {}
@@ -106,11 +121,11 @@ class View:
         for path in self.project.locate(name, root):
             if self.project.is_file(path):
                 return self.at(path)
-            self.reads[path] = None
+            self.reads[self.project.missing(path)] = None
         for path in self.project.locate_above(name, root):
             if self.project.is_file(path) and self.project.lists(path):
                 return self.at(path)
-            self.reads.setdefault(path, None)
+            self.reads.setdefault(path if self.project.is_file(path) else self.project.missing(path), None)
         return None
 
     def loaded(self, name: str) -> Module | None:

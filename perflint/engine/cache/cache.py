@@ -70,7 +70,7 @@ class Cache:
         self._store: Store | None = store
         self._project = project
         self._began = time.time_ns()
-        self._stamps: dict[str, Stamp] = {row.path: row.stamp for row in store.rows()}
+        self._stamps: dict[str, Stamp | None] = {}
         self._same: dict[str, bool] = {}
         self._waiting: list[Result] = []
         summaries(project).store = self
@@ -145,16 +145,22 @@ class Cache:
         return known
 
     def _was_same(self, path: str) -> bool:
-        now, before = stamp_of(path), self._stamps.get(path)
+        now, before = stamp_of(path), self._stamp(path)
         if before is not None:
             return now == before
         # The project has looked for the file.
         return self._project.is_file(Path(path)) == (now != MISSING) and max(now.written, now.changed) < self._began
 
+    def _stamp(self, path: str) -> Stamp | None:
+        """The stamp of a file in the state of the cache; None if it has none."""
+        if path not in self._stamps:
+            self._stamps[path] = self._guarded(lambda store: store.stamp(path))
+        return self._stamps[path]
+
     def _row(self, path: Path) -> Row:
         """A file that no state has listed."""
         stamp = stamp_of(str(path))
-        digest = b"" if stamp == MISSING else digest_of(str(path))
+        digest = digest_of(str(path), stamp)
         return Row(0, str(path), False, stamp, time.time_ns(), digest, None, None)
 
     def _read(self, data: bytes) -> object:

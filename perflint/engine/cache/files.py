@@ -14,7 +14,7 @@ _FRESH = 2_000_000_000
 
 
 class Stamp(NamedTuple):
-    """The state of a file as the file system tells it; all 0 for a file that does not exist."""
+    """The state of a file as the file system tells it; all 0 for a path that does not exist."""
 
     written: int
     changed: int
@@ -23,10 +23,12 @@ class Stamp(NamedTuple):
 
     def shows_edits(self, now: int) -> bool:
         """False if the file was written so shortly before `now` that another write may not change its times."""
-        return self == MISSING or now - max(self.written, self.changed) > _FRESH
+        return self in (MISSING, FOLDER) or now - max(self.written, self.changed) > _FRESH
 
 
 MISSING = Stamp(0, 0, 0, 0)
+FOLDER = Stamp(0, 0, 0, -1)
+"""The stamp of all folders: whether one exists matters, its entries do not."""
 
 
 def stamp_of(path: str) -> Stamp:
@@ -36,12 +38,14 @@ def stamp_of(path: str) -> Stamp:
     except (OSError, ValueError):
         return MISSING
     if not stat.S_ISREG(status.st_mode):
-        return MISSING
+        return FOLDER if stat.S_ISDIR(status.st_mode) else MISSING
     return Stamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
-def digest_of(path: str) -> bytes:
-    """A digest of the contents of a file; empty if it cannot be read."""
+def digest_of(path: str, stamp: Stamp) -> bytes:
+    """A digest of the contents of a file with a stamp; empty if it cannot be read."""
+    if stamp in (MISSING, FOLDER):
+        return b"" if stamp == MISSING else b"folder"
     try:
         data = read_regular(path)
     except (OSError, ValueError):

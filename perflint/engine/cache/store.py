@@ -11,7 +11,7 @@ import re
 import sqlite3
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,8 @@ from perflint.semantics.view import Question, Record
 
 _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
+_MOST_VALUES = 500
+"""Values in one statement."""
 _LARGEST = 512 << 20
 """Bytes of a cache file, from which on it is begun anew."""
 _TABLES = """
@@ -31,7 +33,13 @@ CREATE TABLE file (
     written INTEGER NOT NULL, changed INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
     seen INTEGER NOT NULL, digest BLOB NOT NULL, outline TEXT, code TEXT
 );
-CREATE TABLE question (id INTEGER PRIMARY KEY, content TEXT UNIQUE NOT NULL, answer BLOB NOT NULL);
+CREATE TABLE question (
+    id INTEGER PRIMARY KEY, content TEXT UNIQUE NOT NULL, answer BLOB NOT NULL, about INTEGER, word TEXT
+);
+CREATE INDEX question_about ON question (about) WHERE about IS NOT NULL;
+CREATE INDEX question_word ON question (word) WHERE word IS NOT NULL;
+CREATE INDEX question_other ON question (id) WHERE about IS NULL AND word IS NULL;
+CREATE TABLE member (file INTEGER NOT NULL, question INTEGER NOT NULL, PRIMARY KEY (file, question)) WITHOUT ROWID;
 CREATE TABLE result (
     file INTEGER NOT NULL, kind BLOB NOT NULL, code BLOB NOT NULL, texts BLOB NOT NULL, questions BLOB NOT NULL,
     content BLOB NOT NULL, PRIMARY KEY (file, kind)
@@ -118,6 +126,11 @@ class Store:
         assert isinstance(found, str)
         return found
 
+    def stamp(self, path: str) -> Stamp | None:
+        """The stamp of a file; None if the database does not have it."""
+        found = self._base.execute("SELECT written, changed, size, inode FROM file WHERE path = ?", (path,)).fetchone()
+        return None if found is None else Stamp(*found)
+
     def rows(self) -> list[Row]:
         """All files."""
         found = self._base.execute(
@@ -129,6 +142,15 @@ class Store:
         ]
         self._ids.update((row.path, row.id) for row in rows)
         return rows
+
+    def id(self, path: str) -> int | None:
+        """The number of a file; None if the database does not have it."""
+        known = self._ids.get(path)
+        if known is None:
+            known = self._first("SELECT id FROM file WHERE path = ?", (path,))
+            if known is not None:
+                self._ids[path] = known
+        return known
 
     def put(self, rows: Iterable[Row]) -> None:
         """Write files; those whose id is 0 are new."""
@@ -152,23 +174,49 @@ class Store:
         """Remove all results."""
         self._base.execute("DELETE FROM result")
         self._base.execute("DELETE FROM question")
+        self._base.execute("DELETE FROM member")
         self._base.execute("DELETE FROM file")
         self._ids.clear()
 
-    def forget(self, code: set[int], texts: set[int], keeps: Callable[[Question, Answers], bool]) -> None:
-        """Remove the results that rest on the code or texts of some files, or on a question with a new answer."""
+    def forget(
+        self,
+        code: set[int],
+        texts: set[int],
+        words: Collection[str] | None,
+        keeps: Callable[[Question, Answers], bool],
+    ) -> None:
+        """Remove the results that rest on the code or texts of some files, or on a question with a new answer.
+
+        `words` are those of the edited files; None if questions about any word may have a new answer.
+        """
         answers = Answers(self)
-        stale = array("q")
-        for id in self._column("SELECT id FROM question"):
-            if not keeps(self._question(id), answers):
-                stale.append(id)
-        gone = set(stale)
+        gone = {id for id in self._touched(texts, words) if not keeps(self._question(id), answers)}
         results = self._base.execute("SELECT file, kind, code, texts, questions FROM result").fetchall()
         for file, kind, *reads in results:
             in_code, in_texts, asked = map(_numbers, reads)
             if not (code.isdisjoint(in_code) and texts.isdisjoint(in_texts) and gone.isdisjoint(asked)):
                 self._base.execute("DELETE FROM result WHERE file = ? AND kind = ?", (file, kind))
-        self._base.executemany("DELETE FROM question WHERE id = ?", ((id,) for id in stale))
+        self._base.executemany("DELETE FROM question WHERE id = ?", ((id,) for id in gone))
+        self._base.executemany("DELETE FROM member WHERE question = ?", ((id,) for id in gone))
+
+    def _touched(self, files: set[int], words: Collection[str] | None) -> set[int]:
+        """The questions that may have a new answer after an edit of some files, which have these words now."""
+        if words is None:
+            return set(self._column("SELECT id FROM question"))
+        found = set(self._column("SELECT id FROM question WHERE about IS NULL AND word IS NULL"))
+        found.update(self._among("SELECT id FROM question WHERE about IN", files))
+        # A file whose edit makes it leave the answer to a question was in that answer.
+        found.update(self._among("SELECT question FROM member WHERE file IN", files))
+        found.update(self._among("SELECT id FROM question WHERE word IN", words))
+        return found
+
+    def _among(self, start: str, values: Collection[int] | Collection[str]) -> Iterator[int]:
+        """The numbers that a statement gives for some values."""
+        left = list(values)
+        for at in range(0, len(left), _MOST_VALUES):
+            some = left[at : at + _MOST_VALUES]
+            for (number,) in self._base.execute(f"{start} ({', '.join('?' * len(some))})", some):
+                yield number
 
     # Results
 
@@ -195,7 +243,7 @@ class Store:
         Other processes wait only while files and questions that are new get numbers, and while the rows are written.
         """
         records = [result.record for result in results]
-        paths = {path for record in records for path in (*record.code, *record.texts) if str(path) not in self._ids}
+        paths = {path for record in records for path in (*record.code, *record.texts) if self.id(str(path)) is None}
         asked = [
             (question, record.questions)
             for record in records
@@ -241,15 +289,23 @@ class Store:
             content = _written(question)
             known = self._first("SELECT id FROM question WHERE content = ?", (content,))
             if known is None:
-                answer = answers[question]
-                if question.has_files:
-                    assert isinstance(answer, tuple)
-                    answer = _steps([self._id(path, unknown) for path in answer])
-                data = zlib.compress(json.dumps(answer).encode(), 1)
-                known = self._base.execute("INSERT INTO question VALUES (NULL, ?, ?)", (content, data)).lastrowid
-                assert known is not None
+                known = self._insert(question, content, answers[question], unknown)
             self._asked[question] = known
         return known
+
+    def _insert(self, question: Question, content: str, answer: object, unknown: Callable[[Path], Row]) -> int:
+        about = self._id(question.file, unknown) if question.file is not None else None
+        members: list[int] = []
+        if question.has_files:
+            assert isinstance(answer, tuple)
+            members = [self._id(path, unknown) for path in answer]
+            answer = _steps(members)
+        data = zlib.compress(json.dumps(answer).encode(), 1)
+        values = (content, data, about, question.word)
+        id = self._base.execute("INSERT INTO question VALUES (NULL, ?, ?, ?, ?)", values).lastrowid
+        assert id is not None
+        self._base.executemany("INSERT INTO member VALUES (?, ?)", ((member, id) for member in members))
+        return id
 
     def _question(self, id: int) -> Question:
         known = self._questions.get(id)
@@ -260,13 +316,11 @@ class Store:
 
     def _id(self, path: Path, unknown: Callable[[Path], Row]) -> int:
         name = str(path)
-        known = self._ids.get(name)
+        known = self.id(name)
         if known is None:
-            known = self._first("SELECT id FROM file WHERE path = ?", (name,))
-            if known is None:
-                self.put([unknown(path)])
-                known = self._one("SELECT id FROM file WHERE path = ?", name)
-            self._ids[name] = known
+            self.put([unknown(path)])
+            known = self.id(name)
+            assert known is not None
         return known
 
     def _path(self, id: int) -> Path:

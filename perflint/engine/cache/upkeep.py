@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from perflint.engine.cache.files import MISSING, digest_of, stamp_of
+from perflint.engine.cache.files import digest_of, stamp_of
 from perflint.engine.cache.store import Row, Store
 from perflint.semantics.changes import Changes, Difference
 from perflint.semantics.project import Project
@@ -51,7 +51,7 @@ def _now(path: str, is_listed: bool, row: Row | None) -> Row:
     stamp, now = stamp_of(path), time.time_ns()
     if row is not None and stamp == row.stamp and is_listed == row.listed and stamp.shows_edits(row.seen):
         return row
-    digest = b"" if stamp == MISSING else digest_of(path)
+    digest = digest_of(path, stamp)
     if row is None:
         return Row(0, path, is_listed, stamp, now, digest, None, None)
     is_same = digest == row.digest
@@ -87,9 +87,10 @@ def _described(row: Row, now: Row, project: Project) -> Difference:
 
 def _forget(store: Store, differences: dict[Row, Difference], project: Project) -> None:
     changes = Changes({Path(row.path): difference for row, difference in differences.items()})
-    ids = {row.path: row.id for row in store.rows()}
+    ids = {id: difference for row, difference in differences.items() if (id := store.id(row.path)) is not None}
     store.forget(
-        {ids[row.path] for row, difference in differences.items() if difference.code},
-        {ids[row.path] for row in differences},
+        {id for id, difference in ids.items() if difference.code},
+        set(ids),
+        changes.words(project),
         lambda question, answers: changes.keep(question, answers, project),
     )
