@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import tomllib
 import warnings
 from types import ModuleType
 
@@ -11,7 +12,7 @@ import pytest
 
 from perflint.semantics.facts import libraries
 from perflint.semantics.facts.libraries import files, kinds
-from perflint.semantics.facts.libraries.files import SchemaError, parsed
+from perflint.semantics.facts.libraries.files import SchemaError, made_of
 from perflint.semantics.interpreter import library_calls
 
 PACKAGES = sorted(files.packages())
@@ -36,7 +37,7 @@ BROKEN = {
 @pytest.mark.parametrize("message", BROKEN)
 def test_a_file_that_breaks_the_schema_is_refused(message: str) -> None:
     with pytest.raises(SchemaError, match=f"^{message}$"):
-        parsed(BROKEN[message], "lib")
+        made_of(tomllib.loads(BROKEN[message]), "lib")
 
 
 @by_package

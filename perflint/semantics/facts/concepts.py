@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from perflint.frozen import dataclass
+from perflint.semantics.facts.tables import table
 
 Table = dict[str, "str | dict[str, int | str]"]
 """A concept as the file has it: entries by their reason, and the counts under `judged`."""
@@ -107,7 +107,7 @@ _PATTERN = re.compile(r"/([^/]+)/")
 @cache
 def tables() -> dict[str, Table]:
     """The concepts as the file has them."""
-    return tomllib.loads(Path(__file__).with_name("conventions.toml").read_text("utf-8"))
+    return table(Path(__file__).with_name("conventions.toml"))
 
 
 @cache

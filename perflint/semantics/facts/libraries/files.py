@@ -14,7 +14,6 @@ names. The tables of a file:
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Callable, Collection, Container, Iterator
 from functools import cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 from perflint.frozen import dataclass
 from perflint.semantics.facts import arrays
 from perflint.semantics.facts.libraries.kinds import ATTRIBUTES, CLASSES, CODE, RESULTS
+from perflint.semantics.facts.tables import table
 
 STDLIB = "stdlib"
 
@@ -74,15 +74,14 @@ def library(package: str) -> Library:
     """The facts of a file."""
     if package not in packages():
         return _NOTHING
-    return parsed(Path(__file__).with_name(f"{package}.toml").read_text("utf-8"), package)
+    return made_of(table(Path(__file__).with_name(f"{package}.toml")), package)
 
 
 _NOTHING = Library({}, {}, {}, {}, {}, {})
 
 
-def parsed(text: str, package: str) -> Library:
-    """The facts that a text contains. Raises SchemaError for a text that breaks the schema."""
-    tables = tomllib.loads(text)
+def made_of(tables: dict[str, Any], package: str) -> Library:
+    """The facts of the tables of a file. Raises SchemaError for tables that break the schema."""
     _among(tables, _TABLES, "table")
     functions = dict(_by_name(tables.get("functions", {}), _is_result))
     made = Library(
@@ -138,7 +137,7 @@ def _check_names(made: Library, package: str) -> None:
     """Raise SchemaError for a name of another library, or one that stands in two tables."""
     tables = (made.aliases, made.classes, made.functions, made.numbers, made.arrays)
     seen: set[str] = set()
-    for name in (name for table in (*tables, made.below) for name in table):
+    for name in (name for each in (*tables, made.below) for name in each):
         top = name.partition(".")[0]
         if top != package and not (package == STDLIB and top in sys.stdlib_module_names):
             raise SchemaError(f"name of another library: {name}")

@@ -7,7 +7,6 @@ Nothing here imports torch. Each file is read when first asked for, once per pro
 from __future__ import annotations
 
 import ast
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from perflint.frozen import dataclass
+from perflint.semantics.facts import tables
 
 HasArgument = Callable[[str, int | None], bool]
 IsTensor = Callable[[int], bool]
@@ -243,7 +243,7 @@ def table(name: str) -> Mapping[str, Any]:
 
 @cache
 def _file(name: str) -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+    return tables.table(Path(__file__).with_name(f"{name}.toml"))
 
 
 @cache
