@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from perflint.semantics.view import Question, Record
+from perflint.semantics.texts import Question
+from perflint.semantics.view import Record
 
 if TYPE_CHECKING:
     from perflint.semantics.project import Project
@@ -63,12 +64,12 @@ class Changes:
 
     def _keeps(self, question: Question, answers: Mapping[Question, object], project: Project) -> bool:
         asks, arguments = question.asks, question.arguments
-        if question.is_of_one_file:
-            return arguments[0] not in self._differences or _answers_same(question, answers, project)
+        if question.file is not None:
+            return question.file not in self._differences or _answers_same(question, answers, project)
         if asks == "matching":
             pattern = arguments[0]
             assert isinstance(pattern, re.Pattern)
-            return self._same_members(answers[question], project, lambda file: file.matches(pattern))
+            return self._same_members(answers[question], project, lambda file: file.finds(pattern))
         if asks == "mentioning":
             word = arguments[0]
             assert isinstance(word, str)
@@ -79,6 +80,12 @@ class Changes:
             return self._same_members(answers[question], project, lambda file: name in file.last_names)
         if self._moves:
             return _answers_same(question, answers, project)
+        if asks == "beside":
+            # Which files run together depends on imports alone.
+            searched = arguments[1]
+            assert isinstance(searched, re.Pattern)
+            is_same = self._same_members(answers[question], project, lambda file: file.finds(searched))
+            return is_same or _answers_same(question, answers, project)
         if asks == "importers":
             return self._same_importers(question, answers, project)
         # The others depend on imports alone.
@@ -124,7 +131,7 @@ class Changes:
 
 
 def _answers_same(question: Question, answers: Mapping[Question, object], project: Project) -> bool:
-    return question.answer(project.texts) == answers[question]
+    return project.answer(question) == answers[question]
 
 
 def _may_import(file: FileText, module: str, name: str, others: tuple[object, ...]) -> bool:

@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from perflint.config.disk import absolute, is_file, is_folder
 from perflint.semantics.binders import imported, own_nodes
@@ -17,7 +18,7 @@ from perflint.semantics.declared import Declared
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
-from perflint.semantics.texts import FileText, Texts
+from perflint.semantics.texts import FileText, Question, Texts
 from perflint.source.comments import digest_of_code
 from perflint.source.reading import NOTEBOOK, Unreadable, read
 from perflint.source.text import Source, parse
@@ -179,6 +180,13 @@ def _top_level(body: list[ast.stmt]) -> Iterable[ast.stmt]:
                     yield from _top_level(handler.body)
 
 
+class AnswerStore(Protocol):
+    """Keeps answers to questions about the texts of a project as they are on the disk, beyond this process."""
+
+    def answer(self, question: Question) -> object:
+        """The answer to a question; None if it is not known."""
+
+
 class Project:
     """Files that belong together, and where their imports lead.
 
@@ -199,11 +207,14 @@ class Project:
         """The texts of the files that an overlay changes."""
         self.summaries: object = None
         """The summaries of the files, which `callers` keeps here."""
+        self.answers: AnswerStore | None = None
+        """Answers about the texts on the disk that are known from earlier runs."""
         self._parsed: OrderedDict[Path, Module | None] = OrderedDict()
         self._weight = 0
         self._is_file: dict[Path, bool] = {}
         self._is_folder: dict[Path, bool] = {}
         self._roots: dict[Path, Path] = {}
+        self._single: dict[Path, FileText] = {}
 
     def overlay(self, texts: Mapping[Path, str]) -> Project:
         """The same project with other texts for some files; the parsed trees of the other files are shared."""
@@ -236,15 +247,36 @@ class Project:
         """The texts of the files, to be searched without parsing them."""
         if self.base is not None:
             return self.base.texts.overlay(self._text_of(path, text) for path, text in self.changed.items())
-        return Texts([self._text_of(path) for path in self.files])
+        return Texts([self._single.get(path) or self._text_of(path) for path in self.files])
+
+    def known(self, question: Question) -> object:
+        """The answer to a question, if it is known without searching texts; else None."""
+        # Once the texts were searched, asking them takes less time.
+        if self.base is not None or self.answers is None or "texts" in self.__dict__:
+            return None
+        return self.answers.answer(question)
+
+    def answer(self, question: Question) -> object:
+        """The answer to a question about the texts, with the paths of files in place of the files."""
+        if question.file is None:
+            return tuple(file.path for file in self.found(question))
+        file = self.file_text(question.file) or FileText(question.file, "", "")
+        return getattr(file, question.asks)(*question.arguments[1:])
+
+    def found(self, question: Question) -> tuple[FileText, ...]:
+        """The files that answer a question about all files."""
+        found: tuple[FileText, ...] = getattr(self.texts, question.asks)(*question.arguments)
+        return found
 
     def file_text(self, path: Path) -> FileText | None:
         """The text of a file of the project; None for other files."""
         if not self.lists(path):
             return None
         # Without the texts of all files, if nothing has asked for these.
-        known = self.texts.file(path) if "texts" in self.__dict__ else None
-        return known or self._text_of(path, self.changed.get(path))
+        known = self.texts.file(path) if "texts" in self.__dict__ else self._single.get(path)
+        if known is None:
+            known = self._single[path] = self._text_of(path, self.changed.get(path))
+        return known
 
     def adopt(self, source: Source) -> None:
         """Let a file that was imported before it is checked share the tree made then."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from perflint.config.disk import regular_contents
+from perflint.frozen import dataclass
 
 _IMPORT = re.compile(
     r"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
@@ -23,6 +24,27 @@ _CLASS = r"\bclass\s+(\w+)\s*\(([^)]{1,300})"
 """A class with bases."""
 _QUOTED = r"[\"']((?:\w++\.)++\w++)[\"']"
 """`patch("package.module.name")`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about texts: a method of `FileText` if the first argument is the file, else one of `Texts`."""
+
+    asks: str
+    arguments: tuple[str | Path | re.Pattern[str], ...]
+
+    @property
+    def file(self) -> Path | None:
+        """The file whose text alone the answer depends on; None if it depends on all files."""
+        first = self.arguments[0]
+        return first if isinstance(first, Path) else None
+
+    @property
+    def word(self) -> str | None:
+        """The word that files of the answer contain, except `__init__.py` with `import *`; None if they need not."""
+        word = self.arguments[1] if self.asks == "importers" else None
+        assert word is None or isinstance(word, str)
+        return word
 
 
 class FileText:
@@ -75,7 +97,20 @@ class FileText:
                 return True
         return False
 
-    def matches(self, pattern: re.Pattern[str]) -> bool:
+    def length(self) -> int:
+        """The number of its lines."""
+        return self.text.count("\n")
+
+    def contains(self, word: str) -> bool:
+        """True if a word, or a longer one with it, occurs in the text."""
+        return word in self.text
+
+    def bases(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Its classes that have bases, with the words among these."""
+        found = re.findall(_CLASS, self.text)
+        return tuple((name, tuple(dict.fromkeys(re.findall(r"\w+", bases)))) for name, bases in found)
+
+    def finds(self, pattern: re.Pattern[str]) -> bool:
         """True if a regular expression matches somewhere in the text."""
         known = self._matches.get(pattern)
         if known is None:
@@ -115,7 +150,7 @@ class Texts:
         """The files in which a regular expression matches somewhere."""
         known = self._answers.get(pattern)
         if known is None:
-            known = self._answers[pattern] = tuple(file for file in self.files if file.matches(pattern))
+            known = self._answers[pattern] = tuple(file for file in self.files if file.finds(pattern))
         return known
 
     def importers(self, module: str, name: str) -> tuple[FileText, ...]:
@@ -154,36 +189,17 @@ class Texts:
             found.update((file.path, file) for file in self._exact.get(package, ()))
         return tuple(file for _, file in sorted(found.items()) if file.name != module)
 
-    def together(self, path: str) -> tuple[FileText, ...]:
-        """The files that may run in one process with a file.
+    def beside(self, path: str, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
+        """The files that may run in one process with a file, and in which a regular expression matches."""
+        matching = self.matching(pattern)
+        together = set(self._together(path)) if matching else set()
+        return tuple(file for file in matching if file in together)
 
-        These are the file, the files that import it, also through others, and all that these files import.
-        """
+    def _together(self, path: str) -> list[FileText]:
+        """A file, the files that import it, also through others, and all that these files import."""
         own = self._by_path.get(Path(path))
         above = _closure(() if own is None else (own,), self._importing)
-        return tuple(sorted(_closure(above, self._imported), key=lambda file: file.path))
-
-    def length(self, path: Path) -> int:
-        """The number of lines of a file; 0 if it is not one of these files."""
-        return self._text(path).count("\n")
-
-    def contains(self, path: Path, word: str) -> bool:
-        """True if the text of a file contains a word, or a longer one with it."""
-        return word in self._text(path)
-
-    def finds(self, path: Path, pattern: re.Pattern[str]) -> bool:
-        """True if a regular expression matches somewhere in the text of a file."""
-        file = self.file(path)
-        return file is not None and file.matches(pattern)
-
-    def bases(self, path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The classes of a file that have bases, with the words among these."""
-        found = re.findall(_CLASS, self._text(path))
-        return tuple((name, tuple(dict.fromkeys(re.findall(r"\w+", bases)))) for name, bases in found)
-
-    def _text(self, path: Path) -> str:
-        file = self.file(path)
-        return "" if file is None else file.text
+        return _closure(above, self._imported)
 
     def _importing(self, file: FileText) -> Iterator[FileText]:
         yield from self._below.get(file.name, ())

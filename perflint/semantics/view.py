@@ -6,9 +6,8 @@ not on earlier checks. Everything that it takes from other files goes through he
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -17,56 +16,13 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.memory import Memory, ModuleState
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
-from perflint.semantics.texts import FileText, Texts
+from perflint.semantics.texts import FileText, Question
 from perflint.source.text import Source
 
 
 def no_arguments(module: Module, info: FunctionInfo) -> list[Arguments]:
     """No file is known to pass any."""
     return []
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question about the texts of the files: the name of a method of `Texts`, and its arguments."""
-
-    asks: str
-    arguments: tuple[str | Path | re.Pattern[str], ...]
-
-    @property
-    def file(self) -> Path | None:
-        """The file whose text alone the answer depends on; None if it depends on all files."""
-        first = self.arguments[0]
-        return first if isinstance(first, Path) else None
-
-    @property
-    def is_of_one_file(self) -> bool:
-        """True if the answer depends on the text of one file, the first argument."""
-        return self.file is not None
-
-    @property
-    def word(self) -> str | None:
-        """The word that files of the answer contain, except `__init__.py` with `import *`; None if they need not."""
-        word = self.arguments[1] if self.asks == "importers" else None
-        assert word is None or isinstance(word, str)
-        return word
-
-    @property
-    def has_files(self) -> bool:
-        """True if the answer is the paths of some files; else it is a plain value."""
-        return not self.is_of_one_file and self.asks != "together"
-
-    def answer(self, texts: Texts) -> object:
-        """The answer, with the paths of files in place of the files."""
-        found = getattr(texts, self.asks)(*self.arguments)
-        return found if self.is_of_one_file else self.noted(found)
-
-    def noted(self, files: Iterable[FileText]) -> object:
-        """Files as an answer. Those that run in one process are many, and only a change of them counts: a digest."""
-        if self.has_files:
-            return tuple(file.path for file in files)
-        names = "\n".join(str(file.path) for file in files)
-        return hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,29 +144,27 @@ class View:
 
     def matching(self, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files in which a regular expression matches somewhere."""
-        return self._ask(self.project.texts.matching, pattern)
+        return self._ask("matching", pattern)
 
     def importers(self, module: str, name: str) -> tuple[FileText, ...]:
         """The files that may use a name of a module, also through other modules that import it."""
-        return self._ask(self.project.texts.importers, module, name)
+        return self._ask("importers", module, name)
 
     def around(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module, something of it, or the package that it lies in."""
-        return self._ask(self.project.texts.around, module)
+        return self._ask("around", module)
 
     def mentioning(self, word: str) -> tuple[FileText, ...]:
         """The files whose texts contain a word, or a longer one with it."""
-        return self._ask(self.project.texts.mentioning, word)
+        return self._ask("mentioning", word)
 
     def beside(self, module: Module, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that may run in one process with a module, and in which a regular expression matches."""
-        matching = self.matching(pattern)
-        together = {file.path for file in self._ask(self.project.texts.together, str(module.path))} if matching else ()
-        return tuple(file for file in matching if file.path in together)
+        return self._ask("beside", str(module.path), pattern)
 
     def naming(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module or a package with this last part of its name, or have it in quotes."""
-        return self._ask(self.project.texts.naming, module)
+        return self._ask("naming", module)
 
     def text(self, file: FileText) -> str:
         """The text of a file that was the answer to a question."""
@@ -245,13 +199,18 @@ class View:
 
     def _answer(self, question: Question) -> object:
         if question not in self.questions:
-            self.questions[question] = question.answer(self.project.texts)
+            known = self.project.known(question)
+            self.questions[question] = self.project.answer(question) if known is None else known
         return self.questions[question]
 
-    def _ask(
-        self, method: Callable[..., tuple[FileText, ...]], *arguments: str | re.Pattern[str]
-    ) -> tuple[FileText, ...]:
-        found = method(*arguments)
-        question = Question(method.__name__, arguments)
-        self.questions[question] = question.noted(found)
-        return found
+    def _ask(self, asks: str, *arguments: str | re.Pattern[str]) -> tuple[FileText, ...]:
+        """The files that answer a question."""
+        question = Question(asks, arguments)
+        known = self.project.known(question)
+        if known is None:
+            found = self.project.found(question)
+            self.questions[question] = tuple(file.path for file in found)
+            return found
+        assert isinstance(known, tuple)
+        self.questions[question] = known
+        return tuple(file for path in known if (file := self.project.file_text(path)) is not None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
-from perflint.semantics.view import Question
+from perflint.semantics.texts import Question
 from perflint.source.text import Source
 
 FILES = {

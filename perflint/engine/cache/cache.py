@@ -24,6 +24,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.project import Project
+from perflint.semantics.texts import Question
 from perflint.semantics.view import Record
 
 _SUMMARY = b"summary"
@@ -74,6 +75,7 @@ class Cache:
         self._same: dict[str, bool] = {}
         self._waiting: list[Result] = []
         summaries(project).store = self
+        project.answers = self
 
     @property
     def handle(self) -> Handle | None:
@@ -105,6 +107,10 @@ class Cache:
         record = self._guarded(lambda store: store.record(path, _SUMMARY))
         return None if record is None else replace(found, record=record)
 
+    def answer(self, question: Question) -> object:
+        """The answer to a question about the texts of the project; None if it is not known."""
+        return self._guarded(lambda store: store.answer(question))
+
     def keep(self, summary: Summary) -> None:
         """Add a summary."""
         try:
@@ -125,6 +131,7 @@ class Cache:
         """Write what was added, and close the file."""
         self.flush()
         summaries(self._project).store = None
+        self._project.answers = None
         if self._store is not None:
             self._store.close()
             self._store = None

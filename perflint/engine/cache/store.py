@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from perflint.engine.cache.files import Stamp
 from perflint.frozen import dataclass
-from perflint.semantics.view import Question, Record
+from perflint.semantics.texts import Question
+from perflint.semantics.view import Record
 
 _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
@@ -275,13 +276,13 @@ class Store:
         return code.tobytes(), texts.tobytes(), asked.tobytes()
 
     def answer(self, question: Question) -> object:
-        """The answer to a question that the database has."""
-        data = self._first("SELECT answer FROM question WHERE content = ?", (_written(question),))
-        assert data is not None
-        found = json.loads(zlib.decompress(data))
-        if question.has_files:
-            return tuple(map(self._path, _undone(found)))
-        return _frozen(found)
+        """The answer to a question; None if the database does not have it."""
+        row = self._base.execute("SELECT id, answer FROM question WHERE content = ?", (_written(question),)).fetchone()
+        if row is None:
+            return None
+        self._asked[question] = row[0]
+        found = json.loads(zlib.decompress(row[1]))
+        return tuple(map(self._path, _undone(found))) if question.file is None else _frozen(found)
 
     def _asking(self, question: Question, answers: Mapping[Question, object], unknown: Callable[[Path], Row]) -> int:
         known = self._asked.get(question)
@@ -296,7 +297,7 @@ class Store:
     def _insert(self, question: Question, content: str, answer: object, unknown: Callable[[Path], Row]) -> int:
         about = self._id(question.file, unknown) if question.file is not None else None
         members: list[int] = []
-        if question.has_files:
+        if question.file is None:
             assert isinstance(answer, tuple)
             members = [self._id(path, unknown) for path in answer]
             answer = _steps(members)
