@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from perflint.semantics.texts import Question
+from perflint.semantics.texts import Question, is_around, uses
 from perflint.semantics.view import Record
 
 if TYPE_CHECKING:
@@ -78,18 +78,18 @@ class Changes:
             name = arguments[0]
             assert isinstance(name, str)
             return self._same_members(answers[question], project, lambda file: name in file.last_names)
-        if self._moves:
-            return _answers_same(question, answers, project)
-        if asks == "beside":
-            # Which files run together depends on imports alone.
-            searched = arguments[1]
-            assert isinstance(searched, re.Pattern)
-            is_same = self._same_members(answers[question], project, lambda file: file.finds(searched))
-            return is_same or _answers_same(question, answers, project)
+        if asks == "around":
+            module = arguments[0]
+            assert isinstance(module, str)
+            return self._same_members(answers[question], project, lambda file: is_around(file, module))
         if asks == "importers":
             return self._same_importers(question, answers, project)
-        # The others depend on imports alone.
-        return True
+        assert asks == "beside", asks
+        searched = arguments[1]
+        assert isinstance(searched, re.Pattern)
+        # Which files run together depends on imports alone.
+        is_same = not self._moves and self._same_members(answers[question], project, lambda file: file.finds(searched))
+        return is_same or _answers_same(question, answers, project)
 
     def words(self, project: Project) -> frozenset[str] | None:
         """The words of the edited files; None if these may enter an answer without its word, or if they are many."""
@@ -114,12 +114,16 @@ class Changes:
         assert isinstance(module, str) and isinstance(name, str)
         answer = answers[question]
         assert isinstance(answer, tuple)
-        for path in self._differences:
+        others = [file for path in answer if (file := self._file(path, project)) is not None]
+        for path, difference in self._differences.items():
             file = self._file(path, project)
-            if file is None:
-                continue
-            # The imports are the same, so a file enters or leaves only if it no longer, or newly, mentions the name.
-            if file.mentions(name) != (path in answer) and _may_import(file, module, name, answer):
+            if path not in answer:
+                # The answer is the same without this file, so it alone decides whether it enters.
+                if file is not None and uses(file, name, module, others):
+                    return False
+            elif file is None or not (file.mentions(name) or file.path.name == "__init__.py"):
+                return False
+            elif difference.outline or not file.mentions(name):
                 return _answers_same(question, answers, project)
         return True
 
@@ -132,15 +136,3 @@ class Changes:
 
 def _answers_same(question: Question, answers: Mapping[Question, object], project: Project) -> bool:
     return project.answer(question) == answers[question]
-
-
-def _may_import(file: FileText, module: str, name: str, others: tuple[object, ...]) -> bool:
-    """False if a file imports neither a module nor a name of it, nor through one of other files."""
-    stems = {
-        module,
-        *(path.stem if path.stem != "__init__" else path.parent.name for path in others if isinstance(path, Path)),
-    }
-    return any(
-        full == module or full.rpartition(".")[2] in (name, "*") or full.rpartition(".")[2] in stems
-        for full in file.imports
-    )

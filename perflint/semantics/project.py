@@ -18,7 +18,7 @@ from perflint.semantics.declared import Declared
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
-from perflint.semantics.texts import FileText, Question, Texts
+from perflint.semantics.texts import FileText, Question, Texts, importers
 from perflint.source.comments import digest_of_code
 from perflint.source.reading import NOTEBOOK, Unreadable, read
 from perflint.source.text import Source, parse
@@ -186,6 +186,9 @@ class AnswerStore(Protocol):
     def answer(self, question: Question) -> object:
         """The answer to a question; None if it is not known."""
 
+    def importing(self, name: str) -> tuple[Path, ...] | None:
+        """The files that import a full name; None if it is not known."""
+
 
 class Project:
     """Files that belong together, and where their imports lead.
@@ -251,10 +254,18 @@ class Project:
 
     def known(self, question: Question) -> object:
         """The answer to a question, if it is known without searching texts; else None."""
-        # Once the texts were searched, asking them takes less time.
-        if self.base is not None or self.answers is None or "texts" in self.__dict__:
-            return None
-        return self.answers.answer(question)
+        return None if (store := self._store()) is None else store.answer(question)
+
+    def _store(self) -> AnswerStore | None:
+        """The store of answers, unless asking the texts themselves takes less time, because they were searched."""
+        return None if self.base is not None or "texts" in self.__dict__ else self.answers
+
+    def _importing(self, name: str) -> tuple[FileText, ...]:
+        store = self._store()
+        paths = None if store is None else store.importing(name)
+        if paths is None:
+            return self.texts.importing(name)
+        return tuple(file for path in paths if (file := self.file_text(path)) is not None)
 
     def answer(self, question: Question) -> object:
         """The answer to a question about the texts, with the paths of files in place of the files."""
@@ -265,6 +276,10 @@ class Project:
 
     def found(self, question: Question) -> tuple[FileText, ...]:
         """The files that answer a question about all files."""
+        if question.asks == "importers" and self._store() is not None:
+            module, name = question.arguments
+            assert isinstance(module, str) and isinstance(name, str)
+            return importers(module, name, self._importing)
         found: tuple[FileText, ...] = getattr(self.texts, question.asks)(*question.arguments)
         return found
 

@@ -157,25 +157,17 @@ class Texts:
         """The files that may use a name of a module, also through other modules that import it."""
         known = self._users.get((module, name))
         if known is None:
-            known = self._users[module, name] = self._importers(module, name)
+            known = self._users[module, name] = importers(module, name, self.importing)
         return known
 
-    def _importers(self, module: str, name: str) -> tuple[FileText, ...]:
-        found: dict[Path, FileText] = {}
-        wanted = [module]
-        while wanted:
-            origin = wanted.pop()
-            for file in (*self._exact.get(f"{origin}.{name}", ()), *self._exact.get(origin, ())):
-                if file.name != module and file.path not in found and file.mentions(name):
-                    found[file.path] = file
-                    # It may be imported from there again.
-                    wanted.append(file.name)
-            for file in self._exact.get(f"{origin}.*", ()) if not name.startswith("_") else ():
-                if file.name != module and file.path not in found and file.path.name == "__init__.py":
-                    # A package gives all names to its users, and mentions none.
-                    found[file.path] = file
-                    wanted.append(file.name)
-        return tuple(sorted(found.values(), key=lambda file: file.path))
+    def importing(self, name: str) -> tuple[FileText, ...]:
+        """The files that import a full name, as `import name` or by its parts."""
+        return self._exact.get(name, ())
+
+    @property
+    def has_read_imports(self) -> bool:
+        """True if the imports of all files were read."""
+        return "_exact" in self.__dict__
 
     def mentioning(self, word: str) -> tuple[FileText, ...]:
         """The files whose texts contain a word, or a longer one with it."""
@@ -239,6 +231,44 @@ class Texts:
     def _last(self) -> dict[str, tuple[FileText, ...]]:
         """The files by the last two parts of the names that they import or have in quotes."""
         return _by((name, file) for file in self.files for name in file.last_names)
+
+
+def importers(module: str, name: str, importing: Callable[[str], Iterable[FileText]]) -> tuple[FileText, ...]:
+    """The files that may use a name of a module. `importing` gives the files that import a full name."""
+    found: dict[Path, FileText] = {}
+    wanted = [module]
+    while wanted:
+        origin = wanted.pop()
+        spelled = [f"{origin}.{name}", origin, *([] if name.startswith("_") else [f"{origin}.*"])]
+        for file in (file for full in spelled for file in importing(full)):
+            if file.path not in found and file.name != module and _takes(file, name, origin):
+                found[file.path] = file
+                # It may be imported from there again.
+                wanted.append(file.name)
+    return tuple(sorted(found.values(), key=lambda file: file.path))
+
+
+def is_around(file: FileText, module: str) -> bool:
+    """True if a file imports a module, something of it, or the package that it lies in."""
+    package = module.rpartition(".")[0]
+    inside = any(name == module or name.startswith(f"{module}.") for name in file.imports)
+    return file.name != module and (inside or bool(package and package in file.imports))
+
+
+def uses(file: FileText, name: str, module: str, others: Iterable[FileText]) -> bool:
+    """True if a file may use a name of a module, also through other files that may."""
+    origins = [module, *(other.name for other in others)]
+    return file.name != module and any(_takes(file, name, origin) for origin in origins)
+
+
+def _takes(file: FileText, name: str, origin: str) -> bool:
+    """True if a file imports a module, or a name of it, and mentions the name.
+
+    A package that imports all names of the module gives them to its users, and mentions none.
+    """
+    if (f"{origin}.{name}" in file.imports or origin in file.imports) and file.mentions(name):
+        return True
+    return file.path.name == "__init__.py" and not name.startswith("_") and f"{origin}.*" in file.imports
 
 
 def _by(pairs: Iterable[tuple[str, FileText]]) -> dict[str, tuple[FileText, ...]]:

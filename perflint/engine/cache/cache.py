@@ -24,7 +24,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.project import Project
-from perflint.semantics.texts import Question
+from perflint.semantics.texts import Question, Texts
 from perflint.semantics.view import Record
 
 _SUMMARY = b"summary"
@@ -45,14 +45,17 @@ class Handle:
 
 def opened(file: Path, project: Project) -> Cache | None:
     """The cache of a project, brought up to the present state of its files; None if there can be none."""
-    store: Store | None = None
+    cache: Cache | None = None
     try:
         prepare(file)
         store = Store(file)
+        cache = Cache(store, project)
         bring_up(store, project)
-        return Cache(store, project)
+        return cache
     except (OSError, sqlite3.Error, ValueError) as error:
-        _abandon(store, file, error)
+        if cache is not None:
+            cache.leave()
+        _abandon(None, file, error)
         return None
 
 
@@ -111,6 +114,10 @@ class Cache:
         """The answer to a question about the texts of the project; None if it is not known."""
         return self._guarded(lambda store: store.answer(question))
 
+    def importing(self, name: str) -> tuple[Path, ...] | None:
+        """The files of the project that import a full name; None if the cache does not have the imports."""
+        return self._guarded(lambda store: store.importing(name))
+
     def keep(self, summary: Summary) -> None:
         """Add a summary."""
         try:
@@ -130,11 +137,26 @@ class Cache:
     def close(self) -> None:
         """Write what was added, and close the file."""
         self.flush()
+        self._keep_imports()
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the file as it is."""
         summaries(self._project).store = None
         self._project.answers = None
         if self._store is not None:
             self._store.close()
             self._store = None
+
+    def _keep_imports(self) -> None:
+        """Write the imports of all files, if they were read and none has changed since."""
+        texts = self._project.__dict__.get("texts")
+        if self._store is None or not isinstance(texts, Texts) or not texts.has_read_imports:
+            return
+        if not self._guarded(lambda store: store.has_imports) and all(
+            self._was_same(str(file.path)) for file in texts.files
+        ):
+            self._guarded(lambda store: store.put_imports({str(file.path): file.imports for file in texts.files}))
 
     def _later(self, result: Result) -> None:
         self._waiting.append(result)

@@ -28,7 +28,7 @@ _MOST_VALUES = 500
 _LARGEST = 512 << 20
 """Bytes of a cache file, from which on it is begun anew."""
 _TABLES = """
-CREATE TABLE state (number INTEGER NOT NULL, shape TEXT NOT NULL);
+CREATE TABLE state (number INTEGER NOT NULL, shape TEXT NOT NULL, imports INTEGER NOT NULL);
 CREATE TABLE file (
     id INTEGER PRIMARY KEY, path TEXT UNIQUE NOT NULL, listed INTEGER NOT NULL,
     written INTEGER NOT NULL, changed INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -41,6 +41,8 @@ CREATE INDEX question_about ON question (about) WHERE about IS NOT NULL;
 CREATE INDEX question_word ON question (word) WHERE word IS NOT NULL;
 CREATE INDEX question_other ON question (id) WHERE about IS NULL AND word IS NULL;
 CREATE TABLE member (file INTEGER NOT NULL, question INTEGER NOT NULL, PRIMARY KEY (file, question)) WITHOUT ROWID;
+CREATE TABLE import (name TEXT NOT NULL, file INTEGER NOT NULL, PRIMARY KEY (name, file)) WITHOUT ROWID;
+CREATE INDEX import_file ON import (file);
 CREATE TABLE result (
     file INTEGER NOT NULL, kind BLOB NOT NULL, code BLOB NOT NULL, texts BLOB NOT NULL, questions BLOB NOT NULL,
     content BLOB NOT NULL, PRIMARY KEY (file, kind)
@@ -96,7 +98,7 @@ class Store:
                 if self._one("SELECT count(*) FROM sqlite_master") == 0:
                     for statement in _TABLES.split(";\n"):
                         self._base.execute(statement)
-                    self._base.execute("INSERT INTO state VALUES (0, '')")
+                    self._base.execute("INSERT INTO state VALUES (0, '', 0)")
         self.number: int = self._one("SELECT number FROM state") if number is None else number
         self._ids: dict[str, int] = {}
         self._paths: dict[int, Path] = {}
@@ -176,6 +178,8 @@ class Store:
         self._base.execute("DELETE FROM result")
         self._base.execute("DELETE FROM question")
         self._base.execute("DELETE FROM member")
+        self._base.execute("DELETE FROM import")
+        self._base.execute("UPDATE state SET imports = 0")
         self._base.execute("DELETE FROM file")
         self._ids.clear()
 
@@ -218,6 +222,34 @@ class Store:
             some = left[at : at + _MOST_VALUES]
             for (number,) in self._base.execute(f"{start} ({', '.join('?' * len(some))})", some):
                 yield number
+
+    # Imports
+
+    @property
+    def has_imports(self) -> bool:
+        """True if the database has the imports of all files of the project."""
+        return bool(self._one("SELECT imports FROM state"))
+
+    def importing(self, name: str) -> tuple[Path, ...] | None:
+        """The files that import a full name; None if the database does not have the imports."""
+        if not self.has_imports:
+            return None
+        found = self._base.execute("SELECT path FROM import JOIN file ON file = id WHERE name = ?", (name,))
+        return tuple(sorted(Path(path) for (path,) in found))
+
+    def put_imports(self, names: Mapping[str, Collection[str]]) -> None:
+        """Write the imports of all files of the project."""
+        with self.writing() as is_current:
+            if is_current:
+                self.renew_imports(names)
+                self._base.execute("UPDATE state SET imports = 1")
+
+    def renew_imports(self, names: Mapping[str, Collection[str]]) -> None:
+        """Write the imports of some files anew; of files that the database has."""
+        ids = {path: id for path in names if (id := self.id(path)) is not None}
+        self._base.executemany("DELETE FROM import WHERE file = ?", ((id,) for id in ids.values()))
+        pairs = ((name, id) for path, id in ids.items() for name in names[path])
+        self._base.executemany("INSERT INTO import VALUES (?, ?)", pairs)
 
     # Results
 

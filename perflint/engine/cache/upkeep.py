@@ -41,6 +41,8 @@ def bring_up(store: Store, project: Project) -> None:
         else:
             store.put(changed)
             if differences:
+                if store.has_imports:
+                    store.renew_imports({row.path: _imports(row, project) for row in differences})
                 _forget(store, differences, project)
         if differences or moved or not rows:
             store.advance(shape)
@@ -83,6 +85,11 @@ def _described(row: Row, now: Row, project: Project) -> Difference:
     return Difference(
         code=now.code is None or now.code != row.code, outline=row.outline is None or now.outline != row.outline
     )
+
+
+def _imports(row: Row, project: Project) -> frozenset[str]:
+    file = project.file_text(Path(row.path)) if row.digest else None
+    return frozenset() if file is None else file.imports
 
 
 def _forget(store: Store, differences: dict[Row, Difference], project: Project) -> None:

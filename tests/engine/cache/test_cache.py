@@ -20,9 +20,11 @@ from perflint.engine.active import active_rules
 from perflint.engine.cache import places
 from perflint.engine.cache.caches import Caches
 from perflint.engine.cache.pickles import Damaged, dumped, loaded
+from perflint.engine.cache.store import Store
 from perflint.engine.files import PLAIN, Means, check_files
 from perflint.engine.projects import Projects
 from perflint.output.json import document
+from perflint.semantics.texts import Texts
 from perflint.source.files import below
 
 AUDIT = Settings(profile=Profile.AUDIT)
@@ -143,6 +145,51 @@ def test_random_edits_and_their_undo(data: st.DataObject, tmp_path_factory: pyte
         if data.draw(st.booleans()):
             documents(folder / "project", means)
     assert documents(folder / "project", means) == documents(folder / "project")
+    assert_answers_hold(folder / "project", means)
+
+
+def assert_answers_hold(folder: Path, means: Means) -> None:
+    """All answers of the cache are those of the files as they are."""
+    assert means.cache is not None
+    projects = Projects(AUDIT)
+    caches = Caches(projects, AUDIT, active_rules(AUDIT), means.cache)
+    # It is brought up to date.
+    assert caches.of(str(folder / "train.py")) is not None
+    caches.close()
+    store, fresh = Store(database(means)), Projects(AUDIT).at(folder)
+    questions = [store._question(id) for id in store._column("SELECT id FROM question")]
+    assert questions and store.has_imports
+    wrong = [each for each in questions if store.answer(each) != fresh.answer(each)]
+    assert not wrong
+    names = {name for file in fresh.texts.files for name in file.imports}
+    names.update(store._column("SELECT name FROM import"))
+    for name in names:
+        assert store.importing(name) == tuple(file.path for file in fresh.texts.importing(name))
+    store.close()
+
+
+def test_an_edit_reads_few_files(sample: Path, means: Means, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents(sample, means)
+    train = sample / "train.py"
+    train.write_text(train.read_text() + "\n\ndef added(x):\n    return x + 1\n")
+    monkeypatch.setattr(Texts, "has_read_imports", property(lambda self: pytest.fail("all files were read")))
+    monkeypatch.setattr(Texts, "_exact", property(lambda self: pytest.fail("all files were read")))
+    (report,) = [report for _, report in check_files([str(train)], active_rules(AUDIT), AUDIT, means=means)]
+    assert report.files == 1
+
+
+def test_a_folder_that_appears(sample: Path, means: Means) -> None:
+    use = sample / "use.py"
+    use.write_text("import torch\nfrom extra.deep.tools import moved\nfor step in range(9):\n    moved().item()\n")
+    before = documents(sample, means)
+    tools = sample / "extra" / "deep" / "tools.py"
+    tools.parent.mkdir(parents=True)
+    assert documents(sample, means) == before
+    tools.write_text("import torch\n\ndef moved():\n    return torch.ones(2).cuda()\n")
+    after = documents(sample, means)
+    assert after == documents(sample) != before
+    shutil.rmtree(sample / "extra")
+    assert documents(sample, means) == before
 
 
 def test_settings_have_their_own_results(sample: Path, means: Means) -> None:
