@@ -8,11 +8,14 @@ import re
 from perflint.rules._places import loops_around
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, Site
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.sites import CallSite, FileSite, Site
+from perflint.semantics.structure import block_in, last_name, names_in, place_in, walk
 from perflint.semantics.values import Instance
 
-_TRAINS = re.compile(r"\bbackward\b|optim|training_step|Trainer\b|\.fit\(")
+_TRAINS = re.compile(r"\bbackward\b|optim(?!al)|training_step|Trainer\b")
+_FITS = re.compile(r"\.fit\(")
+_OTHER_FITS = re.compile(r"^\s*(?:from|import)\s+(?:sklearn|scipy|xgboost|lightgbm|umap|statsmodels)\b", re.MULTILINE)
+"""Libraries whose models train on the CPU."""
 
 
 def copies_for_evaluation(site: Site) -> bool:
@@ -25,8 +28,52 @@ def copies_for_evaluation(site: Site) -> bool:
         return False
     if not _only_evaluates(model) or _is_in_model(model, site.node):
         return False
-    loops = loops_around(model, site.node)
-    return not any(isinstance(loop, (ast.For, ast.AsyncFor)) and model.is_over_batches(loop.iter) for loop in loops)
+    return not _is_in_batch(model, site.node)
+
+
+def _is_in_batch(model: Model, node: ast.AST) -> bool:
+    """True if a place is in a loop over the batches of a loader."""
+    loops = loops_around(model, node)
+    return any(isinstance(loop, (ast.For, ast.AsyncFor)) and model.is_over_batches(loop.iter) for loop in loops)
+
+
+def selects_for_evaluation(site: Site) -> bool:
+    """True if a place is in a program without training: not in a model, nor in a loop over a loader's batches."""
+    model = site.model
+    if isinstance(site, FileSite) or not _only_evaluates(model) or _is_in_model(model, site.node):
+        return False
+    return not _is_in_batch(model, site.node)
+
+
+def carries_numbers(site: Site) -> bool:
+    """True if the tensor that a call makes of numbers only carries them to a collective: `all_reduce(totals)`.
+
+    Not if a branch decides about the collective: without other processes the numbers need not leave the CPU.
+    """
+    if not isinstance(site, CallSite):
+        return False
+    outer = site.model.parent(site.node)
+    if isinstance(outer, ast.Call):
+        return site.node in outer.args[:1] and last_name(outer) in _COLLECTIVES
+    target = _target(site)
+    if not isinstance(outer, ast.Assign) or not isinstance(target, ast.Name):
+        return False
+    block = block_in(site.model.parent(outer), outer)
+    after = block[(place_in(block, outer) or 0) + 1 :][:_MOST_STATEMENTS]
+    return any(target.id in _carried(statement) for statement in after if isinstance(statement, _SIMPLE))
+
+
+_COLLECTIVES = frozenset("all_reduce broadcast reduce all_gather gather all_gather_into_tensor".split())
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
+_MOST_STATEMENTS = 12
+"""Statements after a tensor is made that are searched for collectives."""
+
+
+def _carried(statement: ast.stmt) -> set[str]:
+    """The names that a statement passes to collectives."""
+    calls = (node for node in walk(statement) if isinstance(node, ast.Call) and last_name(node) in _COLLECTIVES)
+    given = (each for call in calls for each in (*call.args[:2], *(keyword.value for keyword in call.keywords)))
+    return {each.id for each in given if isinstance(each, ast.Name)}
 
 
 def copies_array(site: Site) -> bool:
@@ -82,6 +129,8 @@ def _only_evaluates(model: Model) -> bool:
     """True if a file is a program that trains nothing, and no other file uses its functions."""
     module = model.module
     if not module.is_program or model.matches(_TRAINS):
+        return False
+    if model.matches(_FITS) and not model.matches(_OTHER_FITS):
         return False
     return not any(model.view.importers(module.name, name) for name in module.definitions)
 

@@ -10,15 +10,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
-from perflint.engine.evaluations import copies_array, copies_for_evaluation
+from perflint.engine.evaluations import carries_numbers, copies_array, copies_for_evaluation, selects_for_evaluation
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
+from perflint.rules.sync._asked import follows_wait
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite, Site
+from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Dtype
 
@@ -34,6 +35,8 @@ _TEXT = "TPF108"
 """The rule about tensors that are turned into text or logged."""
 _SELECTIONS = "TPF110"
 """The rule about results whose size depends on the data."""
+_CACHE = "TPF123"
+"""The rule about emptying the cache of the allocator."""
 _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
 _LISTS = "TPF117"
@@ -208,18 +211,72 @@ def _waits_once(finding: Finding) -> bool:
 def _of_a_program(finding: Finding, site: Site) -> Finding:
     """A program calls its functions for a request, an image or a report, unless they are known to run each step.
 
-    Information, if the code is in no loop.
+    Information, if the code is in no loop. In the files that only programs use, a certain wait is reported.
     """
-    if isinstance(site, FileSite) or not _waits_once(finding):
+    if isinstance(site, FileSite) or not _waits_once(finding) or repeats(site) or _is_of_property(site):
         return finding
-    if not site.model.module.is_program or repeats(site) or _is_of_property(site):
-        return finding
-    return replace(finding, severity=Severity.INFO)
+    is_guess = finding.confidence is not Confidence.HIGH
+    if site.model.module.is_program or (is_guess and _is_part_of_program(site)):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
+def _is_part_of_program(site: Site) -> bool:
+    """True if the functions around a place belong to programs of the project alone.
+
+    Not methods of a class that derives from one of the project, whose code may call them in each step, and not
+    functions made inside another, which may be hooks.
+    """
+    model = site.model
+    function = model.function(site.node)
+    info = model.module.function(function.lineno, function.col_offset) if function is not None else None
+    if info is None or info.outer is not None or not model.serves_programs:
+        return False
+    bases = model.lineage(f"{model.module.name}.{info.owner}")[1:] if info.owner else ()
+    return not any(base in model.view.memory.classes for base in bases)
 
 
 def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
-    """A program that trains nothing copies arrays for its work: information."""
-    if finding.code in (_COPIES, _TO_GPU) and copies_for_evaluation(site):
+    """A program that trains nothing copies arrays and a few numbers for its work, and selects results: information.
+
+    Numbers that were read from the GPU, such as the last token, are reported: they need not leave it.
+    """
+    if finding.code in (_COPIES, _TO_GPU):
+        is_work = copies_for_evaluation(site)
+    elif finding.code in _FEW_NUMBERS:
+        is_work = selects_for_evaluation(site) and not _is_round_trip(site) and not _is_of_read(site)
+    else:
+        is_work = finding.code in (_SELECTIONS, _CACHE) and selects_for_evaluation(site)
+    return replace(finding, severity=Severity.INFO) if is_work else finding
+
+
+def _is_of_read(site: Site) -> bool:
+    """True if a name in a call is bound to a number that is read from a tensor: `token = int(logits.argmax())`."""
+    if not isinstance(site, CallSite):
+        return False
+    model = site.model
+    names = (node for given in site.node.args for node in walk(given) if isinstance(node, ast.Name))
+    return any(_is_read(model, model.origins.of(name).node) for name in names)
+
+
+def _is_read(model: Model, node: ast.AST) -> bool:
+    """True for `int(x)` and `x.item()` of a tensor."""
+    if not isinstance(node, ast.Call) or last_name(node) not in ("int", "float", "bool", "item", "tolist"):
+        return False
+    given = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None
+    return given is not None and model.value(given).tensor is not None
+
+
+def _for_collective(finding: Finding, site: Site) -> Finding:
+    """Numbers that a collective sums up must be on the GPU: information."""
+    if finding.code in _FEW_NUMBERS and carries_numbers(site):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
+def _after_wait(finding: Finding, site: Site) -> Finding:
+    """A selection right after another wait for the same mask takes little time: information. The other is reported."""
+    if finding.code == _SELECTIONS and isinstance(site, SubscriptSite) and follows_wait(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 
@@ -348,6 +405,8 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _of_a_few_numbers,
     _of_a_program,
     _of_an_evaluation,
+    _for_collective,
+    _after_wait,
     _of_an_array,
     _needed_on_cpu,
     _where_pictures_are_drawn,

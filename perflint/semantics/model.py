@@ -15,6 +15,7 @@ from perflint.semantics import nominate
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
+from perflint.semantics.callers.public import serves_programs
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
@@ -136,6 +137,11 @@ class Model:
             return None
         project = self.view.project
         return Callers(self.view, self.module, lambda path: summary_of(project, path))
+
+    @cached_property
+    def serves_programs(self) -> bool:
+        """True if only programs of the project use the file: no package exports it, and no model is made of it."""
+        return serves_programs(self.view, self.module)
 
     def chain(self, info: FunctionInfo) -> Chain | None:
         """How often other files call a function, and which calls show it; None if none is known to."""

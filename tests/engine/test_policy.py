@@ -375,7 +375,10 @@ def test_numbers_computed_from_a_copied_tensor_are_no_data() -> None:
 
 
 def test_a_few_numbers_count_in_the_steps_of_a_program_only() -> None:
-    found = few_numbers(FEW + 'if __name__ == "__main__":\n    print(once(torch.ones(2).cuda()))\n')
+    program = FEW + 'if __name__ == "__main__":\n    print(once(torch.ones(2).cuda()))\n'
+    found = few_numbers(program)
+    assert not [line for _, line, severity in found if severity == "warning"]
+    found = few_numbers(program + "\n\ndef learn(loss: torch.Tensor):\n    loss.backward()\n")
     assert [line for _, line, severity in found if severity == "warning"] == [25]
 
 

@@ -42,6 +42,15 @@ def any_guard(model: Model, node: ast.expr) -> Guard | None:
     return Guard(statement, mask, tuple(tensor for tensor, _ in pairs), tuple(number for _, number in pairs))
 
 
+def mask_asked_by(model: Model, test: ast.expr, finds_none: bool = False) -> ast.expr | None:
+    """The mask of which a test that holds says that an element is true, or that none is; None for other tests."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return mask_asked_by(model, test.operand, not finds_none)
+    if finds_none and isinstance(test, ast.Compare):
+        return _any_of(model, test.left)[0] if _is_none(test) else None
+    return None if finds_none else _any_of(model, test)[0]
+
+
 def _is_elif(model: Model, statement: ast.If) -> bool:
     span = model.source.span(statement)
     return model.source.lines[span.line - 1].startswith("elif", span.column - 1)
@@ -73,6 +82,15 @@ def _is_more_than_none(node: ast.Compare) -> bool:
         return False
     least = 1 if isinstance(node.ops[0], ast.GtE) else 0
     return isinstance(node.ops[0], (ast.Gt, ast.NotEq, ast.GtE)) and bound.value == least
+
+
+def _is_none(node: ast.Compare) -> bool:
+    """`… == 0`, `… < 1` or `… <= 0`."""
+    bound = node.comparators[0]
+    if len(node.ops) != 1 or not isinstance(bound, ast.Constant) or isinstance(bound.value, bool):
+        return False
+    most = 1 if isinstance(node.ops[0], ast.Lt) else 0
+    return isinstance(node.ops[0], (ast.Eq, ast.Lt, ast.LtE)) and bound.value == most
 
 
 def _reduced(node: ast.Call, target: str) -> ast.expr | None:

@@ -49,7 +49,9 @@ class NonzeroFamily(Rule):
     Preprocessing, masks on the CPU, and code that needs the smaller result to save much work.
     Results that are copied to the CPU at once, and functions that convert a model's results into
     arrays: the copy waits anyway, so these are reported as info only. So are selections before or
-    after a loop that runs a model: they run once for all of its steps.
+    after a loop that runs a model: they run once for all of its steps. `if mask.any(): y = x[mask]` waits
+    at the test, and the selection right after it costs little more: it is reported as info only, unless
+    the function selects with the same mask several times.
     `cross_entropy(x[mask], y[mask])` is TPF111.
 
     ## Bad

@@ -1,0 +1,251 @@
+"""True waits that are information: in files that only programs use, in evaluations, for collectives, after a wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
+from perflint.rules.registry import RuleSet, all_rules
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+from tests.engine.test_policy import expected, marked
+
+HELPER = """
+import torch
+
+
+def mean_size(boxes: torch.Tensor):
+    return boxes.float().mean().item()
+"""
+USES = "from helper import mean_size\n\n\ndef report(boxes):\n    print(mean_size(boxes))\n"
+MODEL = "from helper import mean_size\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "is_shown"),
+    [
+        ({}, True),
+        ({"report.py": USES}, False),
+        ({"report.py": USES, "serve.py": USES}, False),
+        ({"net.py": MODEL}, True),
+        ({"report.py": USES, "net.py": MODEL}, True),
+        ({"pkg/__init__.py": "from helper import mean_size\n"}, True),
+        ({"report.py": USES, "pkg/__init__.py": "from report import report\n"}, True),
+        ({"test_report.py": USES}, True),
+        ({f"report{index}.py": USES for index in range(9)}, True),
+    ],
+)
+def test_files_that_only_programs_use(tmp_path: Path, others: dict[str, str], is_shown: bool) -> None:
+    assert shown(tmp_path, HELPER, others) == is_shown
+
+
+HOOK = """
+import torch
+
+
+def mean_size(net):
+    def hook(boxes: torch.Tensor):
+        return boxes.sum().item()
+
+    return hook
+"""
+PROPERTY = """
+import torch
+
+
+class Sizes:
+    def __init__(self, boxes: torch.Tensor):
+        self.boxes = boxes
+
+    @property
+    def mean_size(self):
+        return self.boxes.float().mean().item()
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HELPER.replace("boxes.float", "boxes.cuda().float"),
+        HELPER.replace("boxes.float().mean().item()", "[box.sum().item() for box in boxes.unbind()]"),
+        PROPERTY,
+        HOOK,
+        HELPER + "\n\nclass Net(torch.nn.Module):\n    pass\n",
+    ],
+    ids=["certain", "loop", "property", "hook", "model"],
+)
+def test_these_are_shown_although_only_programs_use_their_file(tmp_path: Path, text: str) -> None:
+    uses = USES if "class Sizes" not in text else "from helper import Sizes\n"
+    assert shown(tmp_path, text, {"report.py": uses})
+
+
+METHOD = """
+import torch
+{head}
+
+class Sizes{base}:
+    def mean_size(self, boxes: torch.Tensor):
+        return boxes.float().mean().item()
+"""
+
+
+@pytest.mark.parametrize(("base", "is_shown"), [("", False), ("(Base)", True)])
+def test_methods_that_a_base_class_may_call_are_shown(tmp_path: Path, base: str, is_shown: bool) -> None:
+    text = METHOD.format(head="from base import Base\n" if base else "", base=base)
+    others = {"base.py": "class Base:\n    pass\n", "report.py": "from helper import Sizes\n"}
+    assert shown(tmp_path, text, others) == is_shown
+
+
+def shown(folder: Path, text: str, others: dict[str, str]) -> bool:
+    """True if the default profile has a finding in `helper.py`, which other files may import."""
+    for name, content in {"helper.py": text, **others}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    file = folder / "helper.py"
+    project = Project(sorted(folder.rglob("*.py")))
+    report = check_source(Source(str(file), text), project, RuleSet(all_rules()), Settings(profile=Profile.DEFAULT))
+    assert not report.problems
+    return bool(report.findings)
+
+
+AFTER_WAIT = """
+import torch
+from torch import nn
+
+
+def guarded(x: torch.Tensor, scores: torch.Tensor, model: nn.Module):
+    x, scores = x.cuda(), scores.cuda()
+    mask = x > 0
+    if mask.any():
+        x = scores[mask]  # info
+    if (scores > 1).sum() > 0 and len(x):
+        y = scores[scores > 1] * 2  # info
+    else:
+        y = scores[scores > 1] * 3  # warning
+    found = scores > 2
+    if found.any().item():
+        y = model(y)
+        y = y[found]  # warning
+    z = y[y > 3] if (y > 3).any() else y  # info
+    return x, y, z
+
+
+def leaving(x: torch.Tensor, y: torch.Tensor, model: nn.Module):
+    x, y = x.cuda(), y.cuda()
+    mask = x > 0
+    if not mask.any():
+        return None
+    x = y[mask]  # info
+    if (y > 1).sum() == 0:
+        return x
+    y = model(y)
+    return y[y > 1]  # warning
+
+
+def turns(x: torch.Tensor, masks: list[torch.Tensor], rows: list[torch.Tensor]):
+    x = x.cuda()
+    for row in rows:
+        mask = row.cuda() > 0
+        if mask.sum() < 1:
+            continue
+        x = x + row.cuda()[mask].sum()  # info
+    keep = x > 0
+    if keep.any():
+        for row in rows:
+            x = row.cuda()[keep]  # warning
+    while (x > 1).any():
+        x[x > 1] = x[x > 1] / 2  # info
+    return x
+
+
+def again(x: torch.Tensor, y: torch.Tensor):
+    x, y = x.cuda(), y.cuda()
+    mask = x > 0
+    if mask.any():
+        return x[mask].sum() + y[mask].sum()  # warning
+    return x[y > 0]  # warning
+
+
+def sized(x: torch.Tensor):
+    ids = torch.unique(x.cuda())
+    ids = ids[ids > 0]  # info
+    other = torch.unique(x.cuda())
+    x = x.cuda() @ x.cuda()
+    return ids, other[other > 0], x[x > 0]  # warning
+"""
+
+
+def test_selections_right_after_a_wait_for_their_mask_are_information() -> None:
+    assert marked(AFTER_WAIT, "TPF110") == expected(AFTER_WAIT)
+
+
+PROBE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+{imports}
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x + torch.tensor([1.0, 2.0], device=x.device)  # warning
+
+
+def answers(model: Net, tokenizer, prompts, device):
+    model.cuda()
+    for prompt in prompts:
+        ids = torch.tensor([tokenizer.encode(prompt)], device="cuda")  # {severity}
+        out = model(ids)
+        best = out[out > 0]  # {severity}
+        token = int(best.argmax())
+        ids = torch.cat([ids, torch.tensor([[token]], device="cuda")], dim=1)  # warning
+        torch.cuda.empty_cache()  # {severity}
+
+
+def score(model: Net, loader: DataLoader):
+    for x, _ in loader:
+        out = model(x.cuda())
+        print(out[out > 0].shape)  # warning
+
+{more}
+if __name__ == "__main__":
+    answers(Net(), None, ["a"], "cuda")
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "more", "severity"),
+    [
+        ("", "", "info"),
+        ("from sklearn.linear_model import Ridge\n", "\ndef probe(x, y):\n    return Ridge().fit(x, y)\n\n", "info"),
+        ("from net import Solver\n", "\ndef train(model, data):\n    Solver(model).fit(data)\n\n", "warning"),
+        ("", "\ndef train(loss):\n    loss.backward()\n\n", "warning"),
+        ("", "OPTIMAL = 3\n", "info"),
+    ],
+)
+def test_work_of_a_program_that_trains_nothing(imports: str, more: str, severity: str) -> None:
+    text = PROBE.format(imports=imports, more=more, severity=severity)
+    assert marked(text, "TPF117", "TPF110", "TPF123") == expected(text)
+
+
+COLLECTIVE = """
+import torch
+import torch.distributed as dist
+
+
+def training_step(self, batch: torch.Tensor, accelerator, world: int):
+    totals = torch.tensor([len(batch), 2.0], device=batch.device)  # info
+    totals = accelerator.reduce(totals, reduction="sum")
+    dist.all_reduce(torch.tensor([world, 1], device="cuda"))  # info
+    count = torch.tensor([len(batch)], device="cuda")  # warning
+    if dist.is_initialized():
+        dist.all_reduce(count)
+    weights = torch.tensor([1.0, 2.0], device="cuda")  # warning
+    return totals, count, (batch.cuda() * weights).sum()
+"""
+
+
+def test_numbers_for_a_collective_are_information() -> None:
+    assert marked(COLLECTIVE, "TPF117") == expected(COLLECTIVE)
