@@ -20,7 +20,9 @@ class Witnesses:
     """The witnesses of one session, which watch from `start` to `stop`."""
 
     def __init__(self, recording: Recording, guarded: Guard, made: Made, every_call: bool) -> None:
-        self._all = [witness(recording, guarded, made) for witness in witness_classes()]
+        self._known = [witness(recording, guarded, made) for witness in witness_classes()]
+        self._all: list[Witness] = []
+        """Those that watch. A program that never imports torch starts none."""
         self._guarded = guarded
         self._every_call = every_call
         """True to see the calls of built-in functions of all steps and of the time around them."""
@@ -29,10 +31,11 @@ class Witnesses:
 
     def start(self) -> None:
         """Watch from here on. Needs torch."""
-        watched = [call for witness in self._all for call in witness.calls()]
+        watched = [call for witness in self._known for call in witness.calls()]
         self._watch.start((owner, name, self._guarded(handler)) for owner, name, handler in watched)
-        for witness in self._all:
+        for witness in self._known:
             witness.start()
+            self._all.append(witness)
         if self._every_call:
             self._watch.start_builtins()
 

@@ -14,7 +14,7 @@ from perflint.tracer.places import Locator
 from perflint.tracer.recording import Recording
 from perflint.tracer.witnesses._calls import CallWatch
 from perflint.tracer.witnesses.base import Call
-from perflint.tracer.witnesses.watching import witness_classes
+from perflint.tracer.witnesses.watching import Witnesses, witness_classes
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -29,6 +29,14 @@ def watching(*watched: tuple[Any, str]) -> Iterator[list[Call]]:
         yield calls
     finally:
         watch.stop()
+
+
+@pytest.mark.parametrize("every_call", [True, False])
+def test_a_program_without_torch_ends_in_order(every_call: bool) -> None:
+    witnesses = Witnesses(Recording(Locator(Path.cwd())), lambda do: do, lambda module: None, every_call)
+    witnesses.rest()
+    witnesses.stop()
+    assert witnesses.call_steps == 0
 
 
 def test_methods_functions_and_builtins() -> None:
