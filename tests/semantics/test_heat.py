@@ -2234,6 +2234,22 @@ for turn in range(args.turns):
     loss = model(x).sum()                       # hot
     loss.backward()
     optimizer.step()
+
+for epoch in range(args.epochs):
+    for x, y in parts:
+        loss = model(x).sum()                   # hot
+        loss.backward()
+        optimizer.step()
+    optimizer.step()
+    print(model(x).abs().max().item())          # cold
+
+for turn in range(args.turns):
+    for x, y in parts:
+        loss = model(x).sum()                   # hot
+        loss.backward()
+        optimizer.step()
+    optimizer.step()
+    print(model(x).abs().max().item())          # hot
 """
 
 

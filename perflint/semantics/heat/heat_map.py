@@ -27,7 +27,7 @@ from perflint.semantics.heat.guards import (
 from perflint.semantics.heat.once import runs_once
 from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.test_code import TestCode
-from perflint.semantics.structure import block_in, last_name, names_in, place_in, walk
+from perflint.semantics.structure import block_in, children, last_name, names_in, place_in, walk
 from perflint.semantics.values import Function, Instance, Mapping, Tensor
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class HeatMap:
             return Heat.HOT
         if not work.runs and not work.steps and self._goes_over_state(loop):
             return around
-        trains = self._holds_training(loop) if work.steps and not work.runs else work.calls_loop and not work.steps
+        trains = self._holds_training(loop) and not _goes_backward(loop) if work.steps else work.calls_loop
         epochs = trains and _counts_epochs(loop)
         if work.is_turn and not epochs and (work.steps or not checks(self._model, loop)):
             return Heat.HOT
@@ -451,6 +451,18 @@ def _counts_epochs(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     named = () if isinstance(loop, ast.While) else (loop.target, loop.iter)
     words = (getattr(part, name, None) for node in named for part in walk(node) for name in ("id", "attr"))
     return any(isinstance(word, str) and "epoch" in word.lower() for word in words)
+
+
+def _goes_backward(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """True if a loop calls `backward` beside its inner loops."""
+    waiting: list[ast.AST] = [*loop.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and last_name(node) == "backward":
+            return True
+        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            waiting += children(node)
+    return False
 
 
 def _is_in_body(parent: ast.For | ast.AsyncFor | ast.While | ast.If, node: ast.AST) -> bool:
