@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.rules._places import loops_around
+from perflint.rules._places import loops_around, targets
+from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
-from perflint.semantics.structure import block_in, last_name, names_in, place_in, walk
-from perflint.semantics.values import Instance
+from perflint.semantics.structure import block_in, children, last_name, names_in, path_of, place_in, walk
+from perflint.semantics.values import Function, Instance
 
 _TRAINS = re.compile(r"\bbackward\b|optim(?!al)|training_step|Trainer\b")
 _FITS = re.compile(r"\.fit\(")
@@ -43,6 +44,72 @@ def selects_for_evaluation(site: Site) -> bool:
     if isinstance(site, FileSite) or not _only_evaluates(model) or _is_in_model(model, site.node):
         return False
     return not _is_in_batch(model, site.node)
+
+
+def reads_files(site: Site) -> bool:
+    """True if a loop around a place reads a file in each turn, and does not train."""
+    model = site.model
+    if isinstance(site, FileSite) or _is_in_batch(model, site.node):
+        return False
+    loops = [loop for loop in loops_around(model, site.node) if isinstance(loop, (ast.For, ast.AsyncFor, ast.While))]
+    return any(_reads_file(model, loop) for loop in loops) and not any(map(model.heat_map.work.steps, loops))
+
+
+@once_per_node
+def _reads_file(model: Model, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """True if a loop calls a function that reads a file, beside its inner loops."""
+    waiting: list[ast.AST] = [*loop.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and (_is_reader(model.target(node)) or _calls_reader(model, node)):
+            return True
+        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            waiting += children(node)
+    return False
+
+
+def _is_reader(target: str) -> bool:
+    """True for functions that read a whole file. `open` may also write a line of a log."""
+    if conventions.reads_item(target):
+        return True
+    return target.rpartition(".")[2] not in ("open", "File", "") and bool(conventions.opens_file(target))
+
+
+def _calls_reader(model: Model, call: ast.Call) -> bool:
+    """True if a call is of a short function of the project that reads a file itself."""
+    for callee in model.value(call.func).members:
+        if not isinstance(callee, Function):
+            continue
+        module = model.view.loaded(callee.module)
+        info = module.function(callee.line, callee.column) if module is not None else None
+        if module is None or info is None or (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_READER:
+            continue
+        calls = (node for node in walk(info.node) if isinstance(node, ast.Call))
+        if any(_is_reader(module.full_name(path_of(inner.func))) for inner in calls if path_of(inner.func)):
+            return True
+    return False
+
+
+_LONGEST_READER = 40
+"""Lines of a function that is searched for calls that read files."""
+
+
+def copies_state(site: Site) -> bool:
+    """True if a call copies a tensor of `model.state_dict()`, as for a checkpoint or the best weights so far."""
+    if not isinstance(site, CallSite):
+        return False
+    names = names_in(site.node)
+    return any(
+        isinstance(source, ast.Call) and last_name(source) in ("items", "values") and _is_state_dict(source.func)
+        for loop in loops_around(site.model, site.node)
+        for target, source in targets(loop)
+        if not names.isdisjoint(names_in(target))
+    )
+
+
+def _is_state_dict(method: ast.expr) -> bool:
+    """True for `model.state_dict().items`."""
+    return isinstance(method, ast.Attribute) and last_name(method.value) == "state_dict"
 
 
 def carries_numbers(site: Site) -> bool:

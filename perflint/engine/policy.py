@@ -10,7 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
-from perflint.engine.evaluations import carries_numbers, copies_array, copies_for_evaluation, selects_for_evaluation
+from perflint.engine.evaluations import (
+    carries_numbers,
+    copies_array,
+    copies_for_evaluation,
+    copies_state,
+    reads_files,
+    selects_for_evaluation,
+)
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
@@ -288,6 +295,20 @@ def _of_an_array(finding: Finding, site: Site) -> Finding:
     return finding
 
 
+def _beside_files(finding: Finding, site: Site) -> Finding:
+    """A loop that reads a file in each turn and trains nothing takes far longer than one wait: information."""
+    if finding.effect in _OF_THE_DEVICE and finding.code not in _MANY_WAITS and reads_files(site):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
+def _of_state(finding: Finding, site: Site) -> Finding:
+    """The weights for a checkpoint must be copied: information, if it is not known to happen each step."""
+    if finding.code == _COPIES and finding.heat is not Heat.HOT and copies_state(site):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
 def _is_of_property(site: Site) -> bool:
     """True if a place is in a property, which other code reads without a call."""
     function = site.model.function(site.node)
@@ -406,6 +427,8 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _of_a_program,
     _of_an_evaluation,
     _for_collective,
+    _beside_files,
+    _of_state,
     _after_wait,
     _of_an_array,
     _needed_on_cpu,

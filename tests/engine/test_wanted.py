@@ -249,3 +249,80 @@ def training_step(self, batch: torch.Tensor, accelerator, world: int):
 
 def test_numbers_for_a_collective_are_information() -> None:
     assert marked(COLLECTIVE, "TPF117") == expected(COLLECTIVE)
+
+
+FILES = """
+import cv2
+import numpy as np
+import soundfile as sf
+import torch
+from PIL import Image
+from torch import nn
+
+
+def read(path: str):
+    wave, _ = sf.read(path)
+    return torch.from_numpy(wave).float()
+
+
+def listen(model: nn.Module, paths: list[str]):
+    for path in paths:
+        x = read(path).cuda()  # info
+        print(model(x).mean().item())  # info
+
+
+def validate(model: nn.Module, paths: list[str], device):
+    for path in paths:
+        wave, _ = sf.read(path)
+        x = torch.from_numpy(wave).float()
+        out = model(x.cuda())  # info
+        print(out.mean().item())  # info
+    for path in paths:
+        out = model(torch.from_numpy(np.array(Image.open(path))).cuda())  # info
+    with torch.no_grad():
+        for path in paths:
+            picture = cv2.imread(path)
+            for row in out.cuda():
+                print(model(row).sum().item())  # info
+
+
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, paths: list[str], rows: list[torch.Tensor]):
+    for path in paths:
+        wave, _ = sf.read(path)
+        loss = model(torch.from_numpy(wave).float().cuda()).sum()  # warning
+        loss.backward()
+        optimizer.step()
+        print(loss.item())  # warning
+    pictures = [Image.open(path) for path in paths]
+    for row in rows:
+        with open("log", "a") as log:
+            log.write(f"{model(row.cuda()).sum().item()}")  # warning
+    for row in rows:
+        print(model(row.cuda()).sum().item())  # warning
+"""
+
+
+def test_waits_in_a_loop_that_reads_files_are_information() -> None:
+    assert marked(FILES, "TPF101", "TPF201") == expected(FILES)
+
+
+STATE = """
+import torch
+from torch import nn
+
+
+class Trainer:
+    def on_eval_end(self, model: nn.Module, extra: dict[str, torch.Tensor], improved: bool):
+        model.cuda()
+        if improved:
+            self.best = {k: v.clone().cpu() for k, v in model.state_dict().items()}  # info
+        self.extra = {k: v.cuda().relu().cpu() for k, v in extra.items()}  # warning
+
+    def training_step(self, model: nn.Module):
+        model.cuda()
+        return {k: v.detach().cpu() for k, v in model.state_dict().items()}  # warning
+"""
+
+
+def test_copies_of_weights_are_information_outside_of_steps() -> None:
+    assert marked(STATE, "TPF109") == expected(STATE)

@@ -83,6 +83,11 @@ def opens_file(name: str) -> Entry | None:
     return concept("opens-file").of(name)
 
 
+def reads_item(name: str) -> Entry | None:
+    """Why a call, by its full name, reads a picture, a video or a recording from a file."""
+    return concept("reads-item").of(name)
+
+
 def checks_results(name: str) -> Entry | None:
     """Why a function that asserts that tensors are alike is a test."""
     return concept("checks").of(name.lstrip("_"))
