@@ -38,6 +38,13 @@ def fixed(
     return changed, ran
 
 
+def compiled(perflint: Command, text: str, *records: ModuleCall) -> tuple[list[str], Ran]:
+    """The same for `Net` and the rest of a program, if an experiment found `torch.compile` faster."""
+    text = NET + text
+    at = place(text, "Net(")
+    return fixed(perflint, text, experiment("compile", at), call(at, *SHAPE), *records)
+
+
 MAKING = [
     ("model = Net().cuda()\n", ["+model.compile()"]),
     ("model = Net()  # the model\n", ["+model.compile()"]),
@@ -62,16 +69,12 @@ MAKING = [
 
 @pytest.mark.parametrize(("text", "added"), MAKING, ids=[text.splitlines()[0] for text, _ in MAKING])
 def test_the_model_is_compiled_where_it_is_made(perflint: Command, text: str, added: list[str]) -> None:
-    text = NET + text
-    at = place(text, "Net(")
-    lines, ran = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    lines, ran = compiled(perflint, text)
     assert lines == added, ran.err
 
 
 def test_a_statement_follows_the_moves_of_the_model_and_no_others(perflint: Command) -> None:
-    text = NET + "model = Net()\nmodel.cuda()\nmodel = model.to('cuda')\nother = 1\nmodel.eval()\n"
-    at = place(text, "Net(")
-    _, ran = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    _, ran = compiled(perflint, "model = Net()\nmodel.cuda()\nmodel = model.to('cuda')\nother = 1\nmodel.eval()\n")
     assert " model = model.to('cuda')\n+model.compile()\n other = 1\n" in ran.out
 
 
@@ -262,9 +265,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED)
 def test_nothing_is_written_and_the_reason_is_given(perflint: Command, text: str, reason: str) -> None:
-    text = NET + "fast = False\n" + text
-    at = place(text, "Net(")
-    lines, ran = fixed(perflint, text, experiment("compile", at), call(at, *SHAPE))
+    lines, ran = compiled(perflint, f"fast = False\n{text}")
     assert not lines
     assert re.search(rf"note: program.py:\d+: torch.compile, 2.00 × .* was not written: .*{reason}", ran.err)
 
