@@ -1,4 +1,4 @@
-"""What a rule says of a place in a file: spans, edits, fixes, findings and reports.
+"""The reports of rules about a place in a file: spans, edits, fixes, findings and reports.
 
 This module imports nothing of perflint, so every layer may use it.
 """
@@ -254,7 +254,7 @@ class Problem:
 
 
 class Silencer(Enum):
-    """What keeps a finding from being shown although its profile would show it."""
+    """The reason why a finding is not shown although its profile would show it."""
 
     COMMENT = "comment"
     BASELINE = "baseline"

@@ -111,7 +111,7 @@ def main() -> int:
 
 
 def undated(text: str) -> str:
-    """A file's text without its date, which alone is no change."""
+    """A file's text without its date: another date alone is not a change."""
     return "\n".join(line for line in text.splitlines() if not line.startswith("date = "))
 
 

@@ -82,7 +82,7 @@ def hot(truth: Truth, recording: dict[str, Any]) -> Truth:
         for row in recording["syncs"]
         if row["count"] >= least.get(row["file"], FEWEST)
     }
-    # One run of a line may wait many times: of saving a model, that is no step.
+    # One run of a line may wait many times: a line that saves a model is not in a step.
     sites = [
         site
         for site in truth.sites

@@ -34,7 +34,7 @@ from perflint.tracer.trace import Trace
 
 TOLERANCE = 0.15
 NOTHING = 0.01
-"""Of a step: less is no cost."""
+"""The share of a step below which a cost does not count."""
 CLEAR = 0.5
 """An effect is known where it is at least so much of its median in each round."""
 MARK = "# plant: "

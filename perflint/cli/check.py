@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser, output_format: OutputFormat | None = N
     parser.add_argument("--watch", action="store_true", help="check again after each edit, until Ctrl-C")
     group = parser.add_argument_group("known findings")
     options.add_narrowing(group)
-    group.add_argument("--no-ignores", action="store_true", help="show what comments silence, too")
+    group.add_argument("--no-ignores", action="store_true", help="also show findings that comments silence")
     group.add_argument("--add-ignore", action="store_true", help="silence all findings by comments in the code")
     group.add_argument("--reason", metavar="TEXT", help="the reason in the comments that `--add-ignore` writes")
     group = parser.add_argument_group("output")

@@ -54,8 +54,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--verify",
         action="store_true",
-        help="keep what is good for a program that is run with and without: `perflint fix --verify -- COMMAND` is "
-        "`perflint verify -- COMMAND`, whose options hold",
+        help="run a program with and without fixes, and keep the good ones: `perflint fix --verify -- COMMAND` is "
+        "`perflint verify -- COMMAND`, and takes its options",
     )
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though findings remain")
     group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 if a file was changed")

@@ -23,7 +23,7 @@ from perflint.source.text import Source
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint merge`."""
     parser.add_argument(
-        "reports", nargs="+", metavar="REPORT", help="what `perflint check --output-format json` wrote, for each part"
+        "reports", nargs="+", metavar="REPORT", help="the output of `perflint check --output-format json` for each part"
     )
     group = parser.add_argument_group("output")
     options.add_output(group)

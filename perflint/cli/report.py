@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint report`."""
     parser.epilog = _EXIT_CODES
     parser.add_argument(
-        "traces", nargs="+", metavar="TRACE", help="what `perflint trace` wrote; several for the ranks of a run"
+        "traces", nargs="+", metavar="TRACE", help="a file that `perflint trace` wrote; several for the ranks of a run"
     )
     group = parser.add_argument_group("output")
     group.add_argument(

@@ -44,7 +44,7 @@ def discard() -> None:
     try:
         handle = sys.stdout.fileno()
     except (OSError, ValueError):
-        # It is no file: what it holds is in memory.
+        # It is not a file: its contents are in memory.
         return
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, handle)

@@ -153,5 +153,5 @@ def _version_of_torch() -> tuple[int, int]:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
-        raise ArgumentTypeError(f"`{text}` is no whole number")
+        raise ArgumentTypeError(f"`{text}` is not a whole number")
     return int(text)

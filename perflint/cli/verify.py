@@ -1,4 +1,4 @@
-"""Apply fixes in a copy of the project, run a program with and without them, and keep what is good.
+"""Apply fixes in a copy of the project, run a program with and without them, and keep the good ones.
 
 A fix is kept where the program with it is not slower and its results change no more than the fix's
 safety allows: with a safe one not at all. The diff of those that are kept is printed, or --apply
@@ -47,7 +47,7 @@ from perflint.verify.stopping import Stopped, stoppable
 from perflint.verify.workspace import Workspace, project_root
 
 COMMAND_FOLLOWS = True
-"""What stands after `--` is a command."""
+"""The words after `--` are a command."""
 _EXIT_CODES = (
     "Exit codes: 0 all fixes are kept, or there are none; 1 a fix was dropped, the program fails without any, or the "
     "time budget is spent; 2 a fault in the usage, the settings, a file or perflint; 130 or 143 ended by Ctrl-C or "
@@ -97,12 +97,12 @@ def _add_running(parser: ArgumentParser) -> None:
         help="how much unsafe and risky fixes may change the loss (default: %(default)g)",
     )
     group.add_argument("--seed", type=_from(0), metavar="N", help="seed the generators of Python, NumPy and torch")
-    group.add_argument("--timeout", type=float, metavar="SECONDS", help="what a run may take at most")
+    group.add_argument("--timeout", type=float, metavar="SECONDS", help="the longest time of a run")
     group.add_argument(
         "--time-budget",
         type=_positive,
         metavar="SECONDS",
-        help="stop after so long, and report what is decided by then",
+        help="stop after this time, and report the decisions so far",
     )
     group.add_argument("--root", metavar="FOLDER", help="the project to copy (default: the repository around it)")
     group.add_argument(
@@ -330,7 +330,7 @@ def _positive(text: str) -> float:
 def _from(least: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         if not text.isdecimal() or len(text) > 9 or int(text) < least:
-            raise ArgumentTypeError(f"`{text}` is no number from {least}")
+            raise ArgumentTypeError(f"`{text}` is not a number from {least}")
         return int(text)
 
     return number

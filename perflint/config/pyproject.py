@@ -167,7 +167,7 @@ def _load(path: str, is_own: bool = False) -> Mapping[str, Any]:
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}", _WITHOUT) from None
     if data is None:
-        message = f"{path}: cannot be read: it is no regular file, or larger than {_LARGEST >> 20} MB"
+        message = f"{path}: cannot be read: it is not a regular file, or is larger than {_LARGEST >> 20} MB"
         raise ConfigurationError(message, _WITHOUT)
     if not is_own and b"perflint" not in data and b"torch" not in data:
         return {}
@@ -181,7 +181,7 @@ def _load(path: str, is_own: bool = False) -> Mapping[str, Any]:
     except RecursionError:
         raise ConfigurationError(f"{path}: cannot be read: values are nested too deep", _WITHOUT) from None
     except ValueError as error:
-        # One that is no TOMLDecodeError: bytes that are no UTF-8, and numbers of more than 4300 digits.
+        # Bytes that are not UTF-8, and numbers of more than 4300 digits, raise other errors than TOMLDecodeError.
         raise ConfigurationError(f"{path}: not valid TOML: {error}", _WITHOUT) from None
 
 

@@ -150,7 +150,7 @@ def parsed(diff: bytes) -> Iterator[tuple[str, list[range]]]:
 
 def _skip(lines: Iterable[bytes], count: int) -> None:
     for line in lines if count else ():
-        # "\ No newline at end of file" is no line of a file.
+        # "\ No newline at end of file" is not a line of a file.
         count -= not line.startswith(b"\\")
         if not count:
             return

@@ -152,7 +152,7 @@ def _runs_model(site: Site) -> bool:
 
 
 def _is_round_trip(site: Site) -> bool:
-    """True if numbers are computed from a tensor that was copied to the CPU: they are no data, and the tensor waited.
+    """True if numbers are computed from a tensor that was copied to the CPU: they are not data, and the copy waited.
 
     `torch.tensor(align(scores.cpu().numpy()), device=scores.device)`.
     """

@@ -27,7 +27,7 @@ Choice = Callable[[Finding, str], bool]
 _EFFECTS = re.compile(r":=|\b(?:await|yield)\b")
 
 _MOST_ROUNDS = 50
-"""Rounds end by themselves as long as what a fix leaves is no work for another."""
+"""Rounds end by themselves unless fixes make work for each other without end."""
 _MOST_ATTEMPTS = 64
 """In a round: enough to try each of 32 fixes alone, and to find some harmful ones among hundreds."""
 _PROOFS = 3

@@ -131,7 +131,7 @@ def _gives(statement: ast.Import | ast.ImportFrom, wanted: ast.Import | ast.Impo
 
 
 def _place(source: Source, text: str) -> tuple[int, int, str, str]:
-    """Where a new import goes: line, column, and what to write before and after it.
+    """The place of a new import: line, column, and the texts to write before and after it.
 
     Above the first import of the same package; else below the imports that the file starts
     with; else below its docstring; else above its first statement.

@@ -121,7 +121,7 @@ class _Bracket:
 def _broken(source: Source, number: int, lines: _Lines, limit: int) -> Iterator[Edit]:
     tokens = lines.get(number, ())
     if tokens and tokens[-1].type == tokenize.COMMENT and is_for_tools(tokens[-1].string):
-        # It speaks of this line.
+        # The comment is about this line.
         return
     if _is_all_of_a_call(lines, number):
         yield from _one_in_a_line(source, number, tokens)

@@ -12,8 +12,8 @@ from perflint.frozen import dataclass
 from perflint.source.text import Source
 
 Place = tuple[int, int]
-"""What the texts before and after have in common: (-1, offset before) of what was left alone,
-(stage, index) of what an edit replaced."""
+"""A place that the texts before and after have in common: (-1, offset before) in unchanged text, (stage, index) in the
+text of an edit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Stage:
         return index if index < len(self.pieces) and self.pieces[index].new_start <= offset else None
 
     def forwards(self, offset: int) -> int:
-        """Where what was left alone at an offset is now."""
+        """The offset after the edits, for an offset in unchanged text."""
         index = bisect_right(self._ends, offset)
         return offset + self._new_ends[index - 1] - self._ends[index - 1] if index else offset
 
     def backwards(self, offset: int) -> int:
-        """Where what was left alone, and is at an offset now, was before."""
+        """The offset before the edits, for an offset in unchanged text."""
         index = bisect_right(self._new_ends, offset)
         return offset + self._ends[index - 1] - self._new_ends[index - 1] if index else offset
 

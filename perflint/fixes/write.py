@@ -36,7 +36,7 @@ def write_file(path: str, before: bytes, after: bytes) -> None:
 
 
 def _dress(temporary: str, status: os.stat_result) -> None:
-    """Give a file the owner and mode of another; not to be allowed to change the owner is no error."""
+    """Give a file the owner, if that is allowed, and the mode of another."""
     if hasattr(os, "chown"):
         with suppress(OSError):
             os.chown(temporary, status.st_uid, status.st_gid)

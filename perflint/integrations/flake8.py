@@ -31,7 +31,7 @@ from perflint.source.files import is_excluded
 from perflint.source.text import Source
 
 FAULT = "TPF000"
-"""The code of what is no finding: faults of the settings and of perflint."""
+"""The code of faults of the settings and of perflint."""
 
 _HOUSE_CODE = r"(?!TPF)[A-Z]{2,4}[0-9]{3}"
 """The form of the codes of house rules, which are known once a file of their project is checked."""
@@ -77,7 +77,7 @@ class Plugin:
             choices=[profile.value for profile in Profile],
             default=None,
             parse_from_config=True,
-            help="How much perflint shows (default: what [tool.perflint] says). Rules that only a stricter "
+            help="The profile of findings to show (default: that of [tool.perflint]). Rules that only a stricter "
             "profile shows can also be turned on one by one: --extend-select TPF502.",
         )
 

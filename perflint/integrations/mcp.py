@@ -111,7 +111,7 @@ def verify(
     risky: Annotated[bool, Field(description="also fixes that may change what is learned")] = False,
     steps: Annotated[int, Field(description="timed steps of the optimizer in a run", ge=1)] = 100,
     repeat: Annotated[int, Field(description="pairs of runs in a comparison", ge=2)] = 3,
-    seconds: Annotated[int, Field(description="stop after so long, with what is decided by then", ge=1)] = 480,
+    seconds: Annotated[int, Field(description="stop after this time, with the decisions so far", ge=1)] = 480,
 ) -> dict[str, Any]:
     """Run a program with and without fixes, in a copy of the project: which fixes are good, with times and a diff.
 

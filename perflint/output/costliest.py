@@ -1,4 +1,4 @@
-"""Where to begin: the functions whose findings cost most."""
+"""The functions to begin with: those whose findings cost most."""
 
 from __future__ import annotations
 

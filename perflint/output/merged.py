@@ -31,7 +31,7 @@ _Member = TypeVar("_Member", bound=Enum)
 
 
 class NotAReport(Exception):
-    """A text that is no JSON document of `perflint check`; the message says why."""
+    """A text that is not a JSON document of `perflint check`; the message has the reason."""
 
 
 def read_report(text: str) -> Report:
@@ -200,7 +200,7 @@ def _fix(values: _Object) -> Fix:
 def _version(text: str) -> tuple[int, int]:
     major, _, minor = text.partition(".")
     if not (major.isdecimal() and minor.isdecimal()):
-        raise NotAReport(f"`{text}` is no version of torch")
+        raise NotAReport(f"`{text}` is not a version of torch")
     return int(major), int(minor)
 
 

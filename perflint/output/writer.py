@@ -17,7 +17,7 @@ from perflint.source.text import Source
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a run writes, and how."""
+    """The streams that a run writes to, and their styles."""
 
     out: TextIO
     style: Style

@@ -43,7 +43,7 @@ def use_of(site: Site, node: ast.expr | None = None) -> Use:
 
 
 def source_of(site: Site, node: ast.expr) -> Origin:
-    """Where the tensor in an expression comes from."""
+    """The origin of the tensor in an expression."""
     return site.model.origins.of(node)
 
 

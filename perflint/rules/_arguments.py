@@ -1,4 +1,4 @@
-"""Where a call writes its arguments."""
+"""The places of the arguments of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the weights of a file's models come from, as far as its words tell."""
+"""The origin of the weights of a file's models, by its words."""
 
 from __future__ import annotations
 

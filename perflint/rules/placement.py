@@ -1,4 +1,4 @@
-"""Where tensors are put: the devices of `device=`, moves by `.to(…)` and similar calls, the makers of tensors."""
+"""The placement of tensors: the devices of `device=`, moves by `.to(…)` and similar calls, the makers of tensors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Decides which rule speaks of a place that several rules report.
+"""Decides which rule reports a place that several rules find.
 
-Each rule reports every place of its kind. The decision is made once, among the findings of the rules that are
-selected, so that a rule speaks where a more precise one is turned off.
+Each rule finds every place of its kind. The decision is made once, among the findings of the rules that are
+selected, so that a general rule reports a place if the more precise one is turned off.
 
 A precise rule replaces general ones, which it declares (`Rule.replaces`): the read of each element of a tensor is
 also a read of a number. A grave effect replaces others: in compiled code a read of a tensor also breaks the graph,
@@ -26,11 +26,11 @@ _IMPLIED = {
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A finding that is not reported, because another one speaks of its place."""
+    """A finding that is not reported, because another rule reports its place."""
 
     finding: Finding
     by: str
-    """The code of the rule that speaks."""
+    """The code of the rule that reports it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -341,7 +341,7 @@ class Model:
 
     @cached_property
     def demand(self) -> Demand:
-        """Who needs the values of the file."""
+        """The code that needs the values of the file."""
         from perflint.semantics.dataflow.demand import Demand
 
         return Demand(self)

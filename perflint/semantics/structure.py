@@ -1,6 +1,6 @@
 """The structure of one file, from one walk over its tree: functions, classes, parents, uses.
 
-It knows nothing about values; the interpreter looks up its facts while it runs.
+It has no values; the interpreter looks up its facts while it runs.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Value):
-    """A value of which nothing is known.
+    """An unknown value.
 
     `near` is CALLER for results of unknown code on tensors that are not on the CPU: where it holds
     tensors, these are likely to be off the CPU as well.

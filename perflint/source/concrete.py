@@ -26,7 +26,7 @@ __all__ = ["code", "cst", "parse_expression"]
 def parse_expression(text: str) -> cst.BaseExpression:
     """The expression in `text`, which may span lines that an outer bracket joins in its file.
 
-    Raises libcst.ParserSyntaxError where `text` is no expression.
+    Raises libcst.ParserSyntaxError if `text` is not an expression.
     """
     if "\n" not in text and "\r" not in text:
         try:

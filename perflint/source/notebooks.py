@@ -53,7 +53,7 @@ class Cell:
     number: int
     """Its place among all cells, from 1."""
     start: int
-    """Where its source stands in the document: a string, or a list of strings."""
+    """The offset of its source in the document: a string, or a list of strings."""
     end: int
     tokens: tuple[Token, ...]
     is_list: bool
@@ -283,7 +283,7 @@ def _members(document: str, at: int) -> Iterator[tuple[str, int]]:
 
 
 def _items(document: str, at: int) -> Iterator[int]:
-    """Where the items of a list start."""
+    """The offsets at which the items of a list start."""
     at = _after_space(document, at + 1)
     while document[at] != "]":
         yield at

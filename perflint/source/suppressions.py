@@ -22,7 +22,7 @@ _SELECTOR = rf"(?:{_CODE}|[a-z0-9]+(?:-[a-z0-9]+)+)"
 _NOQA = rf"(?i:#\s*noqa\b(?!-)(?:\s*:\s*(?P<selectors>{_SELECTOR}(?:[\s,]+{_SELECTOR})*))?)"
 _DIRECTIVE = r"#\s*perflint:\s*(?P<what>[a-z]+(?:-[a-z]+)*)(?![\w-])(?P<list>\s*\[)?"
 _LIKE_IGNORE = r"(?:ignor|disabl|enabl|silenc|suppress|skip|allow|noqa|off\b)"
-"""The beginnings of words that are meant to silence findings, if they are no directive that exists."""
+"""The beginnings of words that are meant to silence findings, but are not a directive."""
 
 ALL = "ALL"
 UNUSED = "TPF981"

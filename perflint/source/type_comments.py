@@ -78,6 +78,6 @@ def _moved(node: ast.expr, line: int, lines: list[bytes]) -> ast.expr:
 
 
 def _comment_start(line: bytes) -> int:
-    """Where the type in a line's comment begins, in bytes; -1 where there is none."""
+    """The offset at which the type in a line's comment begins, in bytes; -1 without a type."""
     found = _IN_BYTES.search(line)
     return -1 if found is None else found.end()

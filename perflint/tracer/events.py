@@ -197,7 +197,7 @@ class ModuleCall:
     settings: str
     """The text of `extra_repr`; for a `MultiheadAttention`, which has none, the arguments of its constructor."""
     made: Place | None
-    """Where the user's code constructed it."""
+    """The place of the user's code that constructed it."""
     inputs: tuple[TensorFacts, ...]
     outputs: tuple[TensorFacts, ...]
     training: bool
@@ -214,7 +214,7 @@ class ModuleCall:
 
 @dataclass(frozen=True, slots=True)
 class GraphBreak:
-    """Where torch.compile gave up on one graph."""
+    """The place at which torch.compile gave up on one graph."""
 
     place: Place | None
     reason: str
@@ -336,11 +336,11 @@ class Experiment:
     name: str
     """The kind of change: `bias-before-norm`, `autocast`, `compile`, …"""
     codes: tuple[str, ...]
-    """The rules that it speaks for; empty where there is none."""
+    """The rules whose findings it confirms or refutes; empty without any."""
     scope: str
     """The timed part: `layer`, `model` (all of its forward, and backward if it trains) or `optimizer` (its step)."""
     place: Place | None
-    """Where the user's code constructed what was changed. Equal layers of several places are timed
+    """The place of the user's code that constructed the changed module. Equal layers of several places are timed
     once and have a record for each."""
     subject: str
     """The changed part: `layer1.0.conv1 Conv2d(3, 64, …)`."""

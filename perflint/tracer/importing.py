@@ -82,7 +82,7 @@ class Redirect:
         return spec
 
     def _place(self, path: str) -> str | None:
-        """Where the copy has a path of the original; None for other paths."""
+        """The path in the copy for a path of the original; None for other paths."""
         for root in self._roots:
             if path.startswith(root) and not path.startswith(self._shared):
                 place = os.path.join(self._copy, path[len(root) :])

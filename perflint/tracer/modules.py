@@ -76,7 +76,7 @@ class MadeAt:
         self._undo.close()
 
     def get(self, module: Any) -> Place | None:
-        """Where a module, an optimizer or a loader was made; None if that was not seen."""
+        """The place that made a module, an optimizer or a loader; None if that was not seen."""
         return self._frames.get(module) if is_hashable(module) else None
 
 

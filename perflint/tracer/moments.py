@@ -59,7 +59,7 @@ class Moment:
     """The call itself; of a wait, what is left of it when there is nothing to wait for."""
     runs: tuple[Run, ...] = ()
     place: int | None = None
-    """Whose wait it is, or whose read it is a part of."""
+    """The index of the place that waits, or that the read belongs to."""
     waits_for: int = 0
     """How many pieces of work back that is for whose end it waits; 0 for none."""
     wakes: float = 0.0

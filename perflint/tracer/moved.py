@@ -35,7 +35,7 @@ class MovedLines:
         return self._then_by_now.get(line) if self.is_changed else line
 
     def span(self, place: Place) -> Span | None:
-        """Where a traced expression is now; None where its first or last line is there no more."""
+        """The present place of a traced expression; None if its first or last line is gone."""
         line, end_line = self._find(place.line), self._find(place.end_line)
         if line is None or end_line is None or end_line - line != place.end_line - place.line:
             return None

@@ -1,4 +1,4 @@
-"""Where in the user's code something happened."""
+"""The places in the user's code at which events happen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMPILERS = (f"torch{os.sep}_dynamo{os.sep}convert_frame.py", f"torch{os.sep}_i
 
 
 class Owner(Enum):
-    """Whose a file is."""
+    """The owner of a file."""
 
     USER = "user"
     LIBRARY = "library"
@@ -60,7 +60,7 @@ class Locator:
         self._files: dict[str, str] = {}
 
     def owner(self, path: str) -> Owner:
-        """Whose a file is, by the name that code objects have for it."""
+        """The owner of a file, by the name that code objects have for it."""
         known = self._owners.get(path)
         if known is None:
             known = self._owners[path] = self._look(path)

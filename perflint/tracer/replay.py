@@ -55,7 +55,7 @@ class Saving:
     share: float
     """Of what it saves without all of them: where two wait for the same work, each has half."""
     alone: float
-    """Where only these go."""
+    """The time that is saved if only these syncs are removed."""
 
 
 def savings(events: Events, plain: float | None = None, handling: float = 0.0) -> dict[int, Saving]:

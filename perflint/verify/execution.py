@@ -41,7 +41,7 @@ class Seen:
     source: int
     """The source of the steps, as in `tracer.steps.StepSource`."""
     clock: str
-    """Whose time it is: `device` or `host`."""
+    """The clock that measured: `device` or `host`."""
     times: tuple[float, ...]
     """Milliseconds of each step after warm-up."""
     losses: tuple[tuple[int, float], ...]

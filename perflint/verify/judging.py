@@ -16,7 +16,7 @@ from perflint.verify.execution import Run
 SLOWER = 0.01
 """The share of a step from which on a difference counts."""
 _NOISE = 3.0
-"""How many times the difference between runs of the original is no difference."""
+"""A difference up to this many times that between runs of the original does not count."""
 _WINDOWS = 10
 """Stretches of a run whose mean losses are compared."""
 _LEAST = 0.1
@@ -175,7 +175,7 @@ def _other_output(before: list[str], after: str, safety: Safety, tolerance: floa
         return f"it prints something else: {_first_other_line(before[0], after)}"
     share = 0.0 if safety is Safety.SAFE else tolerance
     for *known, now in zip(*(_numbers(text) for text in (*before, after)), strict=True):
-        # What differs from run to run, such as a time, is no result.
+        # Values that differ from run to run, such as times, are not results.
         if not _spread(known) and _distance(now, known) > share * abs(known[0]):
             return f"it prints {now:g} instead of {known[0]:g}"
     return None

@@ -258,7 +258,7 @@ def _order(candidate: Candidate) -> tuple[str, str, int]:
 
 
 def _middle(candidates: Sequence[Candidate]) -> int:
-    """Where to halve: between two rules, if there are several."""
+    """The place to halve: between two rules, if there are several."""
     ends = [0]
     for _, group in groupby(candidates, key=lambda one: one.code):
         ends.append(ends[-1] + len(list(group)))

@@ -66,7 +66,7 @@ class Workspace:
         self._require_small()
         self._above = Path(tempfile.mkdtemp(prefix="perflint-verify-"))
         self.folder = self._above / (root.name or "project")
-        """Where the copy is."""
+        """The folder of the copy."""
         self.output = self._above / "seen"
         """A folder for what is not the program's, beside the copy; empty after `renew`."""
 
@@ -87,7 +87,7 @@ class Workspace:
             self.place(path).write_bytes(data)
 
     def place(self, path: str | Path) -> Path:
-        """Where the copy has a path of the original. Raises ValueError for one outside of the project."""
+        """The path in the copy for a path of the original. Raises ValueError for one outside of the project."""
         return self.folder / Path(os.path.abspath(path)).relative_to(self.root)
 
     def holds(self, path: str) -> bool:
@@ -126,7 +126,7 @@ class Workspace:
                 yield _Entry(name, self._stamp(name))
 
     def _target(self, link: Path) -> str:
-        """Where a link of the copy leads: within the copy if it did so within the project."""
+        """The target of a link of the copy: within the copy if it was within the project."""
         target = os.readlink(link)
         full = os.path.normpath(link.parent / target)
         if not Path(full).is_relative_to(self.root):

@@ -318,7 +318,7 @@ def test_rules_of_a_file_are_turned_off_on_the_command_line(perflint: Command) -
 def test_a_torch_version_that_is_none(perflint: Command, version: str) -> None:
     ran = perflint("check", "--torch-version", version)
     assert ran.code == 2
-    assert f"`{version}` is no torch version" in ran.err
+    assert f"`{version}` is not a torch version" in ran.err
 
 
 def test_unknown_options(perflint: Command) -> None:

@@ -105,7 +105,7 @@ FAULTS = [
     ("profile = true", 'must be one of "default", "pedantic", "audit", not true', None),
     ('profile = "pedant"', 'not "pedant"', "did you mean `pedantic`?"),
     ("torch-version = 2.6", 'must be a version in quotes, such as "2.6", not the number 2.6', None),
-    ('torch-version = "new"', "`new` is no torch version", "write it as 2.6"),
+    ('torch-version = "new"', "`new` is not a torch version", "write it as 2.6"),
     ("exclude = {a = 1}", "must be a list of strings, not a table", None),
     ("per-file-ignores = []", "must be a table from path patterns to lists of rules, not a list", None),
     ('per-file-ignores = {a = "TPF1"}', 'must be a list of strings, not "TPF1"', None),
@@ -252,7 +252,7 @@ HOSTILE = [
     ("[tool.perflint]\nx = {" + '"y" . ' * 50_000 + "x = 1}", "more than 300 parts"),
     (f"[tool.perflint]\ntorch-version = {'9' * 5000}", "not valid TOML"),
     (f"[tool.perflint]\ntorch-version = 0x{'f' * 5000}", "not a large number"),
-    (f"[tool.perflint]\ntorch-version = '{'9' * 5000}.0'", "is no torch version"),
+    (f"[tool.perflint]\ntorch-version = '{'9' * 5000}.0'", "is not a torch version"),
     ("# perflint" + " " * (1 << 20), "larger than 1 MB"),
 ]
 

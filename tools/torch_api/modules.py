@@ -31,7 +31,7 @@ OTHERS = (
 
 _DEPRECATED = ("Container", "DistributedDataParallelCPU", "NLLLoss2d", "CrossMapLRN2d")
 
-# What `forward` gives, for the modules where it is no single tensor.
+# The result of `forward`, for modules that do not return a single tensor.
 RESULTS = {
     "tensor,tensor|none": "MultiheadAttention",
     "tensor,(tensor,tensor)": "LSTM",

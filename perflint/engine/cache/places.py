@@ -1,4 +1,4 @@
-"""Where the cache is, and which version of perflint wrote it."""
+"""The place of the cache, and the version of perflint that wrote it."""
 
 from __future__ import annotations
 

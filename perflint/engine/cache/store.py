@@ -124,7 +124,7 @@ class Store:
 
     @property
     def shape(self) -> str:
-        """What the layout of the project was, by which modules have their names."""
+        """The layout of the project, by which modules have their names."""
         found = self._one("SELECT shape FROM state")
         assert isinstance(found, str)
         return found

@@ -12,7 +12,7 @@ VERSION = 1
 
 
 def comparison_document(found: Comparison, names: tuple[str, str]) -> dict[str, Any]:
-    """The differences of two traces, which go by some names. Times are in milliseconds per step."""
+    """The differences of two traces; `names` are those of their files. Times are in milliseconds per step."""
     return {
         "version": VERSION,
         "before": names[0],

@@ -24,7 +24,7 @@ _HEAD = f"{'before':>10} {'after':>10} {'change':>10}"
 
 
 def comparison_text(found: Comparison, names: tuple[str, str], style: Style) -> str:
-    """The differences of two traces, which go by some names."""
+    """The differences of two traces as text; `names` are those of their files."""
     parts = (
         _headline(found, names, style),
         _step(found, style),

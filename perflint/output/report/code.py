@@ -100,7 +100,7 @@ def _indent(line: str) -> int:
 
 
 def _cut(place: Place, at: int, line: str, margin: int) -> tuple[int, int] | None:
-    """Where an expression is on a line: offsets from 0."""
+    """The place of an expression on a line: offsets from 0."""
     if (place.line, place.column) == (place.end_line, place.end_column) or not place.line <= at <= place.end_line:
         return None
     start = place.column - 1 if at == place.line else _indent(line)

@@ -35,7 +35,7 @@ class Recorded:
     """Of its file."""
     trace: Trace
     root: Path
-    """Where its source files are."""
+    """The folder of its source files."""
 
 
 def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | None = None) -> str:

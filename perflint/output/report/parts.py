@@ -42,7 +42,7 @@ class Section:
     def shown(self, level: int) -> Markup:
         """The section with a heading of a level."""
         heading = tag(f"h{level}", self.title, id=f"{self.id}-title")
-        # Those within others are no landmarks: several traces have the same.
+        # Sections within others are not landmarks: several traces have the same.
         name = f"{self.id}-title" if level == 2 else None
         return tag("section", heading, self.content, id=self.id, aria_labelledby=name)
 

@@ -178,7 +178,7 @@ def _told(each: Experiment) -> Markup:
         much = f"differ by {finite(each.difference):.2g} of the largest" if each.difference else "are equal"
         parts.append(f"; outputs {much}")
     if not each.device.startswith("cuda"):
-        parts.append(f"; on the {each.device}, which says nothing about a GPU")
+        parts.append(f"; on the {each.device}, not on a GPU")
     return join(parts, f"; {each.note}." if each.note else ".")
 
 
@@ -195,7 +195,7 @@ def _spread(each: Experiment, reach: float) -> Markup:
 
 
 def _at(value: float, reach: float) -> float:
-    """Where on the scale a ratio is, in percent: 1 in the middle, `reach` at the end."""
+    """The place of a ratio on the scale, in percent: 1 in the middle, `reach` at the end."""
     return 50 + 49 * log(_bounded(value)) / log(reach)
 
 

@@ -73,7 +73,7 @@ class Uses:
         self.model = model
         self.fates: set[Fate] = set()
         self.last: Position = (0, 0)
-        """Where the last expression or statement ends in which its memory is used."""
+        """The end of the last expression or statement that uses its memory."""
         self.loops: set[Loop] = set()
         """The loops that carry it from one turn to the next."""
         self.saved = False
@@ -376,7 +376,7 @@ def _is_false(node: ast.expr) -> bool:
 
 
 def _end_of_evaluation(model: Model, node: ast.expr) -> Position:
-    """Where the outermost expression around a node ends: all in it may run before the value is read."""
+    """The end of the outermost expression around a node: all of it may run before the value is read."""
     outer: ast.AST = node
     for each in model.ancestors(node):
         if isinstance(each, (ast.stmt, ast.Lambda)):

@@ -201,7 +201,7 @@ class Callees:
         return Takes.NAMED if rule_conventions.computes_loss(name) and not self._is_dropped(call) else Takes.UNKNOWN
 
     def _by_method(self, call: ast.Call, method: ast.Attribute) -> Takes | None:
-        """How a method treats its arguments that many objects may have; None if its name says nothing."""
+        """How a method treats its arguments that many objects may have; None if its name does not show it."""
         name = method.attr
         if name in WITHOUT_GRADIENT or name in READS or name in DETACHES:
             return Takes.VALUES

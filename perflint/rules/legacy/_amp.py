@@ -1,4 +1,4 @@
-"""Where a file refers to the AMP names of `torch.cuda.amp` and `torch.cpu.amp`."""
+"""The uses of the AMP names of `torch.cuda.amp` and `torch.cpu.amp` in a file."""
 
 from __future__ import annotations
 

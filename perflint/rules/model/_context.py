@@ -36,7 +36,7 @@ def touches_bias(model: Model, cls: str) -> bool:
 
 @once_per_node
 def _needed_biases(model: Model, tree: ast.Module) -> list[ast.Attribute]:
-    """Where the biases of other objects are used without a test for None."""
+    """The places that use the biases of other objects without a test for None."""
     biases = (node for node in model.nodes(ast.Attribute) if node.attr == "bias")
     return [node for node in biases if not is_self(node.value) and not _is_asked(model, node)]
 

@@ -185,7 +185,7 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 
 def _devices(value: Value) -> set[Device]:
-    """Where the tensors are that a value is or holds."""
+    """The devices of the tensors that a value is or holds."""
     found: set[Device] = set()
     for member in value.members:
         if isinstance(member, Sequence):

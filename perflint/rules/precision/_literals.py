@@ -1,4 +1,4 @@
-"""Where a file writes down a number that several layers must agree on."""
+"""The places in a file with a number that several layers must agree on."""
 
 from __future__ import annotations
 

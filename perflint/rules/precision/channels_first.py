@@ -189,7 +189,7 @@ def _is_seen(model: Model, call: ast.Call) -> bool:
 
 
 def _moved(model: Model, run: ast.Call) -> ast.Call | None:
-    """Where the input of a call is moved to the device, in the same function."""
+    """The call that moves the input of another call to the device earlier in the same function, or None."""
     first = _first_moves(model, model.function(run) or model.source.tree).get(path_of(run.args[0]))
     return first if first is not None and first.lineno < run.lineno else None
 

@@ -126,7 +126,7 @@ def _timed(site: CallSite) -> _Timed | None:
 
 
 def _start(model: Model, block: Sequence[ast.stmt], name: str) -> int | None:
-    """Where a block last binds a name to the clock's reading."""
+    """The index of the statement of a block that last binds a name, if it binds the clock's reading; else None."""
     for index in reversed(range(len(block))):
         each = block[index]
         if isinstance(each, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in each.targets):

@@ -32,7 +32,7 @@ def is_bound_before(model: Model, loop: Loop, name: str) -> bool:
 
 @once_per_node
 def _first_bindings(model: Model, body: ast.AST) -> Mapping[str, tuple[int, int]]:
-    """Where the names that a function or file binds itself are first bound."""
+    """The places at which a function or file first binds each of its names."""
     found: dict[str, tuple[int, int]] = {}
     for part in walk(body):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and body_of(model, part) is body:

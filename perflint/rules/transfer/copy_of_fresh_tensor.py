@@ -17,7 +17,7 @@ from perflint.source.quoting import quoted
 _SPACE = re.compile(r"[\s\\]+\Z")
 """White space, also with backslashes that continue a line."""
 _OPEN = (ast.Assign, ast.AnnAssign, ast.Return, ast.Call, ast.keyword, ast.Tuple, ast.List)
-"""Where an operation needs no brackets: it is the whole value, an argument or a member."""
+"""Nodes around an operation that needs no brackets: it is the whole value, an argument or a member."""
 
 
 class CopyOfFreshTensor(Rule):

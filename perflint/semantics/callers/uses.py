@@ -1,4 +1,4 @@
-"""The uses of a function that are no calls of it: whoever gets the function may call it."""
+"""The uses of a function other than calls: code that gets the function may call it."""
 
 from __future__ import annotations
 

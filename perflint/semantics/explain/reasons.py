@@ -364,7 +364,7 @@ class Reasons:
         return (f"perflint does not know `.{node.attr}` of {name}" if isinstance(value, Unknown) else ""), node.value
 
     def _member(self, value: Instance | Class, name: str) -> Steps | None:
-        """Where a class of the project, or a base of it, gets an attribute from."""
+        """The steps by which a class of the project, or a base of it, gets an attribute; None for other classes."""
         for base in self._lineage(value.cls if isinstance(value, Instance) else value.name):
             facts = facts_of(self._frame, base)
             module = self._model.view.loaded(facts.module) if facts is not None else None

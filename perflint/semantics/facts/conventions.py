@@ -1,7 +1,7 @@
 """The meaning of names by the conventions of the field, as the tables of `conventions.toml` state it.
 
 Each question returns the entry that decides, with its reason as a clause that follows "it", or None if the name
-says nothing.
+does not decide.
 """
 
 from __future__ import annotations

@@ -441,7 +441,7 @@ class HeatMap:
 
     def callers(self, info: FunctionInfo) -> list[ast.Call]:
         """The calls in this file that call a function, or may, and the hot ones that are given it to call."""
-        # A hook or a factory is given away once and called often, so a cold place says nothing.
+        # A hook or a factory is given away once and called often, so a cold place does not make it cold.
         given = [call for call in self._calls.given(info) if self.of(call) is Heat.HOT]
         return self._calls.calls(info) + given
 

@@ -272,7 +272,7 @@ class Named(NamedTuple):
 
 
 def by_name(model: Model, info: FunctionInfo) -> Named | None:
-    """How often a function runs by its name, or None if the name says nothing.
+    """How often a function runs by its name, or None if the name does not show it.
 
     A function that is cold by its name is hot if code that runs each step calls it.
     """

@@ -139,7 +139,7 @@ def _is_any(annotation: ast.expr | None) -> bool:
 
 
 _OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
-"""Annotations that say nothing about the argument."""
+"""Annotations that do not restrict the argument."""
 
 
 def _is_tensor(annotation: ast.expr | None) -> bool:

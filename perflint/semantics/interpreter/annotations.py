@@ -58,7 +58,7 @@ _TENSOR_TYPES = frozenset({"FloatTensor", "LongTensor", "BoolTensor", "IntTensor
 
 
 def annotated(frame: Frame, node: ast.expr | None, device: Device = Device.CALLER) -> Value:
-    """The value that an annotation promises; UNKNOWN if it says nothing."""
+    """The value that an annotation promises; UNKNOWN if it promises none."""
     if node is None:
         return UNKNOWN
     if isinstance(node, ast.Constant):

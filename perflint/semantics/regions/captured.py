@@ -30,7 +30,7 @@ CAPTURING = ("cuda.graph", "make_graphed_callables", "capture_begin")
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """Where a graph is recorded: the call that begins it, and the statements that it records.
+    """The recording of a graph: the call that begins it, and the statements that it records.
 
     `body` is empty if functions are recorded that are passed to `make_graphed_callables`.
     """

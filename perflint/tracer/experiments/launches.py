@@ -22,7 +22,7 @@ class CudaGraph:
     seconds = 0.0
 
     def change(self, subject: Subject) -> str:
-        """Where the GPU waits for launches."""
+        """The change, if the GPU waits for launches; else empty."""
         what = "forward and backward" if subject.mode.backward else "forward"
         return f"{what} in one CUDA graph" if subject.is_launch_bound else ""
 
@@ -127,7 +127,7 @@ class Compile:
     mode: str | None = None
 
     def change(self, subject: Subject) -> str:
-        """Where a GPU is used and nothing is compiled."""
+        """The change, if the model is on a GPU; else empty."""
         return "torch.compile" if subject.is_on_gpu else ""
 
     def build(self, subject: Subject) -> Pair:
@@ -156,7 +156,7 @@ class CompileWithGraphs(Compile):
     mode = GRAPHS_MODE
 
     def change(self, subject: Subject) -> str:
-        """Where the GPU waits for launches."""
+        """The change, if the GPU waits for launches; else empty."""
         return f'torch.compile(mode="{GRAPHS_MODE}")' if subject.is_launch_bound else ""
 
 

@@ -109,7 +109,7 @@ class Tf32:
     seconds = 0.0
 
     def change(self, subject: Subject) -> str:
-        """Where the GPU can and the program does not."""
+        """The change, if the GPU has TF32 and the program does not use it; else empty."""
         import torch
 
         if not subject.is_on_gpu or torch.cuda.get_device_capability(subject.mode.device) < (8, 0):
@@ -140,7 +140,7 @@ class Autocast:
     seconds = 0.0
 
     def change(self, subject: Subject) -> str:
-        """Where there is a product in float32."""
+        """The change, if there is a product in float32; else empty."""
         return "bfloat16 autocast" if subject.in_float32 and _has_bfloat16(subject) else ""
 
     def build(self, subject: Subject) -> Pair:
@@ -157,7 +157,7 @@ class ChannelsLast:
     seconds = 0.0
 
     def change(self, subject: Subject) -> str:
-        """Where a convolution gets something else."""
+        """The change, if a convolution gets another layout; else empty."""
         return "channels_last" if _is_contiguous(subject) else ""
 
     def build(self, subject: Subject) -> Pair:
@@ -174,7 +174,7 @@ class AutocastChannelsLast:
     seconds = 0.0
 
     def change(self, subject: Subject) -> str:
-        """Where both change something."""
+        """The change, if each of the two changes something; else empty."""
         both = Autocast().change(subject) and _is_contiguous(subject)
         return "bfloat16 autocast and channels_last" if both else ""
 
@@ -217,7 +217,7 @@ class FusedNorms:
     seconds = 0.0
 
     def change(self, subject: Subject) -> str:
-        """Where there are such norms."""
+        """The change, if there are such norms; else empty."""
         number = len(_norms(subject)) if subject.is_inference else 0
         return f"{number} batch norms fused into the convolutions before them" if number else ""
 
@@ -261,7 +261,7 @@ class Reparameterisation:
     seconds = 0.0
 
     def change(self, subject: Subject) -> str:
-        """Where a module has such a method."""
+        """The change, if a module has such a method; else empty."""
         number = sum(_merger(module) is not None for module in subject.module.modules())
         return f"branches of {number} blocks merged" if number and subject.is_inference else ""
 

@@ -15,7 +15,7 @@ from perflint.tracer.experiments.models import Subject
 from perflint.tracer.modules import tensors
 
 LEAST = 3
-"""Layers of a region: fewer launches are no gain."""
+"""The fewest layers of a region: fewer launches gain nothing."""
 
 
 class GraphedCallables:
@@ -26,7 +26,7 @@ class GraphedCallables:
     seconds = 0.0
 
     def change(self, subject: Subject) -> str:
-        """Where the GPU waits for launches."""
+        """The change, if the GPU waits for launches; else empty."""
         return "torch.cuda.make_graphed_callables" if subject.is_launch_bound else ""
 
     def build(self, subject: Subject) -> Pair:

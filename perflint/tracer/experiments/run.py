@@ -45,7 +45,7 @@ LAYERS: tuple[LayerExperiment, ...] = (
     ConvBnFusion(),
 )
 INSTEAD: tuple[LayerExperiment, ...] = (ChannelsLastChains(),)
-"""Where the whole model cannot be tried."""
+"""Experiments with layers, if the whole model cannot be tried."""
 MODELS: tuple[ModelExperiment, ...] = (
     Tf32(),
     Autocast(),

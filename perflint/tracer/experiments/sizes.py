@@ -21,7 +21,7 @@ class ChannelMultiples:
     codes = ("TPF351",)
 
     def propose(self, calls: Sequence[ModuleCall]) -> Iterator[Proposal]:
-        """The layers with widths of the model's own that are no such multiples."""
+        """The layers with widths of the model's own that are not such multiples."""
         found = [each for each in layers(calls) if each.is_linear or (each.is_convolution and each["groups"] == 1)]
         taken, given = ({each[each.sizes[at]] for each in found} for at in (0, 1))
         handed_on = taken & given
@@ -45,7 +45,7 @@ class VocabularyPadding:
     codes = ("TPF352",)
 
     def propose(self, calls: Sequence[ModuleCall]) -> Iterator[Proposal]:
-        """The linear layers with a vocabulary as their output that is no multiple of 8."""
+        """The linear layers with a vocabulary as their output that is not a multiple of 8."""
         for each, equal in grouped(each for each in layers(calls) if each.is_linear):
             size = each["out_features"]
             if size >= VOCABULARY and size % MULTIPLE:

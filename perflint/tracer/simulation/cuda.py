@@ -110,7 +110,7 @@ def _values() -> dict[str, Any]:
         "CUDAGraph": _refuse("CUDA graphs", "the CPU cannot play them again"),
         "graph": _refuse("CUDA graphs", "the CPU cannot play them again"),
         "make_graphed_callables": _refuse("CUDA graphs", "the CPU cannot play them again"),
-        "_compile_kernel": _refuse("CUDA kernels", "they are no code of the CPU"),
+        "_compile_kernel": _refuse("CUDA kernels", "they are not code of the CPU"),
     }
     return values
 
@@ -160,7 +160,7 @@ def _refuse(what: str, why: str) -> Any:
 
 
 def install() -> None:
-    """Put what is no function of `torch.cuda` in place. Needs torch."""
+    """Replace functions of torch outside of `torch.cuda`. Needs torch."""
     import torch
 
     core: Any = torch._C

@@ -45,7 +45,7 @@ def is_device(value: Any) -> bool:
 
 
 def place_named(device: Any) -> At | None:
-    """Where a device is; None for one of another kind, such as `meta`. Raises RuntimeError as torch does."""
+    """The place of a device; None for one of another kind, such as `meta`. Raises RuntimeError as torch does."""
     import torch
 
     if isinstance(device, int):

@@ -151,7 +151,7 @@ def _tensors(values: Any, depth: int) -> Iterator[Any]:
 
 
 def _target(named: dict[str, Any]) -> At | None:
-    """Where the program wants a tensor; None where it leaves that open."""
+    """The place that the program gives a tensor; None if it gives none."""
     device = named.get("device")
     if device is None:
         device = _default_device()

@@ -1,4 +1,4 @@
-"""Where tensors would be: a mark on each storage.
+"""The simulated places of tensors: a mark on each storage.
 
 Views share their storage, `p.data = t` swaps it, and it lives as long as its memory: as on a GPU, the
 device belongs to the storage, so no other table has to follow tensors around. A storage without a mark
@@ -18,7 +18,7 @@ from perflint.tracer import syncs
 
 
 class At(Enum):
-    """Where memory would be."""
+    """The simulated place of memory."""
 
     HOST = "host"
     GPU = "gpu"
@@ -39,7 +39,7 @@ state = State()
 
 
 def place_of(tensor: Any) -> At:
-    """Where a tensor would be."""
+    """The simulated place of a tensor."""
     storage = _storage(tensor)
     return getattr(storage, "perflint_at", At.HOST) if storage is not None else At.HOST
 

@@ -33,7 +33,7 @@ def _argument(arguments: Arguments, named: Named, number: int, name: str) -> Any
 
 
 def _reads(number: int, name: str) -> Rule:
-    """Where an argument is a tensor on the GPU whose value the host needs."""
+    """The rule that an argument waits if it is a tensor on the GPU, because the host needs its value."""
 
     def rule(overload: str, arguments: Arguments, named: Named) -> bool:
         import torch

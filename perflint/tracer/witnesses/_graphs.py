@@ -14,7 +14,7 @@ _SAVED = "_raw_saved_"
 
 
 class Fate:
-    """What became of the marked nodes of a graph. It refers to no tensor and to no node."""
+    """The state of the marked nodes of a graph. It refers to no tensor and to no node."""
 
     __slots__ = ("_told", "is_alive", "is_reached", "tell")
 

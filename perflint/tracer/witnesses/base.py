@@ -49,7 +49,7 @@ class Witness:
         self._guarded = guarded
         """Wraps callbacks: their faults are reported as the tracer's, and their own use of torch is not watched."""
         self._made = made
-        """Where the user's code constructed a module, an optimizer or a loader."""
+        """The place of the user's code that constructed a module, an optimizer or a loader."""
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         """Functions of torch, each as its owner and its name there, with the handlers of their calls. Needs torch.

@@ -95,7 +95,7 @@ class Replicas(Witness):
         self._unused: dict[Where, int] = {}
         self._steps = 0
         self._reduced: set[Place | None] = set()
-        """Where backward passes reduced gradients since the last step of an optimizer."""
+        """The places at which backward passes reduced gradients since the last step of an optimizer."""
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

@@ -28,7 +28,7 @@ class _Epoch:
     made: Place
     pins: bool
     by: str
-    """Whose items it has, and which process prepares its batches."""
+    """The data set of its items, and the process that prepares its batches."""
     batches: int = 0
     first: int | None = None
     last: int | None = None

@@ -24,7 +24,7 @@ class Operations(Witness):
         "softmax.matrix": "a softmax computed weights over the last dimension of one or more matrices",
         "softmax.other": "a softmax was computed of a vector, or over another dimension",
         "log.of-probabilities": "a logarithm was computed of the result of a softmax or sigmoid",
-        "log.of-others": "a logarithm was computed of something that autograd says is no softmax or sigmoid",
+        "log.of-others": "a logarithm was computed of a result that is not of a softmax or sigmoid, as autograd shows",
         "sort.all": "a sort",
         "sort.few": "the result of a sort was cut to less than half",
         "sort.many": "the result of a sort was cut to half of it or more",

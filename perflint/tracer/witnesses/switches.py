@@ -106,7 +106,7 @@ class Debugging(Witness):
         "ranges.recorded": "an event was recorded for each operation",
     }
     _switch: Place | None = None
-    """Where anomaly detection was switched on last."""
+    """The place at which anomaly detection was last switched on."""
 
     def start(self) -> None:
         from torch.autograd import anomaly_mode, profiler
