@@ -38,7 +38,7 @@ def known_code(word: str, codes: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
-    """A help text that names the candidate closest to a misspelt word; None where none is close."""
+    """A help text that names the candidate closest to a misspelt word; None if none is close."""
     import difflib
 
     by_folded = {candidate.casefold(): candidate for candidate in candidates}

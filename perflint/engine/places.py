@@ -47,7 +47,7 @@ def placed(findings: Sequence[Finding], rules: Iterable[Rule], model: Model) -> 
 
 _Node = ast.expr | ast.stmt
 _OF_CONSTRUCTION = (Effect.COMPUTE, Effect.MEMORY, Effect.PIPELINE)
-"""Effects that lie in how something is made: what one function makes alike, it makes for one reason."""
+"""Effects of construction: equal constructions in one function have one reason."""
 
 
 def nodes_of(findings: Sequence[Finding], model: Model) -> dict[Span, _Node]:

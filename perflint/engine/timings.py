@@ -20,7 +20,7 @@ class Timings:
     def __init__(self) -> None:
         self.phases: dict[str, float] = {}
         self.rules: dict[str, float] = {}
-        """By code. What a rule is the first to ask of the model counts as its time."""
+        """By code. The time of an answer of the model counts for the rule that asks first."""
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -50,8 +50,8 @@ class Harm:
 
     reason: str
     blamed: dict[int, str]
-    """The fixes, by their numbers, whose own place shows the harm, each with its reason; the others may be to blame
-    where there are none."""
+    """The fixes, by their numbers, whose own place shows the harm, each with its reason. Without any, all of the
+    others may be to blame."""
     proven: bool = False
     """True if each of the blamed does this harm whatever the others do."""
 

@@ -105,7 +105,7 @@ def _rows(trace: Trace, syncs: list[Sync]) -> Iterator[_Row]:
 
 
 def _first_to_last(row: _Row) -> tuple[object, ...]:
-    """A sort key: costs first; where none is known, places that synchronize in most steps."""
+    """A sort key: costs first; without costs, places that synchronize in most steps."""
     return -(row.cost_ms or 0.0), row.is_rare, -row.per_step
 
 

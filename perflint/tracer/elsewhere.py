@@ -1,6 +1,6 @@
 """The rules that report a construction, a setting or code of a worker, whose cost is in the steps.
 
-The line of such a finding says nothing about how often it costs time.
+The line of such a finding does not show how often it costs time.
 """
 
 from __future__ import annotations

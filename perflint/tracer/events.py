@@ -94,7 +94,7 @@ class Step:
     count: int
     """One, or more where a long run was summed up."""
     ms: float
-    """Of one step, the mean where there are more: on the clock of the GPU, or where none is used, of the host."""
+    """Of one step, the mean if there are more: on the clock of the GPU, or without a GPU, of the host."""
     profiled: bool = False
     """True if the profiler ran: `ms` may then be too long, and the following are known."""
     busy_ms: float = 0.0
@@ -209,7 +209,7 @@ class ModuleCall:
     steps: int
     """In how many recorded steps calls were watched at all."""
     follows: str = ""
-    """The module whose output is the first of the inputs, as it put it out; empty where none is known."""
+    """The module whose output is the first of the inputs, unchanged; empty if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +351,7 @@ class Experiment:
     dtype: str
     """The dtype of the computation; under autocast that of autocast."""
     device: str
-    """`cuda:0`, or `cpu`: then times are the host's, and say nothing about a GPU."""
+    """`cuda:0`, or `cpu`: then times are the host's, and not those of a GPU."""
     before_ms: float
     """Medians of one call."""
     after_ms: float

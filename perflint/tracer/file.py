@@ -26,7 +26,7 @@ from perflint.tracer.trace import Trace
 FORMAT = "perflint-trace"
 VERSION = 1
 LINE_LIMIT = 1 << 20
-"""Bytes of a line. What the tracer writes is far below."""
+"""Bytes of a line. Lines of the tracer are far shorter."""
 SIZE_LIMIT = 64 << 20
 """Bytes of a file, uncompressed. Long recordings take a few megabytes; this much is read in seconds."""
 RECORD_LIMIT = 500_000

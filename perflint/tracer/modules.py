@@ -283,7 +283,7 @@ def _facts(value: Any) -> Iterator[TensorFacts]:
 
 
 def tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
-    """The tensors in what a module takes or gives, through tuples, lists and dicts."""
+    """The tensors in the input or output of a module, through tuples, lists and dicts."""
     import torch
 
     if isinstance(value, torch.Tensor):

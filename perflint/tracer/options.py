@@ -25,7 +25,7 @@ class Options:
     window: int = 3
     """For how many steps to run the profiler; 0 for none."""
     own: tuple[str, ...] = ()
-    """Folders and files that are the user's; where there are none, all that is not installed."""
+    """Folders and files that are the user's; without any, all that is not installed."""
     fail_on_sync: bool = False
     """True if a program that would succeed fails where a recorded step has a sync that nothing allows."""
     sync_free: tuple[str, ...] = ()

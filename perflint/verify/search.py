@@ -60,7 +60,7 @@ class Verification:
     kept: Chosen
     dropped: tuple[Dropped, ...]
     trial: Trial
-    """The original against the fixes that are kept, or against all of them where none is."""
+    """The original against the fixes that are kept, or against all of them if none is kept."""
     originals: tuple[Run, ...]
     """All runs of the original."""
     reseeded: Run | None

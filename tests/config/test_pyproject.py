@@ -273,5 +273,5 @@ def test_a_requirement_made_to_break_its_reader(tmp_path: Path, bound: str) -> N
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_a_pipe_in_place_of_the_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pyproject.toml")
-    with pytest.raises(ConfigurationError, match="no regular file"):
+    with pytest.raises(ConfigurationError, match="not a regular file"):
         find([str(tmp_path)])

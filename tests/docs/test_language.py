@@ -1,4 +1,4 @@
-"""The pages that users read are in plain English (CONTRIBUTING.md, "Language")."""
+"""Pages, messages and docstrings are in plain English (CONTRIBUTING.md, "Language")."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ PAGES = [
     *sorted((DOCS / "agents").glob("*.md")),
 ]
 RULES = sorted((DOCS / "rules").glob("*.md"))
+CODE = sorted((ROOT / "perflint").rglob("*.py"))
+WORDS = sorted((ROOT / "tests" / "rules").rglob("*.words.txt"))
+"""The messages of the findings in the fixtures of rules."""
 PHRASES = {
     r"\b(?:nobody|somebody|someone)\b": "name who acts, or say `is not called`, `is unknown`",
     r"\bseldom\b": "say `rarely`",
@@ -28,6 +31,8 @@ PHRASES = {
     r"\bat hand\b": "say `available`",
     r"\bfor good\b": "say `permanently`",
     r"\bof which nothing\b": "say `unknown`",
+    r"\bgo(?:es)? by\b": "say `depends on`, `is named`",
+    r"\bwhere (?:there (?:is|are) none|none is|it is none)\b": "say `if there are none`, `without any`",
     r"\b(?:its|their) kin\b": "say `similar functions`",
     r"\bspeaks? of\b": "say `mentions` or `is about`",
     r"\b(?:knows?|says?) nothing\b": "say `is unknown`, `does not mention`",
@@ -43,6 +48,7 @@ HARDWARE = {
 """Words for hardware on the pages of rules. `device` is the name for an argument of torch."""
 _HIDDEN = re.compile(r"^```.*?^```|`[^`]*`|\]\([^)]*\)|\"[^\"]*\"", re.MULTILINE | re.DOTALL)
 """Code, links and quotations, which keep their words."""
+_DOCSTRING = re.compile(r"^ *\"{3}(.+?)\"{3}$", re.MULTILINE | re.DOTALL)
 
 
 def _prose(text: str) -> list[str]:
@@ -66,6 +72,22 @@ def test_plain_phrases(path: Path) -> None:
     assert not found, f"{path.relative_to(ROOT)} (a rule's page is the docstring of its class)\n" + "\n".join(found)
 
 
+def test_docstrings_are_plain() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}, docstring {number}, {phrase}"
+        for path in CODE
+        for number, text in enumerate(_DOCSTRING.findall(path.read_text(encoding="utf-8")), 1)
+        for phrase in _found(text, PHRASES)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("path", WORDS, ids=lambda path: path.name.partition(".")[0])
+def test_messages_are_plain(path: Path) -> None:
+    found = _found(path.read_text(encoding="utf-8"), PHRASES)
+    assert not found, f"{path.relative_to(ROOT)}\n" + "\n".join(found)
+
+
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
 def test_words_for_hardware(path: Path) -> None:
     found = _found(path.read_text(encoding="utf-8"), HARDWARE)
@@ -79,6 +101,8 @@ def test_words_for_hardware(path: Path) -> None:
         "Where it runs seldom.",
         "An object that is no tensor.",
         "Attribute names are told apart by type.",
+        "The heat goes by the loops around.",
+        "The last place; None where there is none.",
         "It uses what the call makes of them.",
         "What a layer holds depends on sizes.",
         "The code\n`x` is fine, and\nthe rest is dear.",

@@ -49,7 +49,7 @@ class Facts:
 
     trace: Trace
     step_ms: float | None
-    """None where there were no steps, or where times say nothing because there was no GPU."""
+    """None without steps, and without a GPU, whose times would mean nothing."""
     busy_ms: float | None
     """None without a timeline, as the following."""
     idle_ms: float | None
@@ -158,7 +158,7 @@ def _lines(syncs: Iterable[Sync], costs: dict[Place, float] | None, trace: Trace
 
 
 def _most_costly_first(line: Line) -> tuple[object, ...]:
-    """A sort key: costs first; where none is known, lines that wait in most steps, then the number of waits."""
+    """A sort key: costs first; without costs, lines that wait in most steps, then the number of waits."""
     return -(line.cost_ms or 0.0), line.is_rare, -line.per_step, line.file, line.line
 
 

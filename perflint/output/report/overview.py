@@ -110,7 +110,7 @@ def _split(facts: Facts, names: Names) -> Markup:
 
 
 def parts_of(facts: Facts) -> dict[str, float]:
-    """The milliseconds of each of `CAUSES` in a step, without collectives where there are none.
+    """The milliseconds of each of `CAUSES` in a step, without collectives if it has none.
 
     Empty without a timeline.
     """

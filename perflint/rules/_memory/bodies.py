@@ -212,7 +212,7 @@ class Memory:
         return found
 
     def _is_whole(self, owner: ast.expr) -> bool:
-        """True if something is an object of which one attribute says nothing about another: `self`, a module."""
+        """True for an object whose attributes are independent of each other: `self`, a module."""
         named = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
         return named or isinstance(self._model.value(owner), Instance)
 

@@ -179,7 +179,7 @@ def _of_options(call: ast.Call) -> Iterator[Evidence]:
 
 
 def _of_dtype(node: ast.Attribute, outer: ast.AST, names: Symbols) -> Iterator[Evidence]:
-    """A dtype that is given to something; one that is compared with or listed as an option says nothing."""
+    """A dtype that code uses; one that is compared with or listed as an option is not evidence."""
     if isinstance(node.ctx, ast.Load) and not isinstance(outer, (ast.Compare, ast.Tuple, ast.List, ast.Set, ast.Dict)):
         format = _DTYPES.get(names.full_name(node))
         if format:

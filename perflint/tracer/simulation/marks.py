@@ -85,7 +85,7 @@ def _storage(tensor: Any) -> Any:
 
 
 def _inner(tensor: Any) -> Any:
-    """The tensor that one without a storage of its own holds; None where there is none."""
+    """The tensor that a tensor without a storage of its own holds, or None."""
     import torch
 
     functorch = torch._C._functorch

@@ -16,7 +16,7 @@ from perflint.tracer.unseen.base import Facts, confirmed
 LEAST = 0.03
 """The share of a step from which pauses are reported: that of a warning."""
 FEWEST = 2
-"""A single pause says nothing about how often there is one."""
+"""A single pause does not show how often there is one."""
 HELP = (
     "Call `gc.freeze()` after set-up, so that the collector skips the objects that stay; or `gc.disable()`, and "
     "`gc.collect()` every few hundred steps."
