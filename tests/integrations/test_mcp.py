@@ -129,20 +129,28 @@ for _ in range(30):
 """
 
 
+VERIFY = {"paths": ["train.py"], "select": "TPF902", "unsafe": True, "steps": 10, "repeat": 2}
+
+
+@pytest.mark.slow
 def test_verify_runs_a_program_in_a_copy(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
-    (tmp_path / "broken.py").write_text("raise SystemExit('does not work')")
-    given = {"paths": ["train.py"], "select": "TPF902", "unsafe": True, "steps": 10, "repeat": 2}
-    _, (verified, failed, option, nothing) = ask(
-        tmp_path,
-        ("verify", {"command": [sys.executable, "train.py"], **given}),
-        ("verify", {"command": [sys.executable, "broken.py"], **given}),
-        ("verify", {"command": ["true"], "paths": ["--apply", "train.py"]}),
-        ("verify", {"command": ["true"], "select": "TPF201"}),
-    )
+    _, (verified,) = ask(tmp_path, ("verify", {"command": [sys.executable, "train.py"], **VERIFY}))
     assert not verified.is_error, verified.content
     found = verified.structured_content
     assert [each["code"] for each in (*found["kept"], *found["dropped"])] == ["TPF902"], found
+    assert (tmp_path / "train.py").read_text() == TRAINING
+
+
+def test_verify_without_a_result(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    (tmp_path / "broken.py").write_text("raise SystemExit('does not work')")
+    _, (failed, option, nothing) = ask(
+        tmp_path,
+        ("verify", {"command": [sys.executable, "broken.py"], **VERIFY}),
+        ("verify", {"command": ["true"], "paths": ["--apply", "train.py"]}),
+        ("verify", {"command": ["true"], "select": "TPF201"}),
+    )
     assert failed.is_error or "fail" in json.dumps(failed.structured_content)
     assert option.is_error and "no such file or folder" in option.content[0].text
     assert nothing.structured_content["kept"] == [] and "Nothing to fix" in nothing.structured_content["notes"]
