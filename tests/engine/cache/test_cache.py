@@ -280,8 +280,7 @@ def test_edits_during_a_run_are_not_kept(sample: Path, means: Means) -> None:
     assert documents(sample, means) == documents(sample)
 
 
-@pytest.mark.parametrize("jobs", [2, 8])
-@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize(("jobs", "cached"), [(2, True), (2, False), (8, True)])
 def test_workers_find_the_same(
     jobs: int, cached: bool, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
