@@ -27,7 +27,7 @@ def shown(tmp_path: Path, path: str, name: str = "ids", move: str = "") -> int:
     file = tmp_path / path
     file.parent.mkdir(parents=True, exist_ok=True)
     for folder in [file.parent, *file.parent.parents][: len(Path(path).parts) - 1]:
-        (folder / "__init__.py").touch()
+        (folder / "__init__.py").write_text("from .offered import name\n")
     file.write_text(TEXT.format(name=name, move=move))
     rules = RuleSet(rule for rule in all_rules() if rule.code == "TPF113")
     report = check_source(

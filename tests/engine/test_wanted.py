@@ -67,6 +67,24 @@ class Sizes:
 
 
 @pytest.mark.parametrize(
+    ("package", "others", "is_shown"),
+    [
+        ("", {}, False),
+        ("from ._version import __version__\n", {}, False),
+        ("import torch\nfrom pathlib import Path\n", {}, False),
+        ("from .train import main\n", {}, True),
+        ("from app.train import main\n", {}, True),
+        ("import app.train\n", {}, True),
+        ("def __getattr__(name):\n    raise AttributeError(name)\n", {}, True),
+        ("", {"app/net.py": MODEL.replace("helper", "app.helper")}, True),
+        ("", {"app/parts/__init__.py": "from app.helper import mean_size\n"}, False),
+    ],
+)
+def test_packages_that_offer_nothing(tmp_path: Path, package: str, others: dict[str, str], is_shown: bool) -> None:
+    assert shown(tmp_path, HELPER, {"app/__init__.py": package, **others}, "app/helper.py") == is_shown
+
+
+@pytest.mark.parametrize(
     "text",
     [
         HELPER.replace("boxes.float", "boxes.cuda().float"),
@@ -99,12 +117,12 @@ def test_methods_that_a_base_class_may_call_are_shown(tmp_path: Path, base: str,
     assert shown(tmp_path, text, others) == is_shown
 
 
-def shown(folder: Path, text: str, others: dict[str, str]) -> bool:
-    """True if the default profile has a finding in `helper.py`, which other files may import."""
-    for name, content in {"helper.py": text, **others}.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+def shown(folder: Path, text: str, others: dict[str, str], path: str = "helper.py") -> bool:
+    """True if the default profile has a finding in a file that others may import."""
+    for name, content in {path: text, **others}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    file = folder / "helper.py"
+    file = folder / path
     project = Project(sorted(folder.rglob("*.py")))
     report = check_source(Source(str(file), text), project, RuleSet(all_rules()), Settings(profile=Profile.DEFAULT))
     assert not report.problems

@@ -1,7 +1,8 @@
-"""Files whose code only the programs of a project use: no package exports it, and no model is made of it."""
+"""Files whose code a project uses for its own programs: it offers them to no other code, and no model is made of it."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -17,19 +18,48 @@ _MOST_USERS = 8
 
 
 def serves_programs(view: View, module: Module) -> bool:
-    """True if other files use a module, none of them is a package or holds a model, and no package exports these.
+    """True if the project uses a module and offers it to no other code, and no file with a model uses it.
 
-    False for a file without importers: they may be in another project.
+    A package whose `__init__.py` imports nothing of its own offers nothing. Other packages offer what any `__init__.py`
+    imports, and what those files use. A file by itself, without importers, may belong to another project.
     """
     if view.finds(module.path, _MODEL):
         return False
     users = _users(view, module)
-    if not users or len(users) > _MOST_USERS:
+    if len(users) > _MOST_USERS or any(view.finds(path, _MODEL) for path in users):
         return False
-    if any(_is_package(path) or view.finds(path, _MODEL) for path in users):
+    package = _package_of(view, module)
+    if package is not None and not _offers(package):
+        return True
+    if not users or any(map(_is_package, users)):
         return False
     others = (view.peek(path) for path in users)
     return not any(_is_package(path) for other in others if other is not None for path in _users(view, other))
+
+
+def _package_of(view: View, module: Module) -> Module | None:
+    """The `__init__.py` of the outermost package around a module; None if it is in no package."""
+    top, dot, _ = module.name.partition(".")
+    return view.peek(module.root / top / "__init__.py") if dot else None
+
+
+def _offers(package: Module) -> bool:
+    """True if a package imports anything of its own but its version, or finds its names when they are asked for."""
+    top = package.name
+    if "__getattr__" in package.definitions or "_import_structure" in package.definitions:
+        return True
+    nodes = package.structure.nodes
+    for node in nodes.get(ast.ImportFrom, ()):
+        assert isinstance(node, ast.ImportFrom)
+        names = [alias.name for alias in node.names if "version" not in alias.name]
+        if names and (node.level or (node.module or "").partition(".")[0] == top):
+            return True
+    return any(
+        alias.name.startswith(f"{top}.")
+        for node in nodes.get(ast.Import, ())
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    )
 
 
 def _users(view: View, module: Module) -> set[Path]:
