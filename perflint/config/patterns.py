@@ -34,27 +34,39 @@ class Pattern:
         """True if a path is what the line names."""
         if self.regex is not None:
             return self.regex.fullmatch(path) is not None
-        return path.endswith(self.name) and (len(path) == len(self.name) or path[-len(self.name) - 1] == "/")
+        return path.rpartition("/")[2] == self.name
 
 
 class Patterns:
     """The lines of one ignore file. Paths are relative to its folder, with "/" between names."""
 
-    __slots__ = ("_patterns",)
+    __slots__ = ("_by_name", "_others")
 
     def __init__(self, lines: Iterable[str]) -> None:
-        # The last line that matches decides.
-        self._patterns = [pattern for line in lines if (pattern := _parse(line)) is not None][::-1]
+        self._by_name: dict[str, list[tuple[int, Pattern]]] = {}
+        """The plain names, with the numbers of their lines, the last first."""
+        self._others: list[tuple[int, Pattern]] = []
+        """The same for regular expressions."""
+        patterns = [pattern for line in lines if (pattern := _parse(line)) is not None]
+        for place in reversed(list(enumerate(patterns))):
+            pattern = place[1]
+            (self._by_name.setdefault(pattern.name, []) if pattern.regex is None else self._others).append(place)
 
     def __bool__(self) -> bool:
-        return bool(self._patterns)
+        return bool(self._by_name or self._others)
 
     def verdict(self, path: str, folder: bool = False) -> bool | None:
         """True if the path matches, False if a "!" line takes it back, None if no line names it."""
-        for pattern in self._patterns:
+        named = self._by_name.get(path.rpartition("/")[2], ())
+        line, found = next(((line, each) for line, each in named if folder or not each.folders_only), (-1, None))
+        # The last line that matches decides.
+        for later, pattern in self._others:
+            if later < line:
+                break
             if (folder or not pattern.folders_only) and pattern.matches(path):
-                return not pattern.negated
-        return None
+                found = pattern
+                break
+        return None if found is None else not found.negated
 
     def covers(self, path: str) -> bool:
         """True if a file or a folder above it matches."""

@@ -59,16 +59,16 @@ class Projects:
             self._known[top] = Project(self._files(top), most, Declared.of(self._settings))
         return self._known[top]
 
-    def _files(self, folder: Path) -> Iterator[Path]:
+    def _files(self, folder: Path) -> Iterator[Path | str]:
         """The files of the project, found when they are asked for."""
         if folder in self._marked or os.path.isfile(folder / "__init__.py"):
-            yield from map(Path, below(str(folder), self._settings))
+            yield from below(str(folder), self._settings)
             return
         for path in _entries(folder):
             if path.suffix == ".py":
                 yield path
             elif path.is_dir() and _has_code(path):
-                yield from map(Path, below(str(path), self._settings))
+                yield from below(str(path), self._settings)
 
 
 def root_of(folder: Path) -> Path | None:

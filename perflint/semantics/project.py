@@ -199,7 +199,10 @@ class Project:
     texts and trees: the results of a run of the interpreter are in its view.
     """
 
-    def __init__(self, files: Iterable[Path] = (), most: int | None = None, declared: Declared | None = None) -> None:
+    def __init__(
+        self, files: Iterable[Path | str] = (), most: int | None = None, declared: Declared | None = None
+    ) -> None:
+        """`files` are listed when they are needed; those that are texts are absolute. `most` of them are taken."""
         self.declared = declared or Declared()
         """The functions that the settings declare."""
         self._listing = files
@@ -234,16 +237,23 @@ class Project:
     @cached_property
     def files(self) -> tuple[Path, ...]:
         """The absolute paths of the files of the project, sorted."""
+        return self.base.files if self.base is not None else tuple(map(Path, self.paths))
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The same as texts, since making paths of all files takes longer than listing them."""
         if self.base is not None:
-            return self.base.files
-        return tuple(sorted({path.absolute() for path in itertools.islice(self._listing, self._most)}))
+            return self.base.paths
+        listed = itertools.islice(self._listing, self._most)
+        found = {path if isinstance(path, str) else str(path.absolute()) for path in listed}
+        return tuple(sorted(found, key=lambda path: os.path.normcase(path).split(os.sep)))
 
     @property
     def is_whole(self) -> bool:
         """True if the listed files are all that there are; if not, an unlisted file may use anything."""
         if self.base is not None:
             return self.base.is_whole
-        return self._most is None or len(self.files) < self._most
+        return self._most is None or len(self.paths) < self._most
 
     @cached_property
     def texts(self) -> Texts:
@@ -353,18 +363,18 @@ class Project:
 
     def lists(self, path: Path) -> bool:
         """True if a file is one of the project."""
-        return path in self._listed
+        return str(path) in self._listed
 
     @cached_property
     def _top(self) -> Path | None:
         """The innermost folder around all files of the project; None if it has none."""
         # The files are sorted, so the first and the last one differ the most.
-        ends = {str(path.parent) for path in (*self.files[:1], *self.files[-1:])}
+        ends = {os.path.dirname(path) for path in (*self.paths[:1], *self.paths[-1:])}
         return Path(os.path.commonpath(ends)) if ends else None
 
     @cached_property
-    def _listed(self) -> frozenset[Path]:
-        return frozenset(self.files) if self.base is None else self.base._listed | self.changed.keys()
+    def _listed(self) -> frozenset[str]:
+        return frozenset(self.paths) if self.base is None else self.base._listed.union(map(str, self.changed))
 
     def is_file(self, path: Path) -> bool:
         """True if a file exists, as far as the project has looked."""

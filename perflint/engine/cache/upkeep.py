@@ -20,7 +20,7 @@ def bring_up(store: Store, project: Project) -> None:
     """
     with store.writing():
         rows = {row.path: row for row in store.rows()}
-        listed = frozenset(map(str, project.files))
+        listed = frozenset(project.paths)
         shape = f"{project.is_whole} {os.path.commonpath(listed) if listed else ''}"
         changed: list[Row] = []
         differences: dict[Row, Difference] = {}

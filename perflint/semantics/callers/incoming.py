@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from perflint.semantics.callers.uses import (
 )
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.project import Module
-from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.structure import FunctionInfo, path_of
 from perflint.semantics.test_files import is_test_path
 from perflint.semantics.view import View
 
@@ -87,6 +88,9 @@ class Callers:
         return self._chains[key]
 
     def _found(self, key: FunctionKey) -> Chain | None:
+        if not self._reach.importers(key.path) and not self._may_override(key):
+            # Only the file itself can call it, so its summary, which takes a run over the file, tells nothing more.
+            return None
         waiting: list[tuple[FunctionKey, tuple[Call, ...]]] = [(key, ())]
         seen, first, is_cold = {key}, tuple[Call, ...](), bool(self._reach.importers(key.path))
         for function, behind in waiting:
@@ -110,6 +114,21 @@ class Callers:
         if not first:
             return None
         return Chain(Heat.COLD if is_cold else Heat.WARM, first)
+
+    def _may_override(self, key: FunctionKey) -> bool:
+        """False if no class of another file of the project can be a base of the class of a method of the file."""
+        waiting, seen = [key.qualname.rpartition(".")[0]], set[str]()
+        for owner in waiting:
+            info = self._module.klass(owner)
+            for base in info.node.bases if info is not None and owner not in seen else ():
+                path = path_of(base.value if isinstance(base, ast.Subscript) else base)
+                is_imported = path.partition(".")[0] in self._module.symbols.imported
+                if path in self._module.structure.classes and not is_imported:
+                    waiting.append(path)
+                elif not path or self._view.project.locate(self._module.full_name(path), self._module.root):
+                    return True
+            seen.add(owner)
+        return False
 
     def _of(self, function: FunctionKey) -> Iterator[Call]:
         """The calls of a function, or of a method that it overrides, in its own file and in those that import it."""
