@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
 from perflint.frozen import dataclass
 from perflint.semantics.facts.tables import table
+
+_MOST_KNOWN = 5_000
+"""Names whose entries a concept remembers."""
 
 Table = dict[str, "str | dict[str, int | str]"]
 """A concept as the file has it: entries by their reason, and the counts under `judged`."""
@@ -44,9 +48,19 @@ class Concept:
     patterns: dict[str, Entry]
     judged: Judged | None = None
     """None if no judged finding rests on the concept."""
+    known: dict[str, Entry | None] = field(default_factory=dict, compare=False, repr=False)
+    """The answers of `of`: the same names occur all over a project."""
 
     def of(self, name: str) -> Entry | None:
         """The entry by which a name belongs to the concept, or None."""
+        if name in self.known:
+            return self.known[name]
+        if len(self.known) >= _MOST_KNOWN:
+            self.known.clear()
+        found = self.known[name] = self._of(name)
+        return found
+
+    def _of(self, name: str) -> Entry | None:
         entry = self.names.get(name)
         if entry is not None:
             return entry
