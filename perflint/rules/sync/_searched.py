@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
@@ -16,6 +15,7 @@ from perflint.rules._statements import block_of, statement_of
 from perflint.rules._visible import is_private
 from perflint.rules.sync._dimensions import has_dimensions
 from perflint.rules.sync._indices import Index, Part, parts
+from perflint.rules.sync._once import LATER, always_runs, names_of, starts_line
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite
@@ -24,9 +24,6 @@ from perflint.semantics.values import Evidence, Tensor
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 _MASKS = (ast.Name, ast.Compare, ast.UnaryOp, ast.BinOp, ast.Constant, ast.operator, ast.unaryop, ast.cmpop, ast.Load)
-_LATER = (ast.Lambda, ast.GeneratorExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-"""Code that may run after the mask got another value."""
-_SOMETIMES = (ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await, ast.Yield, ast.YieldFrom)
 _MOST = 16
 """Uses of one mask that are looked at."""
 
@@ -146,10 +143,7 @@ def _free(taken: set[str], place: ast.Subscript) -> str:
 def _group(model: Model, places: list[ast.Subscript]) -> list[ast.Subscript]:
     """The places from the first on that see the mask of the first one; empty if the first may not run."""
     first = statement_of(model, places[0])
-    if not isinstance(first, _SIMPLE) or not _always_runs(model, places[0], first):
-        return []
-    line = model.source.lines[first.lineno - 1]
-    if line[: len(line) - len(line.lstrip())] != line[: first.col_offset]:
+    if not isinstance(first, _SIMPLE) or not always_runs(model, places[0], first) or not starts_line(model, first):
         return []
     block = block_of(model, first)
     group = [places[0]]
@@ -161,20 +155,10 @@ def _group(model: Model, places: list[ast.Subscript]) -> list[ast.Subscript]:
     return group
 
 
-def _always_runs(model: Model, place: ast.expr, statement: ast.stmt) -> bool:
-    """True if an expression is evaluated whenever its statement runs."""
-    for outer in model.ancestors(place):
-        if outer is statement:
-            return True
-        if isinstance(outer, (*_LATER, *_SOMETIMES)) or (isinstance(outer, ast.Compare) and len(outer.ops) > 1):
-            return False
-    return False
-
-
 def _within(model: Model, block: list[ast.stmt], place: ast.expr) -> ast.stmt | None:
     """The statement of a block that a place stands in; None if it may run at another time."""
     for outer in model.ancestors(place):
-        if isinstance(outer, _LATER):
+        if isinstance(outer, LATER):
             return None
         if isinstance(outer, ast.stmt) and stands_in(block, outer):
             return outer
@@ -186,17 +170,13 @@ def _keeps(model: Model, place: ast.Subscript, first: ast.stmt, last: ast.stmt) 
     begin, end = (first.lineno, first.col_offset), (last.end_lineno or 0, last.end_col_offset or 0)
     mask = _mask(model.subscript(place))
     assert mask is not None
-    for name in _names(mask.node):
+    for name in names_of(mask.node):
         bindings = model.symbols.variable(name).bindings
         if not is_private(model, name) or any(begin <= _position(each.node) <= end for each in bindings):
             return False
         if writers(model, name, begin, end) > Writers.LAYERS:
             return False
     return True
-
-
-def _names(node: ast.expr) -> Iterator[ast.Name]:
-    return (each for each in walk(node) if isinstance(each, ast.Name))
 
 
 def _position(node: ast.AST) -> tuple[int, int]:

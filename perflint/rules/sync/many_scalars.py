@@ -9,25 +9,19 @@ from typing import TYPE_CHECKING
 from perflint.findings import Effect, Finding, Fix, Safety, Severity, Span, weakest
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Option, Rule
-from perflint.rules.sync._elements import element_read
-from perflint.rules.sync._guards import any_guard
-from perflint.rules.sync._nan import checks_for_nan
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, Read, number_at
-from perflint.semantics.memo import once_per_node
+from perflint.rules.sync._joined import read_together, reads_in, single_read
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, Read
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import names_in
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-
-_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 
 
 class ManyScalars(Rule):
@@ -97,56 +91,28 @@ class ManyScalars(Rule):
             f" each{often(site)}",
             confidence=weakest(*(read.confidence for read in reads)),
             help="Read them at once: `torch.stack([…]).tolist()`.",
-            fix=_fix(site.model, reads),
+            fix=_fix(site.model, reads) or read_together(site, reads[0]),
         )
 
 
 def _group(site: CallSite) -> list[Read]:
     """The reads of a run of statements, if the site is the first of them; else nothing."""
-    if _single(site) is None:
+    if single_read(site) is None:
         return []
     statement = statement_of(site.model, site.node)
-    if statement is None or site.node is not next((read.node for read in _reads(site.model, statement)), None):
+    if statement is None or site.node is not next((read.node for read in reads_in(site.model, statement)), None):
         return []
     block = block_of(site.model, statement)
     index = block.index(statement)
-    if index and _reads(site.model, block[index - 1]):
+    if index and reads_in(site.model, block[index - 1]):
         return []
     found: list[Read] = []
     for follower in block[index:]:
-        more = _reads(site.model, follower)
+        more = reads_in(site.model, follower)
         if not more:
             break
         found += more
     return found
-
-
-def _single(site: CallSite) -> Read | None:
-    """The read of one number at a call, unless another change removes it: of a loop, a guard or a check for NaN."""
-    read = number_at(site)
-    if read is None or any_guard(site.model, read.node) is not None:
-        return None
-    if checks_for_nan(site.model, read.node, read.tensor):
-        return None
-    return None if element_read(site.model, read.node, read.tensor) is not None else read
-
-
-def _reads(model: Model, statement: ast.stmt) -> list[Read]:
-    """The scalar reads that a simple statement makes once when it runs, in the order of the text."""
-    return _found_in(model, statement) if isinstance(statement, _SIMPLE) else []
-
-
-@once_per_node
-def _found_in(model: Model, statement: ast.stmt) -> list[Read]:
-    around = next(loops_around(model, statement), None)
-    found = []
-    for call in walk(statement):
-        if not isinstance(call, ast.Call) or model.target(call) not in NUMBERS:
-            continue
-        read = _single(model.call(call))
-        if read is not None and next(loops_around(model, call), None) is around:
-            found.append(read)
-    return sorted(found, key=lambda read: (read.node.end_lineno or 0, read.node.end_col_offset or 0))
 
 
 def _fix(model: Model, reads: list[Read]) -> Fix | None:

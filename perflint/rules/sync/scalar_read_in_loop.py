@@ -8,6 +8,7 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._advice import read_later
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._joined import read_together
 from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, number_at
@@ -83,6 +84,11 @@ class ScalarReadInLoop(Rule):
     numbers outside of texts, they become `float(meter.avg)`. The averages and the texts are the same; times
     that the loop measures no longer include the wait.
 
+    Three or more reads in neighbouring statements, if none of these is possible: one `torch.stack([…]).tolist()` in
+    front of them reads all numbers at once. They must be numbers of one tensor or of tensors on the GPU, of one kind
+    of dtype, and must have their values before the first read. The numbers are the same. All are computed before the
+    first is read, so that none is read if one of them raises; tensors on different GPUs raise.
+
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line. A profile shows `aten::item` with
     `cudaStreamSynchronize` in it, and a gap between the last kernel before it and the first kernel
@@ -107,5 +113,8 @@ class ScalarReadInLoop(Rule):
             f"{quoted(site.text(read.node))} blocks the CPU until the GPU catches up{often(site)}",
             confidence=read.confidence,
             help=read_later(site, read.node, read.tensor),
-            fix=summed_on_device(site, read) or averaged_on_device(site, read) or listed_on_device(site, read),
+            fix=summed_on_device(site, read)
+            or averaged_on_device(site, read)
+            or listed_on_device(site, read)
+            or read_together(site, read),
         )

@@ -157,3 +157,57 @@ def case_lists():
 def change_lists(waits):
     """`losses.append(loss.item())` becomes `losses.append(loss.detach().clone())` … The numbers are the same"""
     assert waits[1] < waits[0]
+
+
+def described(x: torch.Tensor, log: list):
+    x = x.cuda()
+    low = torch.min(x).detach().item()
+    mean = torch.mean(x).detach().item()
+    high = torch.max(x).detach().item()
+    log.append((x.float().std().item(), int(x.float().min() * 3), x.float().max().item()))
+    return {"low": low, "mean": mean, "high": high}
+
+
+def case_read_together():
+    log = []
+    return {"numbers": [described(torch.randn(5).to(dtype), log) for dtype in (torch.float32, torch.float16)], "log": log}
+
+
+def change_read_together(waits):
+    """one `torch.stack([…]).tolist()` in front of them"""
+    assert waits[1] < waits[0]
+
+
+def case_read_together_with_gradients():
+    x = torch.randn(5, requires_grad=True)
+    numbers = described(x * 2, [])
+    x.sum().backward()
+    return {"numbers": numbers, "x": x}
+
+
+def change_read_together_with_gradients(waits):
+    """one `torch.stack([…]).tolist()` in front of them"""
+    assert waits[1] < waits[0]
+
+
+def flags(x: torch.Tensor):
+    x = x.cuda()
+    return (x > 0).any().item(), (x > 1).any().item(), (x < 0).any().item()
+
+
+def case_truth_values_read_together():
+    return {"flags": flags(torch.tensor([0.5, torch.nan]))}
+
+
+def change_truth_values_read_together(waits):
+    """one `torch.stack([…]).tolist()` in front of them"""
+    assert waits[1] < waits[0]
+
+
+def kept_where_values_change(x: torch.Tensor):
+    x = x.cuda()
+    low = x.min().item()
+    x.mul_(2)
+    high = x.max().item()
+    x += 1
+    return low, high, x.mean().item()

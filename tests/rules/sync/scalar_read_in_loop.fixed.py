@@ -387,3 +387,51 @@ if __name__ == "__main__":
         loss.backward()
         meter.update(loss.detach().double())
     print(float(meter.avg))
+
+
+def statistics(values: torch.Tensor, other: torch.Tensor, count: int) -> dict[str, float]:
+    low, mean, high = torch.stack(
+        [torch.min(values).detach(), torch.mean(values).detach(), torch.max(values).detach()]
+    ).tolist()
+    other_min, other_max, other_median = torch.stack([other.min(), other.max(), other.median()]).tolist()
+    return {
+        "low": low,
+        "mean": mean,
+        "high": high,
+        "least": other_min / count,
+        "most": int(other_max),
+        "size": other.numel(),
+        "middle": other_median,
+        "sum": other.sum().item(),
+    }
+
+
+def logged_together(x: torch.Tensor, log) -> None:
+    """The sum of whole numbers is a whole number, which is not stacked with the others."""
+    halves = x.float()
+    halves_min, halves_sum, halves_var = torch.stack([halves.min(), halves.sum(), halves.var()]).tolist()
+    log(halves_min)
+    log(halves_sum, halves_var)
+    halves_any, halves_any_2, halves_any_3 = torch.stack(
+        [(halves > 0).any(), (halves > 1).any(), (halves < 0).any()]
+    ).tolist()
+    log(halves_any, halves_any_2, halves_any_3)
+
+
+def not_together(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, change, keep: bool):
+    """Devices and dtypes may differ, values change in between, and some reads do not always run."""
+    a, b, c = x.max().item(), y.max().item(), z.max().item()
+    d = x.min().item()
+    change(x)
+    e = x.min().item()
+    x.add_(1)
+    f = x.min().item()
+    x = x[1:] if keep else x
+    g = x.min().item(), x.max().item() if keep else 0
+    h = keep and x.median().item()
+    i = (y.min().item(), y.sum().item(), y.cpu().max().item())
+    try:
+        j = (z.min().item(), z.max().item(), z.mean().item())
+    except RuntimeError:
+        j = None
+    return a, b, c, d, e, f, g, h, i, j

@@ -377,3 +377,46 @@ if __name__ == "__main__":
         loss.backward()
         meter.update(loss.item())  # error: TPF101
     print(meter.avg)
+
+
+def statistics(values: torch.Tensor, other: torch.Tensor, count: int) -> dict[str, float]:
+    low = torch.min(values).detach().item()  # audit: TPF101
+    mean = torch.mean(values).detach().item()  # audit: TPF101
+    high = torch.max(values).detach().item()  # audit: TPF101
+    return {
+        "low": low,
+        "mean": mean,
+        "high": high,
+        "least": other.min().item() / count,  # audit: TPF101
+        "most": int(other.max()),  # audit: TPF101
+        "size": other.numel(),
+        "middle": other.median().item(),  # audit: TPF101
+        "sum": other.sum().item(),  # audit: TPF101
+    }
+
+
+def logged_together(x: torch.Tensor, log) -> None:
+    """The sum of whole numbers is a whole number, which is not stacked with the others."""
+    halves = x.float()
+    log(halves.min().item())  # audit: TPF101
+    log(halves.sum().item(), halves.var().item())  # audit: TPF101, TPF101
+    log((halves > 0).any().item(), (halves > 1).any().item(), (halves < 0).any().item())  # audit: TPF101, TPF101, TPF101
+
+
+def not_together(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, change, keep: bool):
+    """Devices and dtypes may differ, values change in between, and some reads do not always run."""
+    a, b, c = x.max().item(), y.max().item(), z.max().item()  # audit: TPF101, TPF101, TPF101
+    d = x.min().item()  # audit: TPF101
+    change(x)
+    e = x.min().item()  # audit: TPF101
+    x.add_(1)
+    f = x.min().item()  # audit: TPF101
+    x = x[1:] if keep else x
+    g = x.min().item(), x.max().item() if keep else 0  # audit: TPF101, TPF101
+    h = keep and x.median().item()  # audit: TPF101
+    i = (y.min().item(), y.sum().item(), y.cpu().max().item())  # audit: TPF101, TPF101
+    try:
+        j = (z.min().item(), z.max().item(), z.mean().item())  # audit: TPF101, TPF101, TPF101
+    except RuntimeError:
+        j = None
+    return a, b, c, d, e, f, g, h, i, j

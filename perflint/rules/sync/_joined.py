@@ -1,0 +1,276 @@
+"""Numbers of several tensors that one copy brings to the CPU."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Fix, Safety, Span
+from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
+from perflint.fixes.imports import spell
+from perflint.frozen import dataclass
+from perflint.rules._memory.bodies import Writers, writers
+from perflint.rules._order import has_effects
+from perflint.rules._places import loops_around
+from perflint.rules._statements import block_of, statement_of, swallows
+from perflint.rules._visible import is_private
+from perflint.rules.sync._elements import element_read
+from perflint.rules.sync._guards import any_guard
+from perflint.rules.sync._nan import checks_for_nan
+from perflint.rules.sync._once import always_runs, names_of, starts_line
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, number_at
+from perflint.semantics.facts import torch_api
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Device, Evidence, Kind, Tensor, scalar_type
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+_FEWEST, _MOST = 3, 8
+_ON_GPU = frozenset((Device.CUDA, Device.MODEL))
+_KINDS = frozenset((Kind.FLOAT, Kind.INT, Kind.BOOL))
+_SAME_DTYPE = frozenset("max min amax amin mean median std var detach clone abs".split())
+"""Functions whose result has the dtype of their operand, or that raise an error."""
+_PARTS = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
+_MOVES = frozenset("cpu cuda to type type_as numpy item tolist new_tensor new_zeros new_ones new_full".split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """Reads of numbers that one copy can replace, in the order of the source."""
+
+    first: ast.stmt
+    reads: tuple[Read, ...]
+
+
+def reads_in(model: Model, statement: ast.stmt) -> list[Read]:
+    """The scalar reads that a simple statement makes once when it runs, in the order of the text."""
+    return _found_in(model, statement) if isinstance(statement, _SIMPLE) else []
+
+
+def single_read(site: CallSite) -> Read | None:
+    """The read of one number at a call, unless another change removes it: of a loop, a guard or a check for NaN."""
+    read = number_at(site)
+    if read is None or any_guard(site.model, read.node) is not None:
+        return None
+    if checks_for_nan(site.model, read.node, read.tensor):
+        return None
+    return None if element_read(site.model, read.node, read.tensor) is not None else read
+
+
+@once_per_node
+def _found_in(model: Model, statement: ast.stmt) -> list[Read]:
+    around = next(loops_around(model, statement), None)
+    found = []
+    for call in walk(statement):
+        if not isinstance(call, ast.Call) or model.target(call) not in NUMBERS:
+            continue
+        read = single_read(model.call(call))
+        if read is not None and next(loops_around(model, call), None) is around:
+            found.append(read)
+    return sorted(found, key=lambda read: (read.node.end_lineno or 0, read.node.end_col_offset or 0))
+
+
+def read_together(site: CallSite, read: Read) -> Fix | None:
+    """One `torch.stack([…]).tolist()` for the reads around a read that have its device and dtype; None for a few."""
+    model, statement = site.model, statement_of(site.model, read.node)
+    if statement is None or not isinstance(statement, _SIMPLE) or not _is_fit(model, read, statement):
+        return None
+    join = _joins(model, block_of(model, statement)[0]).get(read.node)
+    stack = None if join is None else spell(model.symbols, "torch.stack", join.first)
+    if join is None or stack is None:
+        return None
+    source, line = model.source, join.first.lineno
+    listed = ", ".join(source.written(each.tensor) for each in join.reads)
+    fetched = f"{stack.text}([{listed}]).tolist()"
+    leaves = (DEVICE_TO_HOST_COPY, SCALAR_READ)
+    targets = _targets(model, join)
+    if targets is not None:
+        edit = replace(source, _whole(model, join), f"{', '.join(targets)} = {fetched}")
+        return Fix(_MESSAGE, Safety.UNSAFE, (edit,), stack.imports, leaves=leaves)
+    names = _named(model, join)
+    added = f"{indentation(source, line)}{', '.join(names)} = {fetched}\n"
+    edits = [insert(line, 1, in_newlines_of(source, line, added))]
+    for each, name in zip(join.reads, names, strict=True):
+        # `int(x)` keeps its conversion; `x.item()` is the number itself.
+        old = each.node if _is_method(each) else each.tensor
+        edits.append(replace(source, source.span(old), name))
+    return Fix(_MESSAGE, Safety.UNSAFE, tuple(edits), stack.imports, leaves=leaves)
+
+
+_MESSAGE = "Read all numbers at once"
+
+
+def _is_method(read: Read) -> bool:
+    return isinstance(read.node, ast.Call) and isinstance(read.node.func, ast.Attribute) and not read.node.args
+
+
+@once_per_node
+def _joins(model: Model, first: ast.stmt) -> dict[ast.expr, _Join]:
+    """The joins of the reads of a block, which begins with a statement, by the nodes of the reads."""
+    found: dict[ast.expr, _Join] = {}
+    run: list[tuple[Read, ast.stmt]] = []
+    for statement in [*block_of(model, first), None]:
+        reads = [] if statement is None else reads_in(model, statement)
+        if reads and statement is not None:
+            run += [(each, statement) for each in reads]
+            continue
+        for join in _of_run(model, run):
+            found.update((each.node, join) for each in join.reads)
+        run = []
+    return found
+
+
+def _of_run(model: Model, run: list[tuple[Read, ast.stmt]]) -> Iterator[_Join]:
+    """The joins of the reads of neighbouring statements: those of one device and one dtype belong together."""
+    classes: dict[object, list[tuple[Read, ast.stmt]]] = {}
+    for read, statement in run if len(run) >= _FEWEST else []:
+        if _is_fit(model, read, statement):
+            for key in _keys(model, read):
+                classes.setdefault(key, []).append((read, statement))
+    taken: set[ast.expr] = set()
+    for members in sorted(classes.values(), key=len, reverse=True):
+        left = [(read, statement) for read, statement in members if read.node not in taken][:_MOST]
+        while len(left) >= _FEWEST and not _keeps(model, left):
+            left.pop()
+        if len(left) >= _FEWEST and starts_line(model, left[0][1]):
+            taken.update(read.node for read, _ in left)
+            yield _Join(left[0][1], tuple(read for read, _ in left))
+
+
+def _is_fit(model: Model, read: Read, statement: ast.stmt) -> bool:
+    """True if a read of a tensor without dimensions may be made before its statement."""
+    value = read.value
+    if not isinstance(value, Tensor) or value.rank != 0:
+        return False
+    if value.evidence < Evidence.ANNOTATION and not _is_of_torch(model, read.tensor):
+        return False
+    if not _is_method(read) and not (isinstance(read.node, ast.Call) and read.node.args == [read.tensor]):
+        return False
+    if not always_runs(model, read.node, statement) or has_effects(model, read.tensor) or swallows(model, statement):
+        return False
+    return all(_is_plain(model, each) for each in walk(read.tensor) if isinstance(each, (ast.expr, ast.keyword)))
+
+
+def _is_of_torch(model: Model, node: ast.expr) -> bool:
+    """True for `torch.mean(…)`, whose result is a tensor whatever it is given, and for methods of it."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+        node = node.func.value
+    target = model.target(node) if isinstance(node, ast.Call) else ""
+    return (
+        target.startswith("torch.") and not target.startswith("torch.Tensor.") and torch_api.result(target) is not None
+    )
+
+
+def _is_plain(model: Model, node: ast.AST) -> bool:
+    """True for a part of an expression whose value depends on local names and torch alone."""
+    if isinstance(node, ast.Name):
+        return is_private(model, node) or _is_module(model, node)
+    if isinstance(node, ast.Subscript):
+        return isinstance(model.value(node.value), Tensor)
+    if isinstance(node, ast.Attribute):
+        parent, root = model.parent(node), node.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        is_called = isinstance(parent, ast.Call) and parent.func is node and root is node.value
+        return is_called or (isinstance(root, ast.Name) and _is_module(model, root))
+    return isinstance(node, (ast.Call, *_PARTS))
+
+
+def _is_module(model: Model, node: ast.Name) -> bool:
+    return any(each.local == node.id for each in model.symbols.imports)
+
+
+def _keys(model: Model, read: Read) -> Iterator[object]:
+    """What reads have in common that are surely of one device and one dtype."""
+    tensor = read.value
+    assert isinstance(tensor, Tensor)
+    known = tensor.kind in _KINDS
+    if known and tensor.device in _ON_GPU:
+        yield tensor.kind
+    calls = [each for each in walk(read.tensor) if isinstance(each, ast.Call)]
+    functions = {torch_api.canonical(model.target(each)).rpartition(".")[2] for each in calls}
+    roots = {each.id for each in names_of(read.tensor) if not _is_module(model, each) and not _is_number(model, each)}
+    if len(roots) == 1 and not functions & _MOVES and not any(_says_device(each) for each in calls):
+        (root,) = roots
+        if known:
+            yield root, tensor.kind
+        if functions <= _SAME_DTYPE and not any(isinstance(each, _COMPUTED) for each in walk(read.tensor)):
+            yield root, None
+
+
+_COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Compare)
+
+
+def _is_number(model: Model, name: ast.Name) -> bool:
+    return scalar_type(model.value(name)) in ("int", "float", "bool")
+
+
+def _says_device(call: ast.Call) -> bool:
+    return any(item.arg in ("device", "dtype", "out", None) for item in call.keywords)
+
+
+def _keeps(model: Model, members: list[tuple[Read, ast.stmt]]) -> bool:
+    """True if the tensor of the last read has its value already before the statement of the first read."""
+    first, (read, last) = members[0][1], members[-1]
+    begin, start = (first.lineno, first.col_offset), (last.lineno, last.col_offset)
+    end = (last.end_lineno or 0, last.end_col_offset or 0)
+    for name in names_of(read.tensor):
+        if _is_module(model, name):
+            continue
+        bindings = model.symbols.variable(name).bindings
+        if any(begin <= (each.line, getattr(each.node, "col_offset", 0)) < start for each in bindings):
+            return False
+        if writers(model, name, begin, end) > Writers.LAYERS:
+            return False
+    return not any(isinstance(each, ast.NamedExpr) for _, statement in members for each in walk(statement))
+
+
+def _targets(model: Model, join: _Join) -> list[str] | None:
+    """The names that get the numbers, if the statements of the join do nothing else and follow each other."""
+    names: list[str] = []
+    block = block_of(model, join.first)
+    start = block.index(join.first)
+    for read, expected in zip(join.reads, block[start:], strict=False):
+        statement = model.parent(read.node)
+        if statement is not expected or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or not _is_method(read) or target.id in names:
+            return None
+        names.append(target.id)
+    return names if len(names) == len(join.reads) else None
+
+
+def _whole(model: Model, join: _Join) -> Span:
+    """The span from the first read's statement to the end of the last one's."""
+    last = statement_of(model, join.reads[-1].node)
+    assert last is not None
+    start, end = model.source.span(join.first), model.source.span(last)
+    return Span(start.line, start.column, end.end_line, end.end_column)
+
+
+def _named(model: Model, join: _Join) -> list[str]:
+    """New names for the numbers: `loss_value` for `loss`, `x_max` for `x.max()`."""
+    taken = {each.id for each in model.nodes(ast.Name)} | {each.arg for each in model.nodes(ast.arg)}
+    names: list[str] = []
+    for read in join.reads:
+        roots = [each.id for each in names_of(read.tensor) if not _is_module(model, each)]
+        node: ast.expr = read.tensor
+        while _called(model, node) in ("detach", "float", "double", "clone", "cpu"):
+            assert isinstance(node, ast.Call)
+            node = node.func.value if isinstance(node.func, ast.Attribute) and not node.args else node.args[0]
+        base = f"{roots[0]}_{_called(model, node) or 'value'}"
+        number, name = 1, base
+        while name in taken:
+            number += 1
+            name = f"{base}_{number}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _called(model: Model, node: ast.expr) -> str:
+    """The name of the function of torch that an expression calls."""
+    return torch_api.canonical(model.target(node)).rpartition(".")[2] if isinstance(node, ast.Call) else ""
