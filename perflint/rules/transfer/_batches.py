@@ -16,7 +16,7 @@ from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Instance
+from perflint.semantics.values import NONE, Instance
 
 LOADER = "torch.utils.data.DataLoader"
 _READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
@@ -70,17 +70,26 @@ def _iterated(model: Model, name: ast.Name) -> ast.expr | None:
 
 
 def _plain_loaders(site: CallSite, over: ast.expr) -> tuple[Instance, ...]:
-    """The `DataLoader`s that a loop goes over, also in `enumerate`; empty if there may be others.
+    """The `DataLoader`s that a loop goes over, also in `enumerate` and progress bars; empty if there may be others.
 
-    Other iterables may make new tensors, which are not pinned.
+    Other iterables may make new tensors, which are not pinned. A loop over None raises an error.
     """
-    if isinstance(over, ast.Call) and site.model.target(over) == "builtins.enumerate" and over.args:
+    while isinstance(over, ast.Call) and over.args and _passes_elements(site.model, over):
         over = over.args[0]
-    members = site.value(over).members
+    members = [each for each in site.value(over).members if each != NONE]
     loaders = [
         each for each in members if isinstance(each, Instance) and each.cls == LOADER and each.arguments is not None
     ]
     return tuple(loaders) if len(loaders) == len(members) else ()
+
+
+def _passes_elements(model: Model, call: ast.Call) -> bool:
+    """True if a call gives the elements of its first argument as they are."""
+    target = model.target(call)
+    return target in _PASSES or (target == "builtins.iter" and len(call.args) == 1)
+
+
+_PASSES = frozenset(("builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm"))
 
 
 def is_only_read(model: Model, batch: Batch) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
+from tqdm import tqdm
 
 
 def train(model: nn.Module, dataset, optimizer):
@@ -13,6 +14,15 @@ def train(model: nn.Module, dataset, optimizer):
         targets = targets.cuda()  # error: TPF201
         loss = (model(images) - targets).mean()
         loss.backward()
+        optimizer.step()
+
+
+def train_with_a_bar(model: nn.Module, dataset, optimizer):
+    loader = DataLoader(dataset, batch_size=64, pin_memory=True)
+    for images, _ in tqdm(iter(loader)):
+        model(images.to("cuda")).mean().backward()  # error: TPF201
+    for _, (images, _) in enumerate(tqdm(loader, desc="epoch")):
+        model(images.to("cuda")).mean().backward()  # error: TPF201
         optimizer.step()
 
 

@@ -18,6 +18,22 @@ def case_pinned_batches():
     return model, losses
 
 
+def case_pinned_batches_of_an_iterator():
+    loader = DataLoader(TensorDataset(torch.arange(12.0)), batch_size=4, pin_memory=True)
+    sums = []
+    for count, (part,) in enumerate(iter(loader)):
+        sums.append(part.to(DEVICE).sum() * count)
+    return sums
+
+
+def kept_where_an_iterator_calls_a_function(dataset):
+    sums = []
+    batches = list(DataLoader(dataset, pin_memory=True))
+    for (part,) in iter(batches.pop, None):
+        sums.append(part.to(DEVICE).sum())
+    return sums
+
+
 def kept_where_the_host_writes_again(dataset):
     total = torch.zeros(()).to(DEVICE)
     for images, _ in DataLoader(dataset, pin_memory=True):
