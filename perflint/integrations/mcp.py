@@ -32,6 +32,8 @@ _SECONDS = 600
 """The longest time of a command."""
 _GRACE = 120
 """Seconds that a verification may take beyond its budget: it ends a run, and applies what is decided."""
+_ENDING = 10
+"""Seconds that a command may take to end."""
 _SEVERITIES = ("error", "warning", "info")
 
 Paths = Annotated[list[str] | None, Field(description="files and folders; the working folder by default")]
@@ -159,12 +161,22 @@ def _run(verb: str, arguments: Sequence[str], seconds: int = _SECONDS) -> tuple[
     """The standard output and error of a command. Raises ToolError if it fails."""
     # With -P, files of the working folder do not stand in for modules of Python.
     command = [sys.executable, "-P", "-m", "perflint", verb, *arguments]
-    try:
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        raise ToolError(f"`perflint {verb}` took more than {seconds} seconds: name fewer paths") from None
-    out, notes = ran.stdout.decode("utf-8", "replace"), ran.stderr.decode("utf-8", "replace")
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+        try:
+            out, notes = (data.decode("utf-8", "replace") for data in ran.communicate(timeout=seconds))
+        except subprocess.TimeoutExpired:
+            _end(ran)
+            raise ToolError(f"`perflint {verb}` took more than {seconds} seconds: name fewer paths") from None
     # A check with faults in some files has findings in the others; a program that fails has no verification.
     if not out and ran.returncode not in ((0,) if verb == "verify" else (0, 1)):
         raise ToolError(notes.strip() or f"`perflint {verb}` ended with status {ran.returncode}")
     return out, notes
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command. `verify` needs a moment to end its program and to remove its copy of the project."""
+    process.terminate()
+    try:
+        process.communicate(timeout=_ENDING)
+    except subprocess.TimeoutExpired:
+        process.kill()

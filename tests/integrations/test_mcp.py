@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.server.mcpserver.exceptions import ToolError
 
+from perflint.integrations import mcp
 from perflint.integrations.mcp import server
 from tests.cli.command import ROOT, Command
 
@@ -130,6 +132,17 @@ for _ in range(30):
 
 
 VERIFY = {"paths": ["train.py"], "select": "TPF902", "unsafe": True, "steps": 10, "repeat": 2}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_a_command_that_takes_too_long_can_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = tmp_path / "python"
+    slow.write_text(f"#!/bin/sh\ntrap 'touch {tmp_path}/removed; exit 143' TERM\nsleep 20 >&- 2>&- &\nwait\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    with pytest.raises(ToolError, match="took more than 1 seconds"):
+        mcp._run("verify", [], 1)
+    assert (tmp_path / "removed").exists()
 
 
 @pytest.mark.slow

@@ -183,7 +183,7 @@ def _is_module(model: Model, node: ast.Name) -> bool:
 
 
 def _keys(model: Model, read: Read) -> Iterator[object]:
-    """What reads have in common that are surely of one device and one dtype."""
+    """Keys of a read: reads with a common key are certainly of one device and one dtype."""
     tensor = read.value
     assert isinstance(tensor, Tensor)
     known = tensor.kind in _KINDS
