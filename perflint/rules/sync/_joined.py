@@ -131,12 +131,13 @@ def _of_run(model: Model, run: list[tuple[Read, ast.stmt]]) -> Iterator[_Join]:
                 classes.setdefault(key, []).append((read, statement))
     taken: set[ast.expr] = set()
     for members in sorted(classes.values(), key=len, reverse=True):
-        left = [(read, statement) for read, statement in members if read.node not in taken][:_MOST]
-        while len(left) >= _FEWEST and not _keeps(model, left):
-            left.pop()
-        if len(left) >= _FEWEST and starts_line(model, left[0][1]):
-            taken.update(read.node for read, _ in left)
-            yield _Join(left[0][1], tuple(read for read, _ in left))
+        together: list[tuple[Read, ast.stmt]] = []
+        for member in members:
+            if member[0].node not in taken and len(together) < _MOST and _keeps(model, [*together, member]):
+                together.append(member)
+        if len(together) >= _FEWEST and starts_line(model, together[0][1]):
+            taken.update(read.node for read, _ in together)
+            yield _Join(together[0][1], tuple(read for read, _ in together))
 
 
 def _is_fit(model: Model, read: Read, statement: ast.stmt) -> bool:

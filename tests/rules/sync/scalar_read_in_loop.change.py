@@ -211,3 +211,22 @@ def kept_where_values_change(x: torch.Tensor):
     high = x.max().item()
     x += 1
     return low, high, x.mean().item()
+
+
+def changed_in_the_middle(x: torch.Tensor):
+    values = x.float().cuda()
+    low, high, mean, total = values.min(), values.max(), values.mean(), values.sum()
+    a = low.item()
+    high = high * mean.item()
+    b = high.item()
+    c = total.item()
+    return a, b, c
+
+
+def case_changed_in_the_middle():
+    return {"numbers": changed_in_the_middle(torch.randn(5))}
+
+
+def change_changed_in_the_middle(waits):
+    """one `torch.stack([…]).tolist()` in front of them"""
+    assert waits[1] < waits[0]

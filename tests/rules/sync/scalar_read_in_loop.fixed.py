@@ -435,3 +435,15 @@ def not_together(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, change, keep
     except RuntimeError:
         j = None
     return a, b, c, d, e, f, g, h, i, j
+
+
+def changed_in_the_middle(x: torch.Tensor):
+    """The third number is that of a new tensor, so that only the other three are read together."""
+    values = x.float().cuda()
+    low, high, mean, other = values.min(), values.max(), values.mean(), values.sum()
+    low_value, mean_value, other_value = torch.stack([low, mean, other]).tolist()
+    a = low_value
+    high = high * mean_value
+    b = high.item()
+    c = other_value
+    return a, b, c

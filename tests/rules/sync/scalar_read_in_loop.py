@@ -420,3 +420,14 @@ def not_together(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, change, keep
     except RuntimeError:
         j = None
     return a, b, c, d, e, f, g, h, i, j
+
+
+def changed_in_the_middle(x: torch.Tensor):
+    """The third number is that of a new tensor, so that only the other three are read together."""
+    values = x.float().cuda()
+    low, high, mean, other = values.min(), values.max(), values.mean(), values.sum()
+    a = low.item()  # audit: TPF101
+    high = high * mean.item()  # audit: TPF101
+    b = high.item()  # audit: TPF101
+    c = other.item()  # audit: TPF101
+    return a, b, c
