@@ -1,5 +1,5 @@
-"""Say what perflint believes of the names and expressions of a line, how often it runs, what each rule
-made of it, and why."""
+"""Explain a line: the values of its names and expressions, how often it runs, the decision of each rule, and the
+reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrite what can be fixed: print a diff, or write with --apply.
+"""Fix findings: print a diff, or write with --apply.
 
 Standard input (`-`) comes out fixed on standard output. Fixes are those of the findings that
 `perflint check` shows with the same options.

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 VERBS = {
     "check": "find what slows PyTorch code down",
     "ci": "check in a job, with output for the service that runs it",
-    "fix": "rewrite what can be fixed; prints a diff unless asked to write",
+    "fix": "fix findings; prints a diff unless asked to write",
     "baseline": "write the known findings to a file, so that a check shows only new ones",
     "merge": "join the reports of the parts of a run",
     "init": "look at the project once, and write settings that fit it",
-    "explain": "say what perflint believes of a line, and why",
+    "explain": "explain the values of a line, its heat and the decisions of rules",
     "config": "show the settings in force and where each comes from, or explain one",
     "rule": "print the page of a rule",
     "rules": "list all rules",
-    "trace": "run a program and record what its lines do to the GPU",
-    "report": "show what traces say, as a page or for a trace viewer",
+    "trace": "run a program and record the waits and the GPU work of its lines",
+    "report": "show traces, as a page or for a trace viewer",
     "compare": "compare two traces: the step, its idle time, the lines that wait",
     "lsp": "serve an editor: findings, fixes and beliefs while you type",
     "mcp": "serve a coding agent, in the Model Context Protocol",
     "clean": "remove the cache",
     "completion": "print the code that completes verbs and options in a shell",
-    "verify": "run a program with and without fixes, and keep those that are good",
+    "verify": "run a program with and without fixes, and keep the good ones",
 }
 """The verbs, which are modules of this package, and what each does."""
 

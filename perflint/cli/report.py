@@ -1,4 +1,4 @@
-"""Show what traces say: as a page, as a summary, or for a trace viewer."""
+"""Show traces: as a page, as a summary, or for a trace viewer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a program and record what its lines do to the GPU."""
+"""Run a program and record the waits and the GPU work of its lines."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from pydantic import Field
 from perflint import __version__
 
 _INSTRUCTIONS = """\
-perflint finds what slows PyTorch code down on GPUs. Work in this order: `check` finds places, `explain` says what is \
-believed of a line and why, `rule` has the reasons and limits of a rule, `fix` shows the diff that \
+perflint finds what slows PyTorch code down on GPUs. Work in this order: `check` finds places, `explain` shows \
+the inferred values of a line and why, `rule` has the reasons and limits of a rule, `fix` shows the diff that \
 `perflint fix --apply` would write. `verify` runs the program with and without the fixes, in a copy, and keeps those \
 that are not slower and change the results no more than their safety allows. `perflint trace SCRIPT` records a run, \
 `trace_summary` and `compare` read recordings. A finding is a claim; a run decides whether it costs time."""
@@ -79,7 +79,7 @@ def explain(
     column: Annotated[int | None, Field(description="from 1", ge=1)] = None,
     cell: Annotated[int | None, Field(description="of a notebook, whose lines count in the cell", ge=1)] = None,
 ) -> dict[str, Any]:
-    """Say what perflint believes of a line: values and devices, how often it runs, what each rule decided, and why."""
+    """Explain a line: its values and devices, how often it runs, and the decision of each rule with the reasons."""
     place = ":".join(str(part) for part in (path, cell, line, column) if part is not None)
     found: dict[str, Any] = _document("explain", ["--output-format=json", "--", place])
     return found
