@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from perflint.engine.bases import is_called_in_loops
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
 from perflint.engine.evaluations import (
     carries_numbers,
@@ -231,16 +232,16 @@ def _of_a_program(finding: Finding, site: Site) -> Finding:
 def _is_part_of_program(site: Site) -> bool:
     """True if the functions around a place belong to programs of the project alone.
 
-    Not methods of a class that derives from one of the project, whose code may call them in each step, and not
-    functions made inside another, which may be hooks.
+    Not methods of a class whose base calls such methods in a loop, and not functions made inside another, which may be
+    hooks.
     """
     model = site.model
     function = model.function(site.node)
     info = model.module.function(function.lineno, function.col_offset) if function is not None else None
     if info is None or info.outer is not None or not model.serves_programs:
         return False
-    bases = model.lineage(f"{model.module.name}.{info.owner}")[1:] if info.owner else ()
-    return not any(base in model.view.memory.classes for base in bases)
+    owner = model.module.klass(info.owner) if info.owner else None
+    return owner is None or not is_called_in_loops(model, owner.node)
 
 
 def _of_an_evaluation(finding: Finding, site: Site) -> Finding:

@@ -110,11 +110,33 @@ class Sizes{base}:
 """
 
 
-@pytest.mark.parametrize(("base", "is_shown"), [("", False), ("(Base)", True)])
-def test_methods_that_a_base_class_may_call_are_shown(tmp_path: Path, base: str, is_shown: bool) -> None:
-    text = METHOD.format(head="from base import Base\n" if base else "", base=base)
-    others = {"base.py": "class Base:\n    pass\n", "report.py": "from helper import Sizes\n"}
+BASE = """
+class Base:
+    def run(self, boxes, steps):
+        {before}
+            self.{method}(boxes)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "method", "is_shown"),
+    [
+        ("for _ in range(steps):", "mean_size", True),
+        ("while steps.left():", "mean_size", True),
+        ("for _ in range(steps):", "other", False),
+        ("if steps:", "mean_size", False),
+    ],
+)
+def test_methods_that_a_base_class_calls_in_a_loop_are_shown(
+    tmp_path: Path, before: str, method: str, is_shown: bool
+) -> None:
+    text = METHOD.format(head="from base import Base\n", base="(Base)")
+    others = {"base.py": BASE.format(before=before, method=method), "report.py": "from helper import Sizes\n"}
     assert shown(tmp_path, text, others) == is_shown
+
+
+def test_methods_without_a_base_class_are_not(tmp_path: Path) -> None:
+    assert not shown(tmp_path, METHOD.format(head="", base=""), {"report.py": "from helper import Sizes\n"})
 
 
 def shown(folder: Path, text: str, others: dict[str, str], path: str = "helper.py") -> bool:
