@@ -106,7 +106,11 @@ ANYTHING = Unknown(absorbs=True)
 
 @dataclass(frozen=True, slots=True)
 class Never(Value):
-    """No value at all: the element of an empty list, the result of a function that raises."""
+    """No value at all: the element of an empty list, the result of a function that raises. There is one object."""
+
+    def __new__(cls) -> Never:
+        # Summaries of calls come from the cache and from other processes; reading them makes objects.
+        return NEVER if "NEVER" in globals() else object.__new__(cls)
 
     @property
     def members(self) -> tuple[Value, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import pytest
 
@@ -92,6 +93,13 @@ def test_join_forgets_the_order() -> None:
 
 def test_never_is_the_bottom() -> None:
     assert [show(value) for value in SAMPLES if join(NEVER, value) != value or join(value, NEVER) != value] == []
+
+
+def test_there_is_one_never_after_it_was_stored() -> None:
+    """Summaries of calls are stored, and sent to other processes."""
+    stored = pickle.loads(pickle.dumps(Sequence("list", NEVER)))
+    assert stored.element is NEVER
+    assert join(stored.element, UNKNOWN) is join(UNKNOWN, stored.element) is UNKNOWN
 
 
 def test_something_unknown_is_one_of_the_alternatives() -> None:
