@@ -17,10 +17,11 @@ from perflint.rules._visible import is_private
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
-from perflint.rules.sync._once import always_runs, names_of, starts_line
+from perflint.rules.sync._once import always_runs, names_of, starts_line, words
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, number_at
+from perflint.semantics.binders import How
 from perflint.semantics.facts import torch_api
-from perflint.semantics.memo import once_per_node
+from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
@@ -180,7 +181,15 @@ def _is_plain(model: Model, node: ast.AST) -> bool:
 
 
 def _is_module(model: Model, node: ast.Name) -> bool:
-    return any(each.local == node.id for each in model.symbols.imports)
+    """True for a name that stands for torch or a part of it."""
+    bindings = model.symbols.variable(node).bindings
+    return node.id in _of_torch(model) and all(each.how is How.IMPORT for each in bindings)
+
+
+@once
+def _of_torch(model: Model) -> frozenset[str]:
+    """The names that a file imports torch and its parts by."""
+    return frozenset(each.local for each in model.symbols.imports if each.full.partition(".")[0] == "torch")
 
 
 def _keys(model: Model, read: Read) -> Iterator[object]:
@@ -254,7 +263,6 @@ def _whole(model: Model, join: _Join) -> Span:
 
 def _named(model: Model, join: _Join) -> list[str]:
     """New names for the numbers: `loss_value` for `loss`, `x_max` for `x.max()`."""
-    taken = {each.id for each in model.nodes(ast.Name)} | {each.arg for each in model.nodes(ast.arg)}
     names: list[str] = []
     for read in join.reads:
         roots = [each.id for each in names_of(read.tensor) if not _is_module(model, each)]
@@ -264,10 +272,9 @@ def _named(model: Model, join: _Join) -> list[str]:
             node = node.func.value if isinstance(node.func, ast.Attribute) and not node.args else node.args[0]
         base = f"{roots[0]}_{_called(model, node) or 'value'}"
         number, name = 1, base
-        while name in taken:
+        while name in words(model) or name in names:
             number += 1
             name = f"{base}_{number}"
-        taken.add(name)
         names.append(name)
     return names
 

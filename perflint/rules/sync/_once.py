@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 
@@ -32,3 +33,10 @@ def starts_line(model: Model, statement: ast.stmt) -> bool:
 def names_of(node: ast.expr) -> Iterator[ast.Name]:
     """The plain names in an expression."""
     return (each for each in walk(node) if isinstance(each, ast.Name))
+
+
+@once
+def words(model: Model) -> frozenset[str]:
+    """The names that a file uses, binds or takes as parameters."""
+    names = {each.id for each in model.nodes(ast.Name)} | {each.arg for each in model.nodes(ast.arg)}
+    return frozenset(names | {each.name for each in model.nodes(ast.FunctionDef)})

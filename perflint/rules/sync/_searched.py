@@ -15,7 +15,7 @@ from perflint.rules._statements import block_of, statement_of
 from perflint.rules._visible import is_private
 from perflint.rules.sync._dimensions import has_dimensions
 from perflint.rules.sync._indices import Index, Part, parts
-from perflint.rules.sync._once import LATER, always_runs, names_of, starts_line
+from perflint.rules.sync._once import LATER, always_runs, names_of, starts_line, words
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite
@@ -92,7 +92,7 @@ def _is_full(node: ast.expr) -> bool:
 def _searches(model: Model, function: ast.AST) -> dict[ast.Subscript, _Search]:
     """The search that each selection of a function belongs to."""
     found: dict[ast.Subscript, _Search] = {}
-    taken = set(_words(model))
+    taken = set(words(model))
     for places in _by_mask(model, function).values():
         name = ""
         rest = places[:_MOST]
@@ -111,20 +111,20 @@ def _searches(model: Model, function: ast.AST) -> dict[ast.Subscript, _Search]:
 def _by_mask(model: Model, function: ast.AST) -> dict[str, list[ast.Subscript]]:
     """The indexings of a function by the text of their mask, in the order of the source."""
     found: dict[str, list[ast.Subscript]] = {}
-    nodes = [each for each in walk(function) if isinstance(each, ast.Subscript)]
-    for node in sorted(nodes, key=lambda each: (each.slice.lineno, each.slice.col_offset)):
-        if model.function(node) is function:
-            mask = _mask(model.subscript(node))
-            if mask is not None:
-                found.setdefault(ast.dump(mask.node), []).append(node)
+    for node in _by_function(model)[function]:
+        mask = _mask(model.subscript(node))
+        if mask is not None:
+            found.setdefault(ast.dump(mask.node), []).append(node)
     return {key: places for key, places in found.items() if len(places) > 1}
 
 
 @once
-def _words(model: Model) -> frozenset[str]:
-    """All names of a file."""
-    names = {each.id for each in model.nodes(ast.Name)} | {each.arg for each in model.nodes(ast.arg)}
-    return frozenset(names | {each.name for each in model.nodes(ast.FunctionDef)})
+def _by_function(model: Model) -> dict[ast.AST | None, list[ast.Subscript]]:
+    """The indexings of a file by their function, in the order of the source."""
+    found: dict[ast.AST | None, list[ast.Subscript]] = {}
+    for node in sorted(model.nodes(ast.Subscript), key=lambda each: (each.slice.lineno, each.slice.col_offset)):
+        found.setdefault(model.function(node), []).append(node)
+    return found
 
 
 def _free(taken: set[str], place: ast.Subscript) -> str:

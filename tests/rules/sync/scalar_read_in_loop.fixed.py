@@ -434,7 +434,10 @@ def not_together(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, change, keep
         j = (z.min().item(), z.max().item(), z.mean().item())
     except RuntimeError:
         j = None
-    return a, b, c, d, e, f, g, h, i, j
+    interrupted = z.amin().item()
+    interrupted = interrupted + z.amax().item()
+    z = z * 2
+    return a, b, c, d, e, f, g, h, i, j, z.median().item(), interrupted
 
 
 def changed_in_the_middle(x: torch.Tensor):

@@ -419,7 +419,10 @@ def not_together(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, change, keep
         j = (z.min().item(), z.max().item(), z.mean().item())  # audit: TPF101, TPF101, TPF101
     except RuntimeError:
         j = None
-    return a, b, c, d, e, f, g, h, i, j
+    interrupted = z.amin().item()  # audit: TPF101
+    interrupted = interrupted + z.amax().item()  # audit: TPF101
+    z = z * 2
+    return a, b, c, d, e, f, g, h, i, j, z.median().item(), interrupted  # audit: TPF101
 
 
 def changed_in_the_middle(x: torch.Tensor):
