@@ -7,8 +7,8 @@ For each folder, all rules, profile audit:
 - cold: CPU seconds of one process against `libcst.parse_module` and `ast.parse` of the same files;
 - processes: wall seconds of a cold run with N of them;
 - nothing changed: CPU and wall seconds of a second run, and of `ruff check --select ALL --no-cache`, if installed;
-- one edited file: wall milliseconds of a fresh `perflint check FILE` after a new line in it (median and p90), and how
-  many files a changed comment in that file checks again;
+- one edited file: wall and CPU milliseconds of a fresh `perflint check FILE` after a new function at its end (median and
+  p90), and how many files a changed comment in that file checks again;
 - `fix` (a diff, all degrees) against `check`, CPU seconds, both cold;
 - memory: the peak of any process, in MiB.
 
@@ -207,6 +207,7 @@ class Folder:
         return {
             "edit_wall_ms_median": round(statistics.median(walls)),
             "edit_wall_ms_p90": round(walls[at]),
+            "edit_cpu_ms_median": round(statistics.median(cpus)),
             "edit_cpu_ms_p90": round(cpus[at]),
             "comment_checks_files": round(statistics.median(again)),
         }
