@@ -7,8 +7,8 @@ For each folder, all rules, profile audit:
 - cold: CPU seconds of one process against `libcst.parse_module` and `ast.parse` of the same files;
 - processes: wall seconds of a cold run with N of them;
 - nothing changed: CPU and wall seconds of a second run, and of `ruff check --select ALL --no-cache`, if installed;
-- one edited file: wall and CPU milliseconds of a fresh `perflint check FILE` after a new function at its end (median and
-  p90), and how many files a changed comment in that file checks again;
+- one edited file: wall and CPU milliseconds of a fresh `perflint check FILE` after a new function at its end (median
+  and p90), and how many files a changed comment in that file checks again;
 - `fix` (a diff, all degrees) against `check`, CPU seconds, both cold;
 - memory: the peak of any process, in MiB.
 
