@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 
 from perflint.rules.sync._guards import mask_asked_by
 from perflint.semantics.memo import once_per_node
@@ -108,8 +107,11 @@ def _is_of_sized(site: SubscriptSite) -> bool:
 
 def _runs_model(model: Model, statements: list[ast.stmt]) -> bool:
     """True if any of some statements runs a model, which keeps the GPU at work."""
-    return any(model.heat_map.work.is_work(call) for call in _calls(statements))
+    return any(_is_work(model, statement) for statement in statements)
 
 
-def _calls(statements: list[ast.stmt]) -> Iterator[ast.Call]:
-    return (node for statement in statements for node in walk(statement) if isinstance(node, ast.Call))
+@once_per_node
+def _is_work(model: Model, statement: ast.stmt) -> bool:
+    # Each selection of a block asks about the statements before the block.
+    calls = (node for node in walk(statement) if isinstance(node, ast.Call))
+    return any(model.heat_map.work.is_work(call) for call in calls)
