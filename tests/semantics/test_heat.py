@@ -650,6 +650,8 @@ def train(model: nn.Module, loader, every):
             loss.item()                 # hot
         if model.verbose > 1:
             loss.item()                 # cold
+        if logger.isEnabledFor(DEBUG) and y is not None:
+            loss.item()                 # cold
         if i % 100 == 0:
             continue
         loss.item()                     # hot
