@@ -652,6 +652,12 @@ def train(model: nn.Module, loader, every):
             loss.item()                 # cold
         if logger.isEnabledFor(DEBUG) and y is not None:
             loss.item()                 # cold
+        if global_step in self.save_steps:
+            loss.item()                 # cold
+        if global_step in range(100, 90_000) or loss in self.save_steps:
+            loss.item()                 # hot
+        if y not in (1, 2):
+            loss.item()                 # hot
         if i % 100 == 0:
             continue
         loss.item()                     # hot

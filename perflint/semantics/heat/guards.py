@@ -172,6 +172,10 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
     if isinstance(operator, (ast.Eq, ast.NotEq)) and (_is_infinity(left) or _is_infinity(right)):
         # The norm of infinite order, a loss that has overflowed.
         return isinstance(operator, ast.Eq)
+    if isinstance(operator, (ast.In, ast.NotIn)) and _counts_steps(left):
+        # `if step in save_steps`; a range may hold most steps.
+        is_range = isinstance(right, ast.Call) and last_name(right) == "range"
+        return None if is_range else isinstance(operator, ast.In)
     is_zero = isinstance(right, ast.Constant) and right.value == 0 and not isinstance(right.value, (bool, str))
     if is_zero and isinstance(operator, (ast.Eq, ast.NotEq, ast.Gt)) and _counts_steps(left):
         return isinstance(operator, ast.Eq)
