@@ -1260,6 +1260,12 @@ class Table(nn.Module):
             x.sum().item()                      # hot
         if not hasattr(self, "inverse"):
             self.inverse = x.sum().item()       # cold
+        if getattr(self, "colors", None) is None:
+            self.colors = x.sum().item()        # cold
+        if getattr(self, "limit", None) is None:
+            x.sum().item()                      # hot
+        if getattr(key, "colors", None) is None:
+            key.colors = x.sum().item()         # hot
         if self.table is None and x.ndim > 2:
             self.table = x.sum().item()         # cold
         if x.grad is None:

@@ -396,8 +396,8 @@ def _missed(test: ast.expr, before: Callable[[], list[ast.stmt]]) -> Iterator[st
         yield from _attribute_asked_for(test.operand)
     elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn):
         yield _entry(test.comparators[0], test.left)
-    elif _is_to_none(test, ast.Is) and _is_of_self(test.left):
-        yield ast.unparse(test.left)
+    elif _is_to_none(test, ast.Is) and (attribute := _kept_by_self(test.left)):
+        yield attribute
     elif _is_to_none(test, ast.Is) and isinstance(test.left, ast.Name):
         yield from _asked_of(before(), test.left.id)
 
@@ -406,8 +406,8 @@ def _found(test: ast.expr, before: list[ast.stmt]) -> Iterator[str]:
     """The key that a test finds present, as the code that would store it; `before`: the statements before it."""
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
         yield _entry(test.comparators[0], test.left)
-    elif _is_to_none(test, ast.IsNot) and _is_of_self(test.left):
-        yield ast.unparse(test.left)
+    elif _is_to_none(test, ast.IsNot) and (attribute := _kept_by_self(test.left)):
+        yield attribute
     elif _is_to_none(test, ast.IsNot) and isinstance(test.left, ast.Name):
         yield from _asked_of(before, test.left.id)
     else:
@@ -433,12 +433,24 @@ def _is_of_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
+def _kept_by_self(node: ast.expr) -> str:
+    """`self.table`, also for `getattr(self, "table", None)`; "" for anything else."""
+    if _is_of_self(node):
+        return ast.unparse(node)
+    return _named_of_self(node.args) if isinstance(node, ast.Call) and last_name(node) == "getattr" else ""
+
+
 def _attribute_asked_for(node: ast.expr) -> Iterator[str]:
     """`hasattr(self, "table")`."""
-    if isinstance(node, ast.Call) and last_name(node) == "hasattr" and len(node.args) == 2:
-        owner, name = node.args
-        if isinstance(owner, ast.Name) and owner.id == "self" and isinstance(name, ast.Constant):
-            yield f"self.{name.value!s}"
+    if isinstance(node, ast.Call) and last_name(node) == "hasattr" and (attribute := _named_of_self(node.args)):
+        yield attribute
+
+
+def _named_of_self(arguments: list[ast.expr]) -> str:
+    """`self.table` for the arguments `self, "table"`; "" for others."""
+    owner, name = arguments[:2] if len(arguments) > 1 else (None, None)
+    is_own = isinstance(owner, ast.Name) and owner.id == "self"
+    return f"self.{name.value}" if is_own and isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
 
 
 def _entry(cache: ast.expr, key: ast.expr) -> str:
