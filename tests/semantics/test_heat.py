@@ -652,6 +652,16 @@ def train(model: nn.Module, loader, every):
             loss.item()                 # cold
         if logger.isEnabledFor(DEBUG) and y is not None:
             loss.item()                 # cold
+        if int(os.getenv("DUMP", "0")) == 1:
+            loss.item()                 # cold
+        if os.environ.get("DUMP", "False").lower() in ("1", "true") and y is not None:
+            loss.item()                 # cold
+        if not bool(int(os.environ.get("DUMP", 0))):
+            loss.item()                 # hot
+        if int(os.getenv("WORLD_SIZE", "0")) > 1 or os.getenv("KIND", "a") == "b" or os.getenv("DUMP", "1") == "1":
+            loss.item()                 # hot
+        if bool(os.getenv("DUMP", "0")) or os.getenv("DUMP") == "1" or os.getenv("DUMP", "0") == y:
+            loss.item()                 # hot
         if global_step in self.save_steps:
             loss.item()                 # cold
         if global_step in range(100, 90_000) or loss in self.save_steps:

@@ -10,6 +10,7 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.cpu_runs import runs_on_cpu
 from perflint.semantics.heat.emptiness import finds_nothing
+from perflint.semantics.heat.switches import needs_switch
 from perflint.semantics.structure import children, last_name, walk
 from perflint.semantics.values import Device, Scalar, Value
 
@@ -38,6 +39,8 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
     if runs_on_cpu(test, outcome, values):
         # Code is linted for a machine with a GPU.
         return True
+    if needs_switch(test):
+        return outcome
     if isinstance(test, ast.Compare):
         return _rare_comparison(test, values) is outcome
     if isinstance(test, ast.BinOp):
