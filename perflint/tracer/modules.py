@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from perflint.tracer.events import ModuleCall, Place, TensorFacts
+from perflint.tracer.hooks import after_forwards
 from perflint.tracer.places import Locator
 from perflint.tracer.replacing import replace
 
@@ -137,7 +138,7 @@ class ModuleCalls:
 
         self._undo = ExitStack()
         self._undo.callback(register_module_forward_pre_hook(before).remove)
-        self._undo.callback(register_module_forward_hook(after, with_kwargs=True).remove)
+        self._undo.callback(after_forwards(after))
         # Also where `forward` raised.
         self._undo.callback(register_module_forward_hook(left, always_call=True).remove)
 

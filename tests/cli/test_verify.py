@@ -170,6 +170,7 @@ def test_what_changes_results_is_dropped(perflint: Command, monkeypatch: pytest.
     assert "and a safe fix must not change it\n" in ran.err
 
 
+@pytest.mark.slow
 def test_what_breaks_the_program_is_dropped(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with_toys(perflint, monkeypatch, Fatal)
     ran = perflint("verify", "--apply", "--unsafe-fixes", *OPTIONS, "--", "train.py")

@@ -18,17 +18,19 @@ from tests.rules.harness import Case, lint, parse_fixture, source_cases
 
 _CALLED = re.compile(r"(\w+)\s*\(")
 _NAMED = re.compile(r"[(,\s](\w+)\s*=(?!=)\s*[\w\"']")
+_ASSIGNED = re.compile(r"^\s*(\w+(?:, \w+)*) = ", re.MULTILINE)
+"""Names of variables, as fixes write them in statements of their own."""
 
 OF_ANY_TORCH = frozenset(
     # Calls.
     """arange array cat clamp clone contiguous copy_ detach double expand eye fill_ flatten float int
-    is_available linspace log_softmax long masked_fill maximum minimum no_grad ones rand randint randn
+    is_available linspace log_softmax long masked_fill maximum minimum no_grad nonzero ones rand randint randn
     requires_grad_ stack tolist train zeros full_like new_full logical_not empty long half bfloat16 bool short
     update index_fill_ DataLoader""".split()
     # Arguments.
-    + """bias capturable_ device dim drop_last dtype generator ignore_index layout logging_nan_inf_filter map_location
-    memory_format need_weights non_blocking num_workers persistent_workers pin_memory requires_grad retain_graph
-    validate_args min max out""".split()
+    + """as_tuple bias capturable_ device dim drop_last dtype generator ignore_index layout logging_nan_inf_filter
+    map_location memory_format need_weights non_blocking num_workers persistent_workers pin_memory requires_grad
+    retain_graph validate_args min max out""".split()
 )
 """What torch 1.8 has, or what is not torch's."""
 
@@ -81,7 +83,7 @@ def texts(case: Case) -> Iterator[str]:
 def added(source: Source, edit: Edit) -> set[str]:
     """The calls and arguments that an edit writes and that were not there."""
     before = source.segment(edit.span)
-    new = set(_CALLED.findall(edit.text)) | set(_NAMED.findall(edit.text))
+    new = set(_CALLED.findall(edit.text)) | set(_NAMED.findall(_ASSIGNED.sub("", edit.text)))
     return {name for name in new if not re.search(rf"(?<!\w){name}(?!\w)", before)}
 
 

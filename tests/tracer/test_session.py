@@ -136,6 +136,7 @@ def test_steps_after_warm_up() -> None:
     # Before the first recorded step three were seen; after the last nobody listened.
     assert (found.hits.steps, found.hits.outside, found.hits.windows) == (4, 3, (1, 1, 1, 1))
     assert (nn.Module.__init__, torch.Tensor.__new__, torch.Tensor.to) == (init, new, to)
+    assert not torch.nn.modules.module._has_any_global_hook()
 
 
 def test_without_warm_up_all_counts() -> None:

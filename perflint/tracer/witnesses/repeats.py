@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
 
+from perflint.tracer.hooks import after_forwards
 from perflint.tracer.modules import autocast_dtype
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses._writes import Writes
@@ -149,7 +150,7 @@ class Repeats(Witness):
                 leave()
 
         self._hooks.callback(register_module_forward_pre_hook(before).remove)
-        self._hooks.callback(register_module_forward_hook(after, with_kwargs=True).remove)
+        self._hooks.callback(after_forwards(after))
         # Also where `forward` raised.
         self._hooks.callback(register_module_forward_hook(left, always_call=True).remove)
 
