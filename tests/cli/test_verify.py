@@ -86,6 +86,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_fixes_that_are_good_are_written(perflint: Command) -> None:
     before = project(perflint)
     command = ["--warmup", "2", "--repeat", "2", "--", sys.executable, "-m", "pkg.train", "9"]
@@ -170,7 +171,6 @@ def test_what_changes_results_is_dropped(perflint: Command, monkeypatch: pytest.
     assert "and a safe fix must not change it\n" in ran.err
 
 
-@pytest.mark.slow
 def test_what_breaks_the_program_is_dropped(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     with_toys(perflint, monkeypatch, Fatal)
     ran = perflint("verify", "--apply", "--unsafe-fixes", *OPTIONS, "--", "train.py")
