@@ -2,13 +2,14 @@
 
     python benchmarks/speed/fix.py FOLDER [--rounds N]
 
-CPU seconds of whole processes, alternating, profile `audit`; prints the medians and the ratio. Nothing is written:
-`fix` prints its diff.
+CPU seconds of whole processes without a cache, alternating, profile `audit`; prints the medians and the ratio.
+Nothing is written: `fix` prints its diff.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import statistics
 import subprocess
@@ -38,7 +39,10 @@ def cpu_seconds(arguments: list[str], folder: Path) -> float:
     """The processor time of one run of perflint."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "perflint", *arguments, "--profile", "audit", "--exit-zero", str(folder)]
-    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    environment = os.environ | {"PERFLINT_NO_CACHE": "1"}
+    ended = subprocess.run(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
+    )
     if ended.returncode not in (0, 1):
         raise SystemExit(ended.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
