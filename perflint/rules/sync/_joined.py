@@ -43,6 +43,8 @@ class _Join:
 
     first: ast.stmt
     reads: tuple[Read, ...]
+    names: tuple[str, ...]
+    """New names of the numbers, which no other join of the block has: joins may alternate."""
 
 
 def reads_in(model: Model, statement: ast.stmt) -> list[Read]:
@@ -90,10 +92,9 @@ def read_together(site: CallSite, read: Read) -> Fix | None:
     if targets is not None:
         edit = replace(source, _whole(model, join), f"{', '.join(targets)} = {fetched}")
         return Fix(_MESSAGE, Safety.UNSAFE, (edit,), stack.imports, leaves=leaves)
-    names = _named(model, join)
-    added = f"{indentation(source, line)}{', '.join(names)} = {fetched}\n"
+    added = f"{indentation(source, line)}{', '.join(join.names)} = {fetched}\n"
     edits = [insert(line, 1, in_newlines_of(source, line, added))]
-    for each, name in zip(join.reads, names, strict=True):
+    for each, name in zip(join.reads, join.names, strict=True):
         # `int(x)` keeps its conversion; `x.item()` is the number itself.
         old = each.node if _is_method(each) else each.tensor
         edits.append(replace(source, source.span(old), name))
@@ -111,20 +112,24 @@ def _is_method(read: Read) -> bool:
 def _joins(model: Model, first: ast.stmt) -> dict[ast.expr, _Join]:
     """The joins of the reads of a block, which begins with a statement, by the nodes of the reads."""
     found: dict[ast.expr, _Join] = {}
+    names: set[str] = set()
     run: list[tuple[Read, ast.stmt]] = []
     for statement in [*block_of(model, first), None]:
         reads = [] if statement is None else reads_in(model, statement)
         if reads and statement is not None:
             run += [(each, statement) for each in reads]
             continue
-        for join in _of_run(model, run):
+        for join in _of_run(model, run, names):
             found.update((each.node, join) for each in join.reads)
         run = []
     return found
 
 
-def _of_run(model: Model, run: list[tuple[Read, ast.stmt]]) -> Iterator[_Join]:
-    """The joins of the reads of neighbouring statements: those of one device and one dtype belong together."""
+def _of_run(model: Model, run: list[tuple[Read, ast.stmt]], names: set[str]) -> Iterator[_Join]:
+    """The joins of the reads of neighbouring statements: those of one device and one dtype belong together.
+
+    Adds their names to `names`, the names that other joins of the block have.
+    """
     classes: dict[object, list[tuple[Read, ast.stmt]]] = {}
     for read, statement in run if len(run) >= _FEWEST else []:
         if _is_fit(model, read, statement):
@@ -137,8 +142,9 @@ def _of_run(model: Model, run: list[tuple[Read, ast.stmt]]) -> Iterator[_Join]:
             if member[0].node not in taken and len(together) < _MOST and _keeps(model, [*together, member]):
                 together.append(member)
         if len(together) >= _FEWEST and starts_line(model, together[0][1]):
-            taken.update(read.node for read, _ in together)
-            yield _Join(together[0][1], tuple(read for read, _ in together))
+            reads = tuple(read for read, _ in together)
+            taken.update(read.node for read in reads)
+            yield _Join(together[0][1], reads, tuple(_named(model, reads, names)))
 
 
 def _is_fit(model: Model, read: Read, statement: ast.stmt) -> bool:
@@ -261,10 +267,9 @@ def _whole(model: Model, join: _Join) -> Span:
     return Span(start.line, start.column, end.end_line, end.end_column)
 
 
-def _named(model: Model, join: _Join) -> list[str]:
-    """New names for the numbers: `loss_value` for `loss`, `x_max` for `x.max()`."""
-    names: list[str] = []
-    for read in join.reads:
+def _named(model: Model, reads: tuple[Read, ...], taken: set[str]) -> Iterator[str]:
+    """New names for the numbers: `loss_value` for `loss`, `x_max` for `x.max()`. Adds them to `taken`."""
+    for read in reads:
         roots = [each.id for each in names_of(read.tensor) if not _is_module(model, each)]
         node: ast.expr = read.tensor
         while _called(model, node) in ("detach", "float", "double", "clone", "cpu"):
@@ -272,11 +277,11 @@ def _named(model: Model, join: _Join) -> list[str]:
             node = node.func.value if isinstance(node.func, ast.Attribute) and not node.args else node.args[0]
         base = f"{roots[0]}_{_called(model, node) or 'value'}"
         number, name = 1, base
-        while name in words(model) or name in names:
+        while name in words(model) or name in taken:
             number += 1
             name = f"{base}_{number}"
-        names.append(name)
-    return names
+        taken.add(name)
+        yield name
 
 
 def _called(model: Model, node: ast.expr) -> str:

@@ -230,3 +230,23 @@ def case_changed_in_the_middle():
 def change_changed_in_the_middle(waits):
     """one `torch.stack([…]).tolist()` in front of them"""
     assert waits[1] < waits[0]
+
+
+def interleaved(x: torch.Tensor):
+    x = x.float().cuda()
+    a = (x.min() + 1).item()
+    b = (x.min() > 0).item()
+    c = (x.max() + 1).item()
+    d = (x.max() > 0).item()
+    e = (x.mean() + 1).item()
+    f = (x.mean() > 0).item()
+    return a, b, c, d, e, f
+
+
+def case_interleaved():
+    return {"numbers": interleaved(torch.tensor([-0.5, 1.5]))}
+
+
+def change_interleaved(waits):
+    """one `torch.stack([…]).tolist()` in front of them"""
+    assert waits[1] < waits[0]
