@@ -7,6 +7,7 @@ from dataclasses import replace
 from perflint.config.settings import Version
 from perflint.engine.cells import repeatable
 from perflint.engine.crashes import Crash, contained
+from perflint.engine.fstrings import fitting
 from perflint.engine.offers import offered
 from perflint.engine.policy import weighed
 from perflint.findings import Finding, Problem, Safety
@@ -28,7 +29,8 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
         for each in rule.check(site):
             kept = weighed(_for_any_caller(each, rule, site), site)
             if kept is not None:
-                found.append(offered(repeatable(kept, site.model), torch_version, site.model.is_scripted))
+                kept = fitting(repeatable(kept, site.model), site.model)
+                found.append(offered(kept, torch_version, site.model.is_scripted))
         return tuple(found)
     return ()
 

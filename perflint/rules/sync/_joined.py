@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from perflint.findings import Fix, Safety, Span
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
-from perflint.rules._memory.bodies import Writers, writers
+from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._order import has_effects
 from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of, swallows
@@ -32,7 +34,12 @@ _FEWEST, _MOST = 3, 8
 _ON_GPU = frozenset((Device.CUDA, Device.MODEL))
 _KINDS = frozenset((Kind.FLOAT, Kind.INT, Kind.BOOL))
 _SAME_DTYPE = frozenset("max min amax amin mean median std var detach clone abs".split())
-"""Functions whose result has the dtype of their operand, or that raise an error."""
+"""Functions whose result has the dtype of their operand, or that raise an error, unless the operand is complex."""
+_REAL = frozenset("abs std var".split())
+"""Functions whose result is real if the operand is complex."""
+_ORDERED = frozenset("max min amax amin median".split())
+"""Functions that raise an error if the operand is complex."""
+_OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]")
 _PARTS = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
 _MOVES = frozenset("cpu cuda to type type_as numpy item tolist new_tensor new_zeros new_ones new_full".split())
 
@@ -141,8 +148,8 @@ def _of_run(model: Model, run: list[tuple[Read, ast.stmt]], names: set[str]) -> 
         for member in members:
             if member[0].node not in taken and len(together) < _MOST and _keeps(model, [*together, member]):
                 together.append(member)
-        if len(together) >= _FEWEST and starts_line(model, together[0][1]):
-            reads = tuple(read for read, _ in together)
+        reads = tuple(read for read, _ in together)
+        if len(reads) >= _FEWEST and starts_line(model, together[0][1]) and _are_of_one_dtype(model, reads):
             taken.update(read.node for read in reads)
             yield _Join(together[0][1], reads, tuple(_named(model, reads, names)))
 
@@ -203,10 +210,9 @@ def _keys(model: Model, read: Read) -> Iterator[object]:
     tensor = read.value
     assert isinstance(tensor, Tensor)
     known = tensor.kind in _KINDS
-    if known and tensor.device in _ON_GPU:
+    if known and tensor.device in _ON_GPU and not model.matches(_OTHER_GPU):
         yield tensor.kind
-    calls = [each for each in walk(read.tensor) if isinstance(each, ast.Call)]
-    functions = {torch_api.canonical(model.target(each)).rpartition(".")[2] for each in calls}
+    calls, functions = _calls(read), _functions(model, read)
     roots = {each.id for each in names_of(read.tensor) if not _is_module(model, each) and not _is_number(model, each)}
     if len(roots) == 1 and not functions & _MOVES and not any(_says_device(each) for each in calls):
         (root,) = roots
@@ -217,6 +223,29 @@ def _keys(model: Model, read: Read) -> Iterator[object]:
 
 
 _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Compare)
+
+
+def _calls(read: Read) -> list[ast.Call]:
+    return [each for each in walk(read.tensor) if isinstance(each, ast.Call)]
+
+
+def _functions(model: Model, read: Read) -> set[str]:
+    """The names of the functions in an expression."""
+    return {torch_api.canonical(model.target(each)).rpartition(".")[2] for each in _calls(read)}
+
+
+def _are_of_one_dtype(model: Model, reads: Iterable[Read]) -> bool:
+    """True unless some numbers of a tensor may be complex and others real."""
+    functions = [_functions(model, each) for each in reads if not _is_of_known_kind(model, each)]
+    return not any(each & _REAL for each in functions) or any(
+        each & _ORDERED and not each & _REAL for each in functions
+    )
+
+
+def _is_of_known_kind(model: Model, read: Read) -> bool:
+    """True if an expression is made of tensors of known dtypes. `x.mean()` is a floating-point number or complex."""
+    values = [model.value(each) for each in names_of(read.tensor) if not _is_module(model, each)]
+    return all(each.tensor is None or each.tensor.kind in _KINDS for each in values)
 
 
 def _is_number(model: Model, name: ast.Name) -> bool:
@@ -232,19 +261,34 @@ def _keeps(model: Model, members: list[tuple[Read, ast.stmt]]) -> bool:
     first, (read, last) = members[0][1], members[-1]
     begin, start = (first.lineno, first.col_offset), (last.lineno, last.col_offset)
     end = (last.end_lineno or 0, last.end_col_offset or 0)
+    if _runs_last(model, last, [each.node for each, statement in members if statement is last]):
+        end = (last.lineno, last.col_offset - 1)
     for name in names_of(read.tensor):
         if _is_module(model, name):
             continue
         bindings = model.symbols.variable(name).bindings
         if any(begin <= (each.line, getattr(each.node, "col_offset", 0)) < start for each in bindings):
             return False
-        if writers(model, name, begin, end) > Writers.LAYERS:
+        worst = writers(model, name, begin, end)
+        if worst > Writers.LAYERS or (worst > Writers.NONE and not memory_around(model, name).is_own(name)):
+            # `log(x.max().item())` may write to a tensor that the caller knows.
             return False
     return not any(isinstance(each, ast.NamedExpr) for _, statement in members for each in walk(statement))
 
 
+def _runs_last(model: Model, statement: ast.stmt, reads: list[ast.expr]) -> bool:
+    """True if a statement makes some reads before it calls anything else, as in `log(x.min().item(), y.item())`."""
+    within = {inner for read in reads for inner in walk(read)}
+    around = [set(model.ancestors(read)) for read in reads]
+    calls = [each for each in walk(statement) if isinstance(each, ast.Call) and each not in within]
+    return all(call in each or not has_effects(model, call) for call in calls for each in around)
+
+
 def _targets(model: Model, join: _Join) -> list[str] | None:
-    """The names that get the numbers, if the statements of the join do nothing else and follow each other."""
+    """The names that get the numbers, if the statements of the join do nothing else and follow each other.
+
+    None, too, if there are comments between them, which would be lost.
+    """
     names: list[str] = []
     block = block_of(model, join.first)
     start = block.index(join.first)
@@ -256,7 +300,15 @@ def _targets(model: Model, join: _Join) -> list[str] | None:
         if not isinstance(target, ast.Name) or not _is_method(read) or target.id in names:
             return None
         names.append(target.id)
-    return names if len(names) == len(join.reads) else None
+    whole = len(names) == len(join.reads) and not _has_comments(model, block[start : start + len(names)])
+    return names if whole else None
+
+
+def _has_comments(model: Model, statements: list[ast.stmt]) -> bool:
+    """True if there is a comment between two of some statements that follow each other."""
+    spans = [model.source.span(each) for each in statements]
+    gaps = (Span(one.end_line, one.end_column, other.line, other.column) for one, other in pairwise(spans))
+    return any("#" in model.source.segment(gap) for gap in gaps)
 
 
 def _whole(model: Model, join: _Join) -> Span:

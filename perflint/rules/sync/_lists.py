@@ -18,6 +18,7 @@ from perflint.rules.sync._sums import detached, is_data, shares_last_line
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
+from perflint.semantics.values import Kind
 from perflint.source.concrete import cst
 
 _Loop = ast.For | ast.AsyncFor | ast.While
@@ -32,6 +33,8 @@ def listed_on_device(site: CallSite, read: Read) -> Fix | None:
         return None
     name = _list(model, site.node)
     loop = None if name is None else _loop(model, name)
+    if tensor.kind is Kind.UNKNOWN and _may_change(model, read.tensor):
+        return None
     stack = spell(model.symbols, "torch.stack", site.node)
     if name is None or loop is None or stack is None:
         return None
@@ -48,6 +51,14 @@ def listed_on_device(site: CallSite, read: Read) -> Fix | None:
     )
     message = "Keep the numbers on the GPU and read them once after the loop"
     return Fix(message, Safety.UNSAFE, edits, stack.imports, leaves=(DEVICE_TO_HOST_COPY,))
+
+
+def _may_change(model: Model, tensor: ast.expr) -> bool:
+    """True if an expression may give whole numbers in one turn and other numbers in the next."""
+    if isinstance(tensor, ast.Name):
+        bindings = model.symbols.variable(tensor).bindings
+        return len(bindings) != 1 or isinstance(bindings[0].value, ast.IfExp)
+    return any(isinstance(each, ast.IfExp) for each in walk(tensor))
 
 
 def _list(model: Model, read: ast.Call) -> ast.Name | None:

@@ -11,7 +11,7 @@ from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, writers
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._statements import block_of, statement_of, swallows
 from perflint.rules._visible import is_private
 from perflint.rules.sync._dimensions import has_dimensions
 from perflint.rules.sync._indices import Index, Part, parts
@@ -146,10 +146,13 @@ def _group(model: Model, places: list[ast.Subscript]) -> list[ast.Subscript]:
     if not isinstance(first, _SIMPLE) or not always_runs(model, places[0], first) or not starts_line(model, first):
         return []
     block = block_of(model, first)
+    if swallows(model, first):
+        # A mask that does not fit raises; its positions may fit.
+        return []
     group = [places[0]]
     for place in places[1:]:
         around = _within(model, block, place)
-        if around is None or not _keeps(model, places[0], first, around):
+        if around is None or swallows(model, place) or not _keeps(model, places[0], first, around):
             break
         group.append(place)
     return group

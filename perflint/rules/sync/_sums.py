@@ -111,7 +111,7 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     if reads is None or start is None:
         return None
     kind = None if read.value.tensor is None else read.value.tensor.kind
-    if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and is_of_comparison(read.node):
+    if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and not _may_be_float(model, read, loop, name):
         # It may be a number of elements, which is to stay an `int`.
         return None
     added = "float" if isinstance(start, float) else scalar_type(model.value(statement.value))
@@ -151,6 +151,57 @@ def _is_guarded(model: Model, loop: ast.stmt, node: ast.AST) -> bool:
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def _may_be_float(model: Model, read: Read, loop: ast.stmt, name: str) -> bool:
+    """True if a sum is of floats for certain, or if it makes no difference: if it is only divided."""
+    if is_of_comparison(read.node):
+        return False
+    around = model.function(loop) or model.source.tree
+    if isinstance(read.tensor, ast.Name):
+        roots = model.names(around, read.tensor.id)
+        if any(_is_method(model, each, "backward") for each in roots):
+            # Only floating-point numbers have gradients.
+            return True
+    return _is_only_divided(model, loop, name)
+
+
+def _is_only_divided(model: Model, loop: ast.stmt, name: str) -> bool:
+    """True if a number is only divided with `/`, which gives a float anyway, and set to other numbers."""
+    block, within = block_of(model, loop), set(walk(loop))
+    uses = [each for each in model.names(model.function(loop) or model.source.tree, name) if each not in within]
+    for use in sorted(uses, key=lambda each: (each.lineno, each.col_offset)):
+        statement = statement_of(model, use)
+        if statement in block and use.lineno > loop.lineno and _divides(statement, name):
+            return True
+        if not _is_divided(model, use):
+            return False
+    return True
+
+
+def _divides(statement: ast.stmt | None, name: str) -> bool:
+    """True for `total /= n` and `total = total / n`."""
+    if isinstance(statement, ast.AugAssign):
+        return isinstance(statement.op, ast.Div) and isinstance(statement.target, ast.Name)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.BinOp):
+        return False
+    of_name = isinstance(statement.value.left, ast.Name) and statement.value.left.id == name
+    return of_name and isinstance(statement.value.op, ast.Div) and name not in names_in(statement.value.right)
+
+
+def _is_method(model: Model, node: ast.expr, method: str) -> bool:
+    """True if a method of an object is called."""
+    attribute = model.parent(node)
+    call = model.parent(attribute) if isinstance(attribute, ast.Attribute) and attribute.attr == method else None
+    return isinstance(call, ast.Call) and call.func is attribute
+
+
+def _is_divided(model: Model, name: ast.Name) -> bool:
+    """True if a name is set to a constant or divided."""
+    outer = model.parent(name)
+    if isinstance(outer, ast.Assign):
+        return isinstance(name.ctx, ast.Store) and isinstance(outer.value, ast.Constant)
+    return isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div) and outer.left is name
 
 
 def is_of_comparison(node: ast.expr) -> bool:

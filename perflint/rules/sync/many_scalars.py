@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from perflint.findings import Effect, Finding, Fix, Safety, Severity, Span, weakest
-from perflint.fixes.edits import replace
-from perflint.fixes.imports import spell
+from perflint.findings import Effect, Finding, Severity, weakest
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Option, Rule
 from perflint.rules.sync._joined import read_together, reads_in, single_read
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, Read
+from perflint.rules.sync._scalars import NUMBERS, Read
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in
-from perflint.semantics.values import Kind, Tensor
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
 
 
 class ManyScalars(Rule):
@@ -91,7 +81,7 @@ class ManyScalars(Rule):
             f" each{often(site)}",
             confidence=weakest(*(read.confidence for read in reads)),
             help="Read them at once: `torch.stack([…]).tolist()`.",
-            fix=_fix(site.model, reads) or read_together(site, reads[0]),
+            fix=read_together(site, reads[0]),
         )
 
 
@@ -113,48 +103,3 @@ def _group(site: CallSite) -> list[Read]:
             break
         found += more
     return found
-
-
-def _fix(model: Model, reads: list[Read]) -> Fix | None:
-    """One unpacking of `torch.stack([…]).tolist()` for assignments that do nothing but read."""
-    names: list[str] = []
-    tensors: list[ast.expr] = []
-    kinds: set[Kind] = set()
-    for read in reads:
-        statement = model.parent(read.node)
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            return None
-        target = statement.targets[0]
-        if not isinstance(target, ast.Name) or model.target(_call(read)) != "torch.Tensor.item":
-            return None
-        if not isinstance(read.value, Tensor) or read.value.rank != 0 or names_in(read.tensor) & set(names):
-            return None
-        names.append(target.id)
-        tensors.append(read.tensor)
-        kinds.add(read.value.kind)
-    stack = spell(model.symbols, "torch.stack", reads[0].node)
-    span = _whole(model, reads)
-    if stack is None or len(kinds) != 1 or Kind.UNKNOWN in kinds:
-        return None
-    elements = [cst.Element(model.source.concrete(tensor)) for tensor in tensors]
-    stacked = cst.Call(cst.parse_expression(stack.text), [cst.Arg(cst.List(elements))])
-    assignment = cst.Assign(
-        [cst.AssignTarget(cst.Tuple([cst.Element(cst.Name(name)) for name in names], lpar=[], rpar=[]))],
-        cst.Call(cst.Attribute(stacked, cst.Name("tolist"))),
-    )
-    edit = replace(model.source, span, assignment)
-    return Fix("Read all numbers at once", Safety.UNSAFE, (edit,), stack.imports, leaves=(DEVICE_TO_HOST_COPY,))
-
-
-def _call(read: Read) -> ast.Call:
-    assert isinstance(read.node, ast.Call)
-    return read.node
-
-
-def _whole(model: Model, reads: list[Read]) -> Span:
-    """The span from the first read's statement to the end of the last one's."""
-    first = statement_of(model, reads[0].node)
-    last = statement_of(model, reads[-1].node)
-    assert first is not None and last is not None
-    start, end = model.source.span(first), model.source.span(last)
-    return Span(start.line, start.column, end.end_line, end.end_column)

@@ -70,7 +70,8 @@ class ScalarReadInLoop(Rule):
     `total += loss.detach().double()`, with `total = float(total)` after the loop. The sum is the
     same, in double precision like a Python float (some devices other than NVIDIA's and AMD's GPUs
     do not support doubles); a sum of floats that began as `0` is `0.0` if the loop has no
-    iterations; the error of a failing kernel shows up later; a debugger sees a tensor. If
+    iterations; the error of a failing kernel shows up later; a debugger sees a tensor. A sum that
+    began as `0` and may be a whole number gets no fix, unless it is only divided. If
     something in the loop uses the sum in few turns, as for a log every hundredth step, it gets
     `float(total)`; if it does so in each turn, no fix is offered.
 
@@ -86,8 +87,9 @@ class ScalarReadInLoop(Rule):
 
     Three or more reads in neighbouring statements, if none of these is possible: one `torch.stack([…]).tolist()` in
     front of them reads all numbers at once. They must be numbers of one tensor or of tensors on the GPU, of one kind
-    of dtype, and must have their values before the first read. The numbers are the same. All are computed before the
-    first is read, so that none is read if one of them raises; tensors on different GPUs raise.
+    of dtype, and must have their values before the first read; no other code that runs between them may
+    write to them. The numbers are the same. All are computed before the first is read, so that none is read
+    if one of them raises; tensors on different GPUs raise.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line. A profile shows `aten::item` with

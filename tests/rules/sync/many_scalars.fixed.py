@@ -33,9 +33,10 @@ def mixed_kinds(x: torch.Tensor) -> tuple[float, int, float]:
 
 def with_comments(x: torch.Tensor) -> tuple[float, float, float]:
     x = x.cuda().float()
-    # the centre
-    # the width
-    a, b, c = torch.stack([x.mean(), x.std(), x.max()]).tolist()
+    x_mean, x_std, x_max = torch.stack([x.mean(), x.std(), x.max()]).tolist()
+    a = x_mean  # the centre
+    b = x_std  # the width
+    c = x_max
     return a, b, c
 
 

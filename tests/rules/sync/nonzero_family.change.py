@@ -138,3 +138,12 @@ def case_selected_in_loops():
         if turn:
             x[kept] = x[kept] - 1
     return {"found": found, "x": x}
+
+
+def kept_where_the_error_is_handled(x: torch.Tensor, y: torch.Tensor):
+    x = x.flatten().cuda()
+    kept = x > 0
+    try:
+        return x[kept], y.cuda()[kept]
+    except IndexError:
+        return x, y

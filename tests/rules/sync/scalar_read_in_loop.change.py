@@ -250,3 +250,71 @@ def case_interleaved():
 def change_interleaved(waits):
     """one `torch.stack([…]).tolist()` in front of them"""
     assert waits[1] < waits[0]
+
+
+def kept_where_others_may_write(x: torch.Tensor, log):
+    x = x.float().cuda()
+    log(x.min().item())
+    log(x.max().item())
+    log(x.mean().item())
+
+
+def kept_where_some_may_be_complex(x: torch.Tensor):
+    mean = x.mean().item()
+    spread = x.std().item()
+    return mean, spread, x.clone().mean().item()
+
+
+def kept_where_the_code_is_shown(x: torch.Tensor):
+    x = x.float().cuda()
+    print(f"{x.min().item()=}", f"{x.max().item() = :.2f}", f"{(x.mean().item())=!s}")
+
+
+def commented(x: torch.Tensor):
+    x = x.float().cuda()
+    low = x.min().item()  # the smallest
+    # and the others
+    mean = x.mean().item()
+    high = x.max().item()  # the largest
+    return low, mean, high
+
+
+def case_commented():
+    return {"numbers": commented(torch.randn(4))}
+
+
+def change_commented(waits):
+    """one `torch.stack([…]).tolist()` in front of them"""
+    assert waits[1] < waits[0]
+
+
+def kept_where_a_sum_may_be_whole(loader: DataLoader):
+    total = 0
+    for x, y in loader:
+        total += y.cuda().sum().item()
+    return range(total)
+
+
+def divided(loader: DataLoader):
+    total = 0
+    for x, y in loader:
+        total += y.cuda().sum().item()
+    total /= len(loader)
+    return f"{total}"
+
+
+def case_divided():
+    return {"mean": divided(batches())}
+
+
+def change_divided(waits):
+    """`total += loss.detach().double()`, with `total = float(total)` after the loop"""
+    assert waits[1] < waits[0]
+
+
+def kept_where_a_list_holds_whole_numbers_and_others(loader: DataLoader):
+    found = []
+    for step, (x, y) in enumerate(loader):
+        total = y.cuda().sum() if step % 2 else x.cuda().sum()
+        found.append(total.item())
+    return found

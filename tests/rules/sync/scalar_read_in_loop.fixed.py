@@ -408,7 +408,7 @@ def statistics(values: torch.Tensor, other: torch.Tensor, count: int) -> dict[st
 
 def logged_together(x: torch.Tensor, log) -> None:
     """The sum of whole numbers is a whole number, which is not stacked with the others."""
-    halves = x.float()
+    halves = x.float() * 0.5
     halves_min, halves_sum, halves_var = torch.stack([halves.min(), halves.sum(), halves.var()]).tolist()
     log(halves_min)
     log(halves_sum, halves_var)
