@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from perflint.engine.analyses import is_in_model, only_evaluates
 from perflint.rules._places import loops_around, targets
 from perflint.semantics.facts import conventions
-from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.structure import block_in, children, last_name, names_in, path_of, place_in, walk
-from perflint.semantics.values import Function, Instance
-
-_TRAINS = re.compile(r"\bbackward\b|optim(?!al)|training_step|Trainer\b")
-_FITS = re.compile(r"\.fit\(")
-_OTHER_FITS = re.compile(r"^\s*(?:from|import)\s+(?:sklearn|scipy|xgboost|lightgbm|umap|statsmodels)\b", re.MULTILINE)
-"""Libraries whose models train on the CPU."""
+from perflint.semantics.values import Function
 
 
 def copies_for_evaluation(site: Site) -> bool:
@@ -27,12 +22,12 @@ def copies_for_evaluation(site: Site) -> bool:
     model = site.model
     if not isinstance(site, CallSite) or not (_comes_from_array(site) or _becomes_array(site)):
         return False
-    if not _only_evaluates(model) or _is_in_model(model, site.node):
+    if not only_evaluates(model) or is_in_model(model, site.node):
         return False
-    return not _is_in_batch(model, site.node)
+    return not is_in_batch(model, site.node)
 
 
-def _is_in_batch(model: Model, node: ast.AST) -> bool:
+def is_in_batch(model: Model, node: ast.AST) -> bool:
     """True if a place is in a loop over the batches of a loader."""
     loops = loops_around(model, node)
     return any(isinstance(loop, (ast.For, ast.AsyncFor)) and model.is_over_batches(loop.iter) for loop in loops)
@@ -41,15 +36,15 @@ def _is_in_batch(model: Model, node: ast.AST) -> bool:
 def selects_for_evaluation(site: Site) -> bool:
     """True if a place is in a program without training: not in a model, nor in a loop over a loader's batches."""
     model = site.model
-    if isinstance(site, FileSite) or not _only_evaluates(model) or _is_in_model(model, site.node):
+    if isinstance(site, FileSite) or not only_evaluates(model) or is_in_model(model, site.node):
         return False
-    return not _is_in_batch(model, site.node)
+    return not is_in_batch(model, site.node)
 
 
 def reads_files(site: Site) -> bool:
     """True if a loop around a place reads a file in each turn, and does not train."""
     model = site.model
-    if isinstance(site, FileSite) or _is_in_batch(model, site.node):
+    if isinstance(site, FileSite) or is_in_batch(model, site.node):
         return False
     loops = [loop for loop in loops_around(model, site.node) if isinstance(loop, (ast.For, ast.AsyncFor, ast.While))]
     return any(_reads_file(model, loop) for loop in loops) and not any(map(model.heat_map.work.steps, loops))
@@ -189,29 +184,3 @@ def _target(site: CallSite) -> ast.expr | None:
 def _bound_in(model: Model, loop: ast.AST) -> frozenset[str]:
     """The names that a loop binds in each turn."""
     return frozenset(node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-
-
-@once
-def _only_evaluates(model: Model) -> bool:
-    """True if a file is a program that trains nothing, and no other file uses its functions."""
-    module = model.module
-    if not module.is_program or model.matches(_TRAINS):
-        return False
-    if model.matches(_FITS) and not model.matches(_OTHER_FITS):
-        return False
-    return not any(model.view.importers(module.name, name) for name in module.definitions)
-
-
-@once_per_node
-def _owner_is_model(model: Model, function: ast.AST) -> bool:
-    info = model.module.function(getattr(function, "lineno", 0), getattr(function, "col_offset", 0))
-    return info is not None and bool(info.owner) and model.is_module(Instance(f"{model.module.name}.{info.owner}"))
-
-
-def _is_in_model(model: Model, node: ast.AST) -> bool:
-    function = model.function(node)
-    while function is not None:
-        if _owner_is_model(model, function):
-            return True
-        function = model.function(function)
-    return False

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from perflint.engine.analyses import decodes, feeds_batches, is_of_analysis
 from perflint.engine.bases import is_called_in_loops
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
 from perflint.engine.evaluations import (
@@ -16,6 +17,7 @@ from perflint.engine.evaluations import (
     copies_array,
     copies_for_evaluation,
     copies_state,
+    is_in_batch,
     reads_files,
     selects_for_evaluation,
 )
@@ -258,6 +260,24 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
     return replace(finding, severity=Severity.INFO) if is_work else finding
 
 
+def _of_an_analysis(finding: Finding, site: Site) -> Finding:
+    """Programs that evaluate or analyse read their results for the CPU, which takes little of their time: information.
+
+    Not waits for each value of many, nor copies where one before the loop would do, nor waits of a loop that decodes.
+    """
+    if finding.effect not in _OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE} or not is_of_analysis(site):
+        return finding
+    if finding.code == _COPIES:
+        counts = isinstance(site, CallSite) and (whole_of(site) is not None or is_same_each_turn(site))
+    elif finding.code in _FEW_NUMBERS | {_SELECTIONS}:
+        counts = is_in_batch(site.model, site.node) or _is_round_trip(site) or _is_of_read(site)
+    else:
+        counts = _is_of_property(site) or (finding.code == _TO_GPU and feeds_batches(site))
+    return (
+        finding if counts or (finding.code != _COPIES and decodes(site)) else replace(finding, severity=Severity.INFO)
+    )
+
+
 def _is_of_read(site: Site) -> bool:
     """True if a name in a call is bound to a number that is read from a tensor: `token = int(logits.argmax())`."""
     if not isinstance(site, CallSite):
@@ -427,6 +447,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _of_a_few_numbers,
     _of_a_program,
     _of_an_evaluation,
+    _of_an_analysis,
     _for_collective,
     _beside_files,
     _of_state,

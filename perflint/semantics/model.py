@@ -15,7 +15,7 @@ from perflint.semantics import nominate
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
-from perflint.semantics.callers.public import serves_programs
+from perflint.semantics.callers.public import is_imported, serves_programs
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
@@ -142,6 +142,11 @@ class Model:
     def serves_programs(self) -> bool:
         """True if only programs of the project use the file: no package exports it, and no model is made of it."""
         return serves_programs(self.view, self.module)
+
+    @cached_property
+    def is_imported(self) -> bool:
+        """True if another file of the project, which is not a test, imports anything of the file."""
+        return is_imported(self.view, self.module)
 
     def chain(self, info: FunctionInfo) -> Chain | None:
         """How often other files call a function, and which calls show it; None if none is known to."""

@@ -508,7 +508,7 @@ def predict(net: Net, images):
     for image in images:
         result = net(torch.from_numpy(image).cuda())  # info
         print(result.cpu().numpy().sum())  # info
-        print(result.tolist())  # warning
+        print(result.tolist())  # info
 
 
 def score(net: Net, loader: DataLoader):

@@ -37,6 +37,11 @@ def serves_programs(view: View, module: Module) -> bool:
     return not any(_is_package(path) for other in others if other is not None for path in _users(view, other))
 
 
+def is_imported(view: View, module: Module) -> bool:
+    """True if another file, which is not a test, imports a definition of a module."""
+    return bool(_users(view, module))
+
+
 def _package_of(view: View, module: Module) -> Module | None:
     """The `__init__.py` of the outermost package around a module; None if it is in no package."""
     top, dot, _ = module.name.partition(".")

@@ -48,6 +48,11 @@ def looks_for_mistakes(part: str) -> Entry | None:
     return concept("debug-file").of(part)
 
 
+def analyses(part: str) -> Entry | None:
+    """Why a file in a folder or module of this name evaluates models or analyses their results."""
+    return concept("analysis-file").of(part)
+
+
 def is_retired(folder: str) -> Entry | None:
     """Why the files in a folder of this name no longer run, if no other file imports them."""
     return concept("retired").of(folder)

@@ -1,0 +1,122 @@
+"""Decides if code evaluates a model or analyses its results, in a file of a project's programs that trains nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.rules._places import loops_around
+from perflint.semantics.facts import conventions
+from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.project import Module
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import last_name, walk
+from perflint.semantics.test_files import folders
+from perflint.semantics.values import Instance
+
+_UPDATES = re.compile(r"\b(?:\w+_)?optim(?:izers?)?\b|training_step|Trainer\b")
+_GOES_BACKWARD = re.compile(r"\bbackward\b")
+_FITS = re.compile(r"\.fit\(")
+_OTHER_FITS = re.compile(
+    r"^\s*(?:from|import)\s+(?:sklearn|scipy|cuml|xgboost|lightgbm|catboost|umap|statsmodels|hmmlearn|pysr|gplearn)\b",
+    re.MULTILINE,
+)
+"""Libraries whose models train on the CPU."""
+
+
+@once
+def _updates(model: Model) -> bool:
+    """True if the text of a file says that it updates weights of torch."""
+    return model.matches(_UPDATES) or (model.matches(_FITS) and not model.matches(_OTHER_FITS))
+
+
+@once
+def only_evaluates(model: Model) -> bool:
+    """True if a file is a program that trains nothing, and no other file uses its functions."""
+    if not _is_program(model.module) or _updates(model) or model.matches(_GOES_BACKWARD):
+        return False
+    return not model.is_imported
+
+
+def _is_program(module: Module) -> bool:
+    """True if a file is a program: it has a part for that, or its last statement calls one of its functions."""
+    last = module.tree.body[-1] if module.tree.body else None
+    call = last.value if isinstance(last, ast.Expr) else None
+    return module.is_program or (isinstance(call, ast.Call) and last_name(call) in module.definitions)
+
+
+def is_of_analysis(site: Site) -> bool:
+    """True if a place is in a file that evaluates or analyses, and updates no weights.
+
+    Not in a model, nor in a function that goes backward.
+    """
+    model = site.model
+    if isinstance(site, FileSite) or not (only_evaluates(model) or _is_named_so(model)):
+        return False
+    function = model.function(site.node)
+    return not is_in_model(model, site.node) and (function is None or not _goes_backward(model, function))
+
+
+@once_per_node
+def _goes_backward(model: Model, function: ast.AST) -> bool:
+    return any(isinstance(node, ast.Call) and last_name(node) == "backward" for node in walk(function))
+
+
+@once
+def _is_named_so(model: Model) -> bool:
+    """True if only programs of a project use a file, and its name says that it evaluates or analyses."""
+    module = model.module
+    names = (module.path.stem, *folders(module.path, module.root))
+    if not any(map(conventions.analyses, names)) or _updates(model):
+        return False
+    return model.serves_programs or (_stands_alone(model) and not model.is_imported)
+
+
+def _stands_alone(model: Model) -> bool:
+    """True if a file is in no package, and not the only file of its project."""
+    project = model.view.project
+    return "." not in model.module.name and project.is_whole and len(project.files) > 1
+
+
+def feeds_batches(site: Site) -> bool:
+    """True if a place is in a loop whose turns leave their results on the GPU, so that the CPU could be ahead of it."""
+    loops = list(loops_around(site.model, site.node))
+    return bool(loops) and not _takes_results(site.model, loops[-1])
+
+
+@once_per_node
+def _takes_results(model: Model, loop: ast.AST) -> bool:
+    """True if a loop copies results to the CPU. A program also if it reads numbers, which others may sum up instead."""
+    found = {last_name(node) for node in walk(loop) if isinstance(node, ast.Call)}
+    return not found.isdisjoint(_TO_CPU) or ("item" in found and only_evaluates(model))
+
+
+_TO_CPU = frozenset({"cpu", "numpy", "tolist"})
+
+
+def decodes(site: Site) -> bool:
+    """True if a loop around a place is not over data: a turn may go on with the results of the last."""
+    return any(isinstance(loop, ast.While) or _counts(loop) for loop in loops_around(site.model, site.node))
+
+
+def _counts(loop: ast.AST) -> bool:
+    """True for `for i in range(n)`. A third argument is the size of a batch."""
+    counted = loop.iter if isinstance(loop, ast.For) else None
+    return isinstance(counted, ast.Call) and last_name(counted) == "range" and len(counted.args) < 3
+
+
+@once_per_node
+def _owner_is_model(model: Model, function: ast.AST) -> bool:
+    info = model.module.function(getattr(function, "lineno", 0), getattr(function, "col_offset", 0))
+    return info is not None and bool(info.owner) and model.is_module(Instance(f"{model.module.name}.{info.owner}"))
+
+
+def is_in_model(model: Model, node: ast.AST) -> bool:
+    """True if a node is in a method of a module, or in a function inside of one."""
+    function = model.function(node)
+    while function is not None:
+        if _owner_is_model(model, function):
+            return True
+        function = model.function(function)
+    return False

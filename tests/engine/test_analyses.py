@@ -1,0 +1,135 @@
+"""Waits in programs and files that evaluate models or analyse results, and train nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
+from perflint.rules.registry import RuleSet, all_rules
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+NET = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        if x.sum() > 0:  # warning
+            return x
+        return -x
+"""
+ANALYSIS = """
+import numpy as np
+import torch
+from net import Net
+from torch.utils.data import DataLoader
+
+
+@torch.no_grad()
+def collect(model: Net, loader: DataLoader):
+    means, total = [], 0.0
+    model.eval()
+    for x, y in loader:
+        x = x.cuda()  # {others}
+        out = model(x)
+        means.append(out.mean(dim=1).cpu().numpy())  # {others}
+        total += out.sum().item()  # {others}
+        if (out > 0).all():  # {others}
+            break
+        for row in out:
+            means.append(row.cpu())  # warning
+    return np.concatenate(means), total
+
+
+@torch.no_grad()
+def sample(model: Net, weights: torch.Tensor, n: int):
+    found = []
+    for _ in range(n):
+        found.append(torch.multinomial(weights.cuda(), 1).item())  # warning
+    return found
+{more}
+"""
+RUNS = '\n\nif __name__ == "__main__":\n    collect(Net().cuda(), DataLoader([]))\n'
+CALLS = "\n\ncollect(Net().cuda(), DataLoader([]))\n"
+TRAINS = "\n\ndef fit(model, loss, optimizer):\n    loss.backward()\n    optimizer.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "others", "severity"),
+    [
+        ("report.py", RUNS, {}, "info"),
+        ("report.py", CALLS, {}, "info"),
+        ("report.py", RUNS + "\n# Optimized for one GPU, with scipy.optimize.\n", {}, "info"),
+        ("report.py", TRAINS + RUNS, {}, "warning"),
+        ("report.py", "\n\ncollect\n", {}, "warning"),
+        ("report.py", RUNS, {"run.py": "from report import collect\n"}, "warning"),
+        ("results.py", "", {"run.py": "from results import collect\n"}, "warning"),
+        ("evaluator.py", "", {"run.py": "from evaluator import collect\n"}, "info"),
+        ("tools/layer_analysis.py", "", {"run.py": "from tools.layer_analysis import collect\n"}, "info"),
+        ("probe_layers.py", "", {"run.py": "import os\n"}, "info"),
+        ("evaluator.py", TRAINS, {"run.py": "from evaluator import collect\n"}, "warning"),
+        ("retrieval.py", "", {"run.py": "from retrieval import collect\n"}, "warning"),
+        ("pkg/evaluator.py", "", {"pkg/__init__.py": "from .evaluator import collect\n"}, "warning"),
+    ],
+)
+def test_files_that_train_nothing(tmp_path: Path, name: str, more: str, others: dict[str, str], severity: str) -> None:
+    text = ANALYSIS.format(others=severity, more=more)
+    assert by_line(tmp_path, name, text, others) == commented(text)
+
+
+EVALUATOR = """
+import torch
+from net import Net
+from torch.utils.data import DataLoader
+
+
+def loss_of(model: Net, loader: DataLoader):
+    total = 0.0
+    for x, y in loader:
+        x = x.cuda()  # warning
+        total += model(x).sum().item()  # info
+    return total
+
+
+def saliency(model: Net, loader: DataLoader):
+    found = []
+    for x, y in loader:
+        x = x.cuda().requires_grad_()  # warning
+        model(x).sum().backward()
+        found.append(x.grad.cpu())  # warning
+    return found
+"""
+
+
+def test_batches_of_an_evaluation_whose_results_stay_on_the_gpu_and_gradients(tmp_path: Path) -> None:
+    uses = {"run.py": "from evaluator import loss_of, saliency\n"}
+    assert by_line(tmp_path, "evaluator.py", EVALUATOR, uses) == commented(EVALUATOR)
+
+
+def test_models_of_a_program_that_evaluates(tmp_path: Path) -> None:
+    text = NET + RUNS.replace("collect", "print")
+    assert by_line(tmp_path, "report.py", text, {}) == commented(text)
+
+
+def by_line(folder: Path, name: str, text: str, others: dict[str, str]) -> dict[int, str]:
+    """The severities of the waits in a file, by line."""
+    for path, content in {"net.py": NET, name: text, **others}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    project = Project(sorted(folder.rglob("*.py")))
+    source = Source(str(folder / name), text)
+    report = check_source(source, project, RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
+    assert not report.problems
+    waits = ("TPF101", "TPF105", "TPF109", "TPF201")
+    return {each.span.line: each.severity.value for each in report.findings if each.code in waits}
+
+
+def commented(text: str) -> dict[int, str]:
+    """The severities in the comments of a text, by line."""
+    lines = enumerate(text.splitlines(), start=1)
+    return {number: line.rpartition("# ")[2] for number, line in lines if line.endswith(("# info", "# warning"))}
