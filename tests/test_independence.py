@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import perflint
+from tests.trees import trees
 
-ROOT = Path(perflint.__file__).parent
 LAYERS = ("semantics", "rules", "engine")
-MODULES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
 PLAIN = {"str", "int", "bool", "bytes", "float", "None", "tuple", "frozenset", "Path", "re", "Pattern"}
 """The types of arguments by which a module may remember answers: they say nothing of a node, a file or a model."""
 CACHES = {"cache", "lru_cache"}
@@ -31,9 +28,8 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 SCOPES = (*FUNCTIONS, ast.ClassDef)
 
 
-def memory(text: str) -> list[str]:
+def memory(tree: ast.Module) -> list[str]:
     """The places where a module may remember something of a file."""
-    tree = ast.parse(text)
     return sorted({*_caches(tree), *_weak(tree), *_changed(tree), *_kept_by_rules(tree)})
 
 
@@ -159,10 +155,10 @@ def _kept_by_rules(tree: ast.Module) -> Iterator[str]:
                     yield f"line {line(node)}: changes a rule"
 
 
-def reading(text: str) -> list[str]:
+def reading(tree: ast.Module) -> list[str]:
     """The places where a module reads files or folders."""
     found = []
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             root = node.func.value if isinstance(node.func, ast.Attribute) else None
             walks = _last(node) in ("walk", "fwalk") and isinstance(root, ast.Name) and root.id in ("os", "Path")
@@ -171,28 +167,29 @@ def reading(text: str) -> list[str]:
     return found
 
 
-by_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def modules(*layers: str) -> Iterator[tuple[str, ast.Module]]:
+    """The modules of some layers, and their trees."""
+    return ((path, tree) for path, tree in trees().items() if path.partition("/")[0] in layers)
 
 
-@by_module
-def test_no_module_remembers_a_file(path: Path) -> None:
-    found = memory(path.read_text(encoding="utf-8"))
-    if path == ROOT / "rules" / "index.py":
-        # A rule that is not imported yet keeps the rule that it stands for.
-        found = [each for each in found if not each.endswith("changes a rule")]
-    if path == ROOT / "engine" / "house.py":
-        # A house rule takes the declarations of its class, and its import must not see the working directory.
-        found = [each for each in found if not each.endswith(("changes a rule", "changes sys"))]
-    if path == ROOT / "engine" / "workers.py":
-        # A pool of processes gives its functions no other place for what each process holds.
-        found = [each for each in found if not each.endswith("global _worker")]
-    assert not found
+ALLOWED = {
+    "rules/index.py": ("changes a rule", "a rule that is not imported yet keeps the rule that it stands for"),
+    "engine/workers.py": ("global _worker", "a pool gives its functions no other place for what each process holds"),
+    "engine/house.py": (
+        ("changes a rule", "changes sys"),
+        "a house rule takes the declarations of its class, and its import must not see the working directory",
+    ),
+}
+"""The ends of faults that some modules may have, and why."""
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "rules").rglob("*.py")), ids=lambda path: path.name)
-def test_rules_read_no_files(path: Path) -> None:
-    reads_own = path.relative_to(ROOT).as_posix() in OWN_FILES
-    assert bool(reading(path.read_text(encoding="utf-8"))) is reads_own
+def test_no_module_remembers_a_file() -> None:
+    found = ((name, fault) for name, tree in modules(*LAYERS) for fault in memory(tree))
+    assert not [each for each in found if each[0] not in ALLOWED or not each[1].endswith(ALLOWED[each[0]][0])]
+
+
+def test_rules_read_no_files() -> None:
+    assert {name for name, tree in modules("rules") if reading(tree)} == OWN_FILES
 
 
 REMEMBERS = [
@@ -232,45 +229,46 @@ FORGETS = [
 
 @pytest.mark.parametrize("text", REMEMBERS)
 def test_memory_is_found(text: str) -> None:
-    assert memory(f"from functools import cache, lru_cache\n{text}")
+    assert memory(ast.parse(f"from functools import cache, lru_cache\n{text}"))
 
 
 @pytest.mark.parametrize("text", FORGETS)
 def test_other_code_is_no_memory(text: str) -> None:
-    assert not memory(f"from functools import cache, lru_cache\n{text}")
+    assert not memory(ast.parse(f"from functools import cache, lru_cache\n{text}"))
 
 
 def test_a_cache_is_known_by_its_import() -> None:
-    assert not memory("def f(model):\n    cache = read(model)\n    return cache.get(1)")
-    assert memory("from functools import cache\ndef f(model):\n    return cache(read)(model)")
+    assert not memory(ast.parse("def f(model):\n    cache = read(model)\n    return cache.get(1)"))
+    assert memory(ast.parse("from functools import cache\ndef f(model):\n    return cache(read)(model)"))
 
 
 def test_reading_is_found() -> None:
-    assert reading("with open(path) as file: ...")
-    assert reading("Path(name).read_text()")
-    assert reading("for _ in os.walk(folder): ...")
-    assert not reading("for node in walk(tree): ...\nfor node in ast.walk(tree): ...")
+    assert reading(ast.parse("with open(path) as file: ..."))
+    assert reading(ast.parse("Path(name).read_text()"))
+    assert reading(ast.parse("for _ in os.walk(folder): ..."))
+    assert not reading(ast.parse("for node in walk(tree): ...\nfor node in ast.walk(tree): ..."))
 
 
-MAKER = ROOT / "semantics" / "nominate.py"
+MAKER = "semantics/nominate.py"
 """The module that makes all sites."""
 MADE = {"CallSite", "TruthSite", "SubscriptSite", "FormatSite", "FileSite"}
 
 
-def making(text: str) -> list[str]:
+def making(tree: ast.Module) -> list[str]:
     """The places where a module makes the site of an expression itself."""
-    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return [f"line {node.lineno}: {_last(node)}" for node in nodes if _last(node) in MADE]
 
 
-@by_module
-def test_sites_have_one_maker(path: Path) -> None:
-    assert bool(making(path.read_text(encoding="utf-8"))) is (path == MAKER)
+def test_sites_have_one_maker() -> None:
+    assert [name for name, tree in modules(*LAYERS) if making(tree)] == [MAKER]
 
 
 def test_making_is_found() -> None:
-    assert making("site = CallSite(model, call, target, None)") and making("sites.TruthSite(model, node, 'if')")
-    assert not making("def f(site: CallSite) -> CallSite: return site.model.call(site.node)")
+    assert making(ast.parse("site = CallSite(model, call, target, None)")) and making(
+        ast.parse("sites.TruthSite(model, node, 'if')")
+    )
+    assert not making(ast.parse("def f(site: CallSite) -> CallSite: return site.model.call(site.node)"))
 
 
 TEXTUAL = {
@@ -280,18 +278,17 @@ TEXTUAL = {
 """The modules of the rules that read the text of a file, and why. Others declare `mentions`, or ask the model."""
 
 
-def texts(text: str) -> list[str]:
+def texts(tree: ast.Module) -> list[str]:
     """The places where a module reads the text of a whole file."""
-    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute) and node.attr == "text")
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "text")
     return [f"line {node.lineno}" for node in nodes if _last(node.value) == "source"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "rules").rglob("*.py")), ids=lambda path: path.name)
-def test_rules_read_no_texts(path: Path) -> None:
-    assert bool(texts(path.read_text(encoding="utf-8"))) is (path.relative_to(ROOT).as_posix() in TEXTUAL)
+def test_rules_read_no_texts() -> None:
+    assert {name for name, tree in modules("rules") if texts(tree)} == set(TEXTUAL)
 
 
 def test_reading_of_texts_is_found() -> None:
-    assert texts("def f(site): return 'norm' in site.model.source.text")
-    assert texts("def f(source): return len(source.text)")
-    assert not texts("def f(site): return site.text(site.node), site.model.says('norm')")
+    assert texts(ast.parse("def f(site): return 'norm' in site.model.source.text"))
+    assert texts(ast.parse("def f(source): return len(source.text)"))
+    assert not texts(ast.parse("def f(site): return site.text(site.node), site.model.says('norm')"))

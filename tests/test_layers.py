@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import perflint
+from tests.trees import ROOT, trees
 
-ROOT = Path(perflint.__file__).parent
 LAYERS = (
     "frozen",
     "findings",
@@ -65,9 +64,6 @@ EARLIER = {("perflint.semantics.structure", "by_use")}
 """Imports against that order: `facts.by_use` needs no values, and structure keeps the uses of names with it."""
 LONGEST = 550
 """Lines of a module: about 500."""
-MODULES = sorted(ROOT.rglob("*.py"))
-
-by_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
 
 
 def imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
@@ -94,9 +90,9 @@ def is_package(module: str) -> bool:
     return (ROOT.parent / Path(*module.split(".")) / "__init__.py").is_file()
 
 
-def module_name(path: Path) -> str:
-    """The full name of a file's module."""
-    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+def module_name(path: str) -> str:
+    """The full name of the module at a path in the package."""
+    parts = ("perflint", *Path(path).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -108,11 +104,11 @@ def layer(module: str) -> int | None:
     return len(LAYERS) if parts[1] == "__main__" else LAYERS.index(parts[1])
 
 
-def faults(text: str, module: str) -> list[str]:
+def faults(tree: ast.Module, module: str) -> list[str]:
     """What is wrong with a module's imports."""
     own = layer(module)
     found = []
-    for line, name in imports(ast.parse(text), module):
+    for line, name in imports(tree, module):
         top = name.split(".")[0]
         extras = EXTRAS.get(module.split(".")[1], set()) if own is not None else set()
         if name.startswith(NEVER):
@@ -142,39 +138,41 @@ def _is_allowed_in_semantics(module: str, name: str) -> bool:
     return inner in FACE.get(folder, ())
 
 
-@by_module
-def test_modules_import_only_from_their_layer_and_earlier_ones(path: Path) -> None:
-    assert not faults(path.read_text(encoding="utf-8"), module_name(path))
+def test_modules_import_only_from_their_layer_and_earlier_ones() -> None:
+    assert not [f"{path}: {fault}" for path, tree in trees().items() for fault in faults(tree, module_name(path))]
 
 
-@by_module
-def test_libcst_is_never_imported_at_the_top(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for statement in tree.body:
-        if not isinstance(statement, (ast.Import, ast.ImportFrom)):
-            continue
-        names = [name for _, name in imports(ast.Module([statement], []), module_name(path))]
-        assert not [name for name in names if name.split(".")[0] in ("libcst", "torch", "numpy")], statement.lineno
-
-
-@by_module
-def test_no_module_is_too_long(path: Path) -> None:
-    length = path.read_text(encoding="utf-8").count("\n")
-    assert length <= LONGEST
-
-
-@by_module
-def test_only_one_place_catches_every_exception(path: Path) -> None:
-    exits = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if getattr(node, "name", "") == "__exit__"]
-    assert len(exits) == (path == ROOT / "engine" / "crashes.py")
-    handlers = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ExceptHandler)]
-    broad = [
-        handler.lineno
-        for handler in handlers
-        if (handler.type is None or ast.unparse(handler.type) in ("Exception", "BaseException"))
-        and not _raises_again(handler)
+def test_libcst_is_never_imported_at_the_top() -> None:
+    assert not [
+        f"{path}:{line}"
+        for path, tree in trees().items()
+        for statement in tree.body
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+        for line, name in imports(ast.Module([statement], []), module_name(path))
+        if name.split(".")[0] in ("libcst", "torch", "numpy")
     ]
+
+
+def test_no_module_is_too_long() -> None:
+    lengths = {path: path.read_text(encoding="utf-8").count("\n") for path in ROOT.rglob("*.py")}
+    assert not {path: length for path, length in lengths.items() if length > LONGEST}
+
+
+def test_only_one_place_catches_every_exception() -> None:
+    exits, broad = [], []
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name == "__exit__":
+                exits.append(path)
+            elif isinstance(node, ast.ExceptHandler) and _is_broad(node):
+                broad.append(f"{path}:{node.lineno}")
+    assert exits == ["engine/crashes.py"]
     assert not broad
+
+
+def _is_broad(handler: ast.ExceptHandler) -> bool:
+    every = handler.type is None or ast.unparse(handler.type) in ("Exception", "BaseException")
+    return every and not _raises_again(handler)
 
 
 def _raises_again(handler: ast.ExceptHandler) -> bool:
@@ -229,4 +227,4 @@ CASES = [
 
 @pytest.mark.parametrize(("module", "text", "good"), CASES)
 def test_the_test(module: str, text: str, good: bool) -> None:
-    assert (not faults(text, module)) is good
+    assert (not faults(ast.parse(text), module)) is good

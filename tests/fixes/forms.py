@@ -7,6 +7,7 @@ import builtins
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -187,10 +188,12 @@ class _Unnamed(cst.CSTTransformer):
         return updated_node.value if ours else updated_node
 
 
+@lru_cache(maxsize=16)
 def meaning(text: str) -> str:
     """A text with the full name of all that it imports, and without layout, comments and imports."""
     tree = ast.parse(text)
-    names = {local: full for local, full in _bindings(tree) if local not in _rebound_by_code(tree)}
+    rebound = _rebound_by_code(tree)
+    names = {local: full for local, full in _bindings(tree) if local not in rebound}
     text = ast.unparse(ast.fix_missing_locations(_Spelled(names).visit(tree)))
     return "\n".join(line for line in text.splitlines() if line != "pass")
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ast
 import json
-import sys
 import sysconfig
 import textwrap
 import time
 import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
 from tests.cli.command import python
+from tests.growth import calls
 from tests.semantics.hostile import GROWING, ODD, UNPARSABLE, Program
 
 MOST_STEPS = 130
@@ -73,23 +73,6 @@ def examine(source: Source, project: Project) -> Work:
 # Programs made for it
 
 
-def _calls(work: Callable[[], object]) -> int:
-    """How many functions a piece of work calls."""
-    count = 0
-
-    def note(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
-
-
 by_program = pytest.mark.parametrize(("program", "size"), GROWING.values(), ids=GROWING.keys())
 
 
@@ -101,9 +84,9 @@ def test_time_is_linear(program: Program, size: int) -> None:
         source = Source("program.py", program(count))
         source.tree  # noqa: B018
         made: list[Work] = []
-        calls = _calls(lambda source=source, made=made: made.append(examine(source, Project())))  # type: ignore[misc]
+        work = calls(lambda source=source, made=made: made.append(examine(source, Project())))  # type: ignore[misc]
         assert made[0].ratio <= MOST_STEPS
-        per_node.append(calls / made[0].nodes)
+        per_node.append(work / made[0].nodes)
     assert per_node[2] <= 1.3 * max(per_node[:2]) + 5, per_node
 
 
