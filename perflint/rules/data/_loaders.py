@@ -16,7 +16,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import NONE, Const, Function
+from perflint.semantics.values import NONE, Const, Device, Function, Instance, Sequence, Tensor, Unknown, Value
 
 LOADERS = (
     "torch.utils.data.DataLoader",
@@ -167,3 +167,23 @@ def is_given(site: CallSite, name: str) -> bool:
     """True if an argument is passed, and may be other than None."""
     given = passed(site, name)
     return given is not None and site.value(given) != NONE
+
+
+def may_pin(dataset: Value) -> bool:
+    """True unless a dataset may hold tensors of the GPU, which cannot be pinned: `TensorDataset(x.to(device))`."""
+    return all(_may_pin(member) for member in dataset.members)
+
+
+def _may_pin(value: Value) -> bool:
+    if isinstance(value, Instance):
+        if value.arguments is None:
+            return value.cls != _OF_TENSORS
+        return all(may_pin(given) for _, given in value.arguments)
+    if isinstance(value, Sequence):
+        return may_pin(value.element)
+    if isinstance(value, Unknown):
+        return value.near is Device.UNKNOWN
+    return not isinstance(value, Tensor) or not value.off_host
+
+
+_OF_TENSORS = "torch.utils.data.TensorDataset"

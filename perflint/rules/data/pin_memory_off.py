@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Severity
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
-from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, move_in
+from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, may_pin, move_in
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
@@ -57,7 +57,8 @@ class PinMemoryOff(Rule):
     ## Fix safety
     Unsafe: `pin_memory=torch.cuda.is_available()` is added. A thread of the loader then copies each
     batch once more, into pages that the system cannot swap; objects of your own classes need a
-    method `pin_memory` to be pinned.
+    method `pin_memory` to be pinned. No fix is offered if the dataset may hold tensors of the GPU, which
+    cannot be pinned.
 
     ## How a GPU shows it
     A profile shows `Memcpy HtoD (Pageable -> Device)` instead of `(Pinned -> Device)`.
@@ -94,6 +95,7 @@ class PinMemoryOff(Rule):
 
 def _fix(site: CallSite) -> Fix | None:
     name = spell(site.model.symbols, "torch.cuda.is_available", site.node)
-    if name is None:
+    dataset = site.argument("dataset", 0)
+    if name is None or (dataset is not None and not may_pin(site.value(dataset))):
         return None
     return added(site, f"pin_memory={name.text}()", "Pin the memory of batches", *name.imports)

@@ -11,7 +11,7 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._places import inside, loops_around
-from perflint.rules.data._loaders import is_off
+from perflint.rules.data._loaders import is_off, may_pin
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -92,6 +92,17 @@ def _passes_elements(model: Model, call: ast.Call) -> bool:
 _PASSES = frozenset(("builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.std.tqdm"))
 
 
+def takes_non_blocking(batch: Batch, moved: ast.expr) -> bool:
+    """True if `to` of a part of a batch is that of tensors. A function that collates may make other objects."""
+    if all(loader.argument("collate_fn") in (None, NONE) for loader in batch.loaders):
+        return True
+    while isinstance(moved, ast.Subscript):
+        if isinstance(moved.slice, ast.Constant) and isinstance(moved.slice.value, str):
+            return True
+        moved = moved.value
+    return isinstance(moved, ast.Name) and moved.id != batch.store.id
+
+
 def is_only_read(model: Model, batch: Batch) -> bool:
     """True if the loop only reads its batches on the CPU: the copies on the device belong to others."""
     uses = Uses(model, copies=True)
@@ -117,6 +128,9 @@ def pinning(model: Model, batch: Batch) -> Pinning | None:
             return None
         call = _loader_calls(model).get((origin.line, origin.column))
         if call is None or not is_off(call, "pin_memory") or call.has_unpacking:
+            return None
+        dataset = loader.argument("dataset")
+        if dataset is not None and not may_pin(dataset):
             return None
         asks = spell(model.symbols, "torch.cuda.is_available", call.node)
         new = None if asks is None else with_argument(call.concrete, f"pin_memory={asks.text}()")

@@ -14,7 +14,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move, place_confidence
 from perflint.rules.sync._indices import Index, indices
-from perflint.rules.transfer._batches import batch_of, is_only_read, pinning
+from perflint.rules.transfer._batches import batch_of, is_only_read, pinning, takes_non_blocking
 from perflint.rules.transfer._computed import computed_there
 from perflint.rules.transfer._tables import moves_own_table
 from perflint.rules.worth import sentence
@@ -91,9 +91,10 @@ class BlockingH2d(Rule):
 
     No fix is offered for a batch if the loop writes to the tensor or to a view of it, keeps it, or passes it to
     code outside this file: the CPU memory might be overwritten before the copy has read it.
-    There is also no fix for classes derived from `DataLoader`, which may create other tensors after
-    pinning, and none in files with streams of their own, where another stream may read the tensor
-    on the GPU before the copy is done.
+    There is none for a batch itself, or a part of a tuple, if the loader has a `collate_fn`: objects of other
+    classes may have a method `to` of their own. There is also no fix for classes derived from `DataLoader`,
+    which may create other tensors after pinning, and none in files with streams of their own, where another
+    stream may read the tensor on the GPU before the copy is done.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `Memcpy HtoD` and the
@@ -285,7 +286,7 @@ def _of_batch(site: CallSite) -> Fix | None:
     if tensor is None or moved is None or moved.non_blocking is not None or site.model.matches(_STREAMS):
         return None
     batch = batch_of(site, site.node.func.value)
-    if batch is None or not is_only_read(site.model, batch):
+    if batch is None or not takes_non_blocking(batch, site.node.func.value) or not is_only_read(site.model, batch):
         return None
     new = with_argument(site.concrete, "non_blocking=True")
     if new is None:

@@ -1,7 +1,7 @@
 """Batches in memory that is pinned and that is not."""
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset, random_split
 
 
 class Pair:
@@ -29,3 +29,15 @@ def case_of_ones_own():
         pinned.append(batch.x.is_pinned())
         sums.append(batch.x.cuda().sum())
     return {"pinned": pinned, "sums": sums}
+
+
+def kept_where_the_data_is_on_the_gpu(x: torch.Tensor, y: torch.Tensor, device):
+    sums = []
+    for (rows,) in DataLoader(TensorDataset(x.to("cuda")), 2):
+        sums.append(rows.cuda().sum())
+    for (rows,) in DataLoader(TensorDataset(y.to(device)), 2):
+        sums.append(rows.cuda().sum())
+    first, _ = random_split(TensorDataset(torch.arange(6.0, device="cuda")), [4, 2])
+    for (rows,) in DataLoader(first, 2):
+        sums.append(rows.to(device).sum())
+    return sums

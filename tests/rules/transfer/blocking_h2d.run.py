@@ -184,3 +184,19 @@ def kept_where_the_loader_makes_other_tensors(dataset):
     for (images,) in Filtered(dataset, pin_memory=True):
         total = total + images.to(DEVICE).sum()
     return total
+
+
+class Nested:
+    def __init__(self, items):
+        self.tensors = torch.stack([item[0] for item in items])
+
+    def to(self, device):
+        return self.tensors.to(device)
+
+
+def kept_where_batches_have_methods_of_their_own(dataset):
+    total = 0.0
+    for batch in DataLoader(dataset, batch_size=4, collate_fn=Nested, pin_memory=True):
+        batch = batch.to(DEVICE)
+        total = total + batch.sum()
+    return total
