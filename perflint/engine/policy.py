@@ -340,14 +340,26 @@ def _as_text(finding: Finding, site: Site) -> Finding:
     """Text outside of the steps is written once per run or epoch: information, since a message costs more than a wait.
 
     Of 30 findings that were read, all 11 in hot code were worth a change, and none of the 19 in other code. An
-    innermost loop that counts, and certainly turns tensors of the GPU into text, is reported.
+    innermost loop that counts, and certainly turns tensors of the GPU into text, is reported. So is text of each step,
+    but not of every fifth.
     """
-    if finding.code != _TEXT or finding.heat is not Heat.WARM:
+    if finding.code != _TEXT or isinstance(site, FileSite):
         return finding
+    if finding.heat is not Heat.WARM:
+        return replace(finding, severity=Severity.INFO) if _skips_steps(site) else finding
     loop = next(loops_around(site.model, site.node), None)
     if finding.confidence is Confidence.HIGH and loop is not None and _counts(loop):
         return finding
     return replace(finding, severity=Severity.INFO)
+
+
+def _skips_steps(site: Site) -> bool:
+    """True if a place runs every so many steps: `if step % 5 == 0:`."""
+    tests = (outer.test for outer in inside(site.model, site.node) if isinstance(outer, ast.If))
+    return any(
+        isinstance(test, ast.Compare) and isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod)
+        for test in tests
+    )
 
 
 def _counts(loop: ast.AST) -> bool:

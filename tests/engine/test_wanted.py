@@ -366,3 +366,24 @@ class Trainer:
 
 def test_copies_of_weights_are_information_outside_of_steps() -> None:
     assert marked(STATE, "TPF109") == expected(STATE)
+
+
+TEXT = """
+import torch
+
+
+def train(model, loader, optimizer, every: int):
+    for step, x in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if step % 5 == 0:
+            print(f"{loss}")  # info
+        if step > 5:
+            print(f"{loss}")  # warning
+        print(f"{loss}")  # warning
+"""
+
+
+def test_text_of_every_fifth_step_is_information() -> None:
+    assert marked(TEXT, "TPF108") == expected(TEXT)

@@ -78,6 +78,58 @@ def test_flags_for_debugging(case: Case) -> None:
     check(case)
 
 
+OPTIONS = """
+class Encoder(nn.Module):
+    def forward(self, x: Tensor, kind: str, kinds: list):
+        if kind == "none":
+            x.sum()                                # cold
+        if kind.lower() in ("none", "off"):
+            x.sum()                                # cold
+        if kind in ["none", "l1"]:
+            x.sum()                                # hot
+        if kind != "none":
+            x.max()                                # hot
+        else:
+            x.max()                                # cold
+        if kind in kinds:
+            x.max()                                # hot
+        if kind == "relu":
+            x.max()                                # hot
+        return x.sum()                             # hot
+"""
+
+
+@table(OPTIONS)
+def test_options_that_switch_work_off(case: Case) -> None:
+    check(case)
+
+
+LENGTHS = """
+class Encoder(nn.Module):
+    def forward(self, x: Tensor, mask: Tensor):
+        if not self.training and x.shape[1] > self.max_seq_len:
+            x = x + table(x.shape[1]).to(x.device)  # cold
+        else:
+            x.sum()                                 # hot
+        if x.size(1) <= self.config.max_position_embeddings:
+            x.max()                                 # hot
+        else:
+            x.max()                                 # cold
+        if len(x) > self.max_batch_size:
+            x.min()                                 # hot
+        if x.shape[1] > self.seq_len:
+            x.min()                                 # hot
+        if x.sum() > self.max_len:
+            x.min()                                 # hot
+        return x.mean()                             # hot
+"""
+
+
+@table(LENGTHS)
+def test_inputs_longer_than_the_longest(case: Case) -> None:
+    check(case)
+
+
 NOTHING = """
 def compute_loss(x: Tensor, boxes, targets, args):
     num_boxes = boxes.shape[0]

@@ -176,6 +176,11 @@ def is_rarely_true(name: str) -> Entry | None:
     return concept("rarely-true").of(name) or is_mode(name)
 
 
+def limits_length(name: str) -> Entry | None:
+    """Why few inputs are longer than an attribute."""
+    return concept("longest").of(name)
+
+
 def is_not_finite(name: str) -> Entry | None:
     """Why a flag or function is true only if a number is not finite."""
     return concept("not-finite").of(name)

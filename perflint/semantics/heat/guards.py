@@ -179,10 +179,37 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
         # `if step in save_steps`; a range may hold most steps.
         is_range = isinstance(right, ast.Call) and last_name(right) == "range"
         return None if is_range else isinstance(operator, ast.In)
+    if _says_none(right) and isinstance(operator, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
+        # An option that switches off the work of a function.
+        return isinstance(operator, (ast.Eq, ast.In))
+    if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)) and _is_length(left) and _is_longest(right):
+        return isinstance(operator, (ast.Gt, ast.GtE))
     is_zero = isinstance(right, ast.Constant) and right.value == 0 and not isinstance(right.value, (bool, str))
     if is_zero and isinstance(operator, (ast.Eq, ast.NotEq, ast.Gt)) and _counts_steps(left):
         return isinstance(operator, ast.Eq)
     return None
+
+
+def _says_none(node: ast.expr) -> bool:
+    """True for `"none"` and `("none", "off")`."""
+    words = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
+    texts = [word.value for word in words if isinstance(word, ast.Constant)]
+    return len(texts) == len(words) > 0 and all(isinstance(text, str) and text.lower() in _NONE for text in texts)
+
+
+_NONE = frozenset({"none", "null", "off", "disabled", "disable", "no", ""})
+
+
+def _is_length(node: ast.expr) -> bool:
+    """True for `x.shape[1]`, `x.size(1)` and `len(x)`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    return isinstance(node, ast.Call) and last_name(node) in ("len", "size")
+
+
+def _is_longest(node: ast.expr) -> bool:
+    """True for `self.max_seq_len`: inputs that are longer than the longest one are rare."""
+    return isinstance(node, ast.Attribute) and bool(conventions.limits_length(node.attr))
 
 
 def _is_infinity(node: ast.expr) -> bool:
