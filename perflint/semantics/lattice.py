@@ -28,6 +28,7 @@ from perflint.semantics.values import (
     INT,
     NEVER,
     NONE,
+    STR,
     UNKNOWN,
     Array,
     Class,
@@ -41,7 +42,6 @@ from perflint.semantics.values import (
     Kind,
     Mapping,
     Name,
-    Never,
     Partial,
     Scalar,
     Sequence,
@@ -74,12 +74,13 @@ def union(values: Iterable[Value]) -> Value:
     """The join of several values."""
     members: list[Value] = []
     for value in values:
-        if isinstance(value, (Union, Never)):
-            for member in value.members:
+        if type(value) is Union:
+            for member in value.alternatives:
                 _absorb(members, member)
         elif not members:
-            members.append(value)
-        elif value is not members[-1]:
+            if value is not NEVER:
+                members.append(value)
+        elif value is not NEVER and value is not members[-1]:
             _absorb(members, value)
     if len(members) == 1:
         return members[0]
@@ -88,6 +89,8 @@ def union(values: Iterable[Value]) -> Value:
 
 def _absorb(members: list[Value], value: Value) -> None:
     for index, other in enumerate(members):
+        if other is value:
+            return
         merged = _merge(other, value)
         if merged is not None:
             members[index] = merged
@@ -136,7 +139,18 @@ def _merge_scalars(left: Value, right: Value) -> Value | None:
         return None
     if kind != "str":
         return _ANY.get(kind) or Scalar(kind)
+    if not (_may_name_device(left) or _may_name_device(right)):
+        return STR
     return _chosen_device(left, right) or Scalar(kind, _named_device(left, right))
+
+
+def _may_name_device(value: Value) -> bool:
+    """False for a text that is neither a device nor a type of tensors, as most texts."""
+    text = value.default if type(value) is Scalar else value
+    return type(text) is Const and isinstance(text.value, str) and text.value.startswith(_OF_DEVICES)
+
+
+_OF_DEVICES = ("cuda", "cpu", "torch.")
 
 
 _ANY = {scalar.type: scalar for scalar in (INT, FLOAT, BOOL)}
@@ -178,10 +192,10 @@ def _merge_names(left: Name, right: Name) -> Name | None:
     return None
 
 
-def _on_device(name: str) -> str:
-    """The device's type of tensors for one of the CPU's, "torch.cuda.FloatTensor"; empty for any other name."""
+def _on_device(name: str) -> str | None:
+    """The device's type of tensors for one of the CPU's, "torch.cuda.FloatTensor"; None for any other name."""
     head, _, leaf = name.rpartition(".")
-    return f"torch.cuda.{leaf}" if head == "torch" and leaf.endswith("Tensor") else ""
+    return f"torch.cuda.{leaf}" if head == "torch" and leaf.endswith("Tensor") else None
 
 
 def _named_device(*values: Value) -> Const | None:
@@ -215,12 +229,16 @@ def _merge_sequences(left: Sequence, right: Sequence) -> Sequence | None:
 
 
 def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
+    element = join(left.element, right.element)
+    if [key for key, _ in left.items] == [key for key, _ in right.items]:
+        pairs = zip(left.items, right.items, strict=True)
+        return Mapping(element, tuple([(key, join(ours, theirs)) for (key, ours), (_, theirs) in pairs]))
     ours, theirs = dict(left.items), dict(right.items)
     # Dicts that were filled in different orders have no order.
-    keys = list(ours) if list(ours) == list(theirs) else sorted(ours | theirs)
+    keys = sorted(ours | theirs)
     # A key that is missing in one of them may be any of its elements.
     held = tuple([(key, join(ours.get(key, left.element), theirs.get(key, right.element))) for key in keys])
-    return Mapping(join(left.element, right.element), held)
+    return Mapping(element, held)
 
 
 def _merge_devices(left: DeviceValue, right: DeviceValue) -> DeviceValue:

@@ -80,7 +80,7 @@ class Value:
     @property
     def is_unknown(self) -> bool:
         """True if nothing is known, except that it may be None."""
-        return self.is_open and all(isinstance(member, Unknown) or member == NONE for member in self.members)
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,10 @@ class Unknown(Value):
 
     @property
     def is_open(self) -> bool:
+        return True
+
+    @property
+    def is_unknown(self) -> bool:
         return True
 
 
@@ -445,6 +449,10 @@ class Union(Value):
     @property
     def is_open(self) -> bool:
         return isinstance(self.alternatives[-1], Unknown)
+
+    @property
+    def is_unknown(self) -> bool:
+        return self.is_open and all(isinstance(value, Unknown) or value == NONE for value in self.alternatives)
 
     @property
     def tensor(self) -> Tensor | None:

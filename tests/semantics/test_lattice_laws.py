@@ -41,7 +41,7 @@ from perflint.semantics.values import (
 _DEVICES, _KINDS, _RANKS = st.sampled_from(Device), st.sampled_from(Kind), st.sampled_from([None, 0, 1, 2])
 _PLACES = st.sampled_from(["", "a:1", "b:2"])
 _TEXTS = st.sampled_from(
-    ["cpu", "cpu:0", "cuda", "cuda:0", "cuda:1", "mean", "torch.FloatTensor", "torch.cuda.FloatTensor"]
+    ["", "cpu", "cpu:0", "cuda", "cuda:0", "cuda:1", "mean", "torch.FloatTensor", "torch.cuda.FloatTensor"]
 )
 _CONSTANTS: st.SearchStrategy[Const] = st.one_of(
     st.sampled_from([NONE, Const(...), Const(True), Const(0), Const(1), Const(1.0), Const(b"a"), Const(b"b")]),
@@ -132,6 +132,7 @@ def test_joins_are_commutative(one: Value, other: Value) -> None:
 @example(DeviceValue(Device.CPU), DeviceValue(Device.CUDA), DeviceValue(Device.MODEL))
 @example(DeviceValue(Device.CPU), DeviceValue(Device.META), DeviceValue(Device.CUDA))
 @example(Const("cpu"), Const("cuda:0"), Const("mean"))
+@example(Const("mean"), Const("sum"), Const(""))
 @example(
     Instance("torch.nn.ModuleList", ()), Instance("torch.nn.ModuleList", (("x", T),)), Instance("torch.nn.ModuleList")
 )
