@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from perflint.config.disk import absolute, is_file, is_folder
+from perflint.frozen import dataclass
 from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.declared import Declared
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
@@ -180,6 +181,16 @@ def _top_level(body: list[ast.stmt]) -> Iterable[ast.stmt]:
                     yield from _top_level(handler.body)
 
 
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The answer to where an import leads."""
+
+    file: Path | None
+    """The file of the module; None if it is outside of the project."""
+    passed: tuple[Path, ...]
+    """The files that the search looked for first: files that are not of the project, and missing files or folders."""
+
+
 class AnswerStore(Protocol):
     """Keeps answers to questions about the texts of a project as they are on the disk, beyond this process."""
 
@@ -219,6 +230,7 @@ class Project:
         self._weight = 0
         self._is_file: dict[Path, bool] = {}
         self._is_folder: dict[Path, bool] = {}
+        self._located: dict[tuple[Path, str], Located] = {}
         self._roots: dict[Path, Path] = {}
         self._single: dict[Path, FileText] = {}
 
@@ -335,6 +347,25 @@ class Project:
             pass
         self._keep(path, module)
         return module
+
+    def located(self, name: str, root: Path) -> Located:
+        """The file of the module of a full name, as the files below a root import it."""
+        known = self._located.get((root, name))
+        if known is None:
+            known = self._located[root, name] = self._locate(name, root)
+        return known
+
+    def _locate(self, name: str, root: Path) -> Located:
+        passed: list[Path] = []
+        for path in self.locate(name, root):
+            if self.is_file(path):
+                return Located(path, tuple(passed))
+            passed.append(self.missing(path))
+        for path in self.locate_above(name, root):
+            if self.is_file(path) and self.lists(path):
+                return Located(path, tuple(passed))
+            passed.append(path if self.is_file(path) else self.missing(path))
+        return Located(None, tuple(dict.fromkeys(passed)))
 
     def locate(self, name: str, root: Path) -> tuple[Path, ...]:
         """The files that would be the module of a full name, the first that exists last; empty if it is outside."""

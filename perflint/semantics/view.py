@@ -74,15 +74,10 @@ class View:
         return self._found[key]
 
     def _find(self, root: Path, name: str) -> Module | None:
-        for path in self.project.locate(name, root):
-            if self.project.is_file(path):
-                return self.at(path)
-            self.reads[self.project.missing(path)] = None
-        for path in self.project.locate_above(name, root):
-            if self.project.is_file(path) and self.project.lists(path):
-                return self.at(path)
-            self.reads.setdefault(path if self.project.is_file(path) else self.project.missing(path), None)
-        return None
+        located = self.project.located(name, root)
+        for path in located.passed:
+            self.reads.setdefault(path, None)
+        return None if located.file is None else self.at(located.file)
 
     def loaded(self, name: str) -> Module | None:
         """A module that the run has met, by its full name."""
