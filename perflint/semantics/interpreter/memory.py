@@ -89,6 +89,8 @@ class ModuleState:
     """The definitions of the top level, once it is being run."""
     is_run: bool = False
     """True if the top level has been run to its end."""
+    meanings: dict[str, Value] = field(default_factory=dict)
+    """The meanings of names of the top level that are final: it is not being run."""
     starred: dict[str, Value | None] = field(default_factory=dict)
     """Names that were looked up behind `import *`; None for names that are not there."""
     constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)

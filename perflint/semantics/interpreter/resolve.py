@@ -26,12 +26,27 @@ _DTYPES = frozenset(
 
 def global_name(frame: Frame, module: Module, name: str) -> Value:
     """The meaning of a name at the top level of a module, or as a builtin."""
+    state = frame.view.state(module)
+    known = state.meanings.get(name)
+    if known is not None:
+        return known
     value = _own_name(frame, module, name)
     if value is not None:
-        return resolve(frame, module, value)
+        found = resolve(frame, module, value)
+        if (state.names is None or state.is_run) and _is_final(frame, value):
+            state.meanings[name] = found
+        return found
     if name in _BUILTINS:
         return Name(f"builtins.{name}")
     return _from_stars(frame, module, name) or UNKNOWN
+
+
+def _is_final(frame: Frame, value: Value) -> bool:
+    """True if the meaning of a value no longer depends on a question that is being answered."""
+    resolved = frame.view.memory.resolved
+    return all(
+        member.receiver is not None or member.name in resolved for member in value.members if isinstance(member, Name)
+    )
 
 
 def _defined(frame: Frame, module: Module, name: str) -> Value | None:
@@ -105,6 +120,7 @@ def run_module(frame: Frame, run: Callable[[], None]) -> None:
     """Run the top level of a frame's module. Until the end, answers that use its variables are provisional."""
     state, memory, mark = frame.view.state(frame.module), frame.view.memory, _running(frame.module)
     state.names = frame.names
+    state.meanings.clear()
     start = memory.begin(mark)
     try:
         run()
