@@ -7,7 +7,7 @@ import itertools
 import os
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -201,6 +201,10 @@ class AnswerStore(Protocol):
         """The files that import a full name; None if it is not known."""
 
 
+class Interrupted(BaseException):
+    """The end of a run that is not wanted any more. Code that contains faults lets it pass, as it does an interrupt."""
+
+
 class Project:
     """Files that belong together, and where their imports lead.
 
@@ -224,6 +228,8 @@ class Project:
         """The texts of the files that an overlay changes."""
         self.summaries: object = None
         """The summaries of the files, which `callers` keeps here."""
+        self.is_wanted: Callable[[], bool] | None = None
+        """Asked between two functions of a run, which ends with `Interrupted` if the answer is no."""
         self.answers: AnswerStore | None = None
         """Answers about the texts on the disk that are known from earlier runs."""
         self._parsed: OrderedDict[Path, Module | None] = OrderedDict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from perflint.config.settings import Settings
@@ -40,18 +40,28 @@ class Place:
         return self._excluded[path]
 
     def check(
-        self, source: Source, texts: Mapping[str, str], draft: bool = False, judge: Judge | None = None
+        self,
+        source: Source,
+        texts: Mapping[str, str],
+        draft: bool = False,
+        judge: Judge | None = None,
+        is_wanted: Callable[[], bool] | None = None,
     ) -> tuple[Report, bool]:
         """The report of a document, and whether it is final; `texts` are those of all open documents.
 
         `judge` gives the findings the verdicts of traces. A draft takes the calls in other files from before the edits:
-        most edits do not change them, and following them again takes longer than the check.
+        most edits do not change them, and following them again takes longer than the check. Raises Interrupted in a
+        full check of edited texts, once `is_wanted` is false.
         """
         project = self.project(source.path, texts)
         if project.base is None and judge is None:
             return self._caches.check(source, project), True
         if not draft:
-            return check_source(source, project, self.rules, self.settings, judge=judge), True
+            project.is_wanted = is_wanted if project.base is not None else None
+            try:
+                return check_source(source, project, self.rules, self.settings, judge=judge), True
+            finally:
+                project.is_wanted = None
         with summaries(project).draft() as drafted:
             report = check_source(source, project, self.rules, self.settings, judge=judge)
         return report, not drafted

@@ -64,6 +64,8 @@ class Server(LanguageServer):
         """0 after the editor has asked for the end in order."""
         self._devices: dict[str, tuple[Document, list[Bound]]] = {}
         """The names with known devices of a document, at the version for which they were asked last."""
+        self._taken = 0
+        """The texts that have come from the editor."""
         self._again: dict[str, float] = {}
         """The time before which a document is not checked again."""
         self._told: dict[str, tuple[Problem, ...]] = {}
@@ -88,13 +90,15 @@ class Server(LanguageServer):
     def take(self, uri: str, version: int, text: str) -> None:
         """Take a text of a document, and check it and the documents that it may concern.
 
-        After a check there is a pause as long as the check took, so that checks take half of the time.
+        After a check there is a pause as long as the check took, so that checks take half of the time. A full check
+        ends at once, since it may take much longer than a draft, and is made again later.
         """
         path = to_fs_path(uri)
         if path is None:
             # It is not a file, such as a cell of a notebook.
             return
         self.open[uri] = Document(uri, os.path.abspath(path), version, text)
+        self._taken += 1
         self._schedule.ask(uri, self._again.get(uri, 0.0) - asyncio.get_running_loop().time())
         self.ask_for_others(uri)
 
@@ -219,8 +223,9 @@ class Server(LanguageServer):
             return
         before = self.checked.get(uri)
         is_draft = before is not None and before.document is not document
-        found = await self.do(self.session.check, document, self.texts, is_draft)
-        if self.open.get(uri) is not document:
+        taken = self._taken
+        found = await self.do(self.session.check, document, self.texts, is_draft, lambda: self._taken == taken)
+        if found is None or self.open.get(uri) is not document:
             # A later text waits for its check, or the document was closed.
             return
         self.checked[uri] = found

@@ -26,7 +26,7 @@ from perflint.fixes.apply import Choice, Outcome
 from perflint.frozen import dataclass
 from perflint.integrations.lsp.choices import Choices
 from perflint.integrations.lsp.places import Place
-from perflint.semantics.project import Project
+from perflint.semantics.project import Interrupted, Project
 from perflint.source.text import Source
 from perflint.tracer.costs import Measured, measured
 from perflint.tracer.trace import Trace
@@ -106,8 +106,13 @@ class Session:
         if any(place.knows_edits_of(path) for place in self._by_settings.values()):
             self.forget()
 
-    def check(self, document: Document, texts: Texts, draft: bool = False) -> Checked:
-        """The findings of a document, or a draft of them, which is faster. A fault of the settings is a problem."""
+    def check(
+        self, document: Document, texts: Texts, draft: bool = False, is_wanted: Callable[[], bool] | None = None
+    ) -> Checked | None:
+        """The findings of a document, or a draft of them, which is faster. A fault of the settings is a problem.
+
+        None if `is_wanted` has become false meanwhile.
+        """
         source = Source(document.path, document.text)
         try:
             place = self._place(document.path)
@@ -121,9 +126,13 @@ class Session:
             gc.collect()
         report, is_final = Report(), True
         problems: list[Problem] = []
-        with contained(problems, document.path, lambda: _crash("the check")):
-            evidence = self._evidence(problems)
-            report, is_final = place.check(source, texts, draft, None if evidence is None else evidence.judge)
+        try:
+            with contained(problems, document.path, lambda: _crash("the check")):
+                evidence = self._evidence(problems)
+                judge = None if evidence is None else evidence.judge
+                report, is_final = place.check(source, texts, draft, judge, is_wanted)
+        except Interrupted:
+            return None
         return Checked(
             document,
             source,

@@ -14,7 +14,7 @@ from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.lineage import decorator_names
 from perflint.semantics.interpreter.resolve import class_at, run_module
 from perflint.semantics.lattice import join, union
-from perflint.semantics.project import Module
+from perflint.semantics.project import Interrupted, Module
 from perflint.semantics.structure import FunctionInfo, last_name, root_of
 from perflint.semantics.values import (
     UNKNOWN,
@@ -50,6 +50,8 @@ def analyse(view: View, module: Module, any_caller: bool = False, keeps_calls: b
         top = Frame(view, module, budget, names={}, recorder=recorder)
         run_module(top, lambda: _run(lambda: statements.run(top, module.tree.body)))
         for info in _order(module):
+            if view.project.is_wanted is not None and not view.project.is_wanted():
+                raise Interrupted
             _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
     recorder.steps = budget.steps
     return recorder
