@@ -11,6 +11,7 @@ from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import removal
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import sentence
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const
 from perflint.source.quoting import quoted
@@ -38,7 +39,7 @@ class DebugLeftOn(Rule):
     its inputs. `emit_nvtx` records an event for each operation.
 
     ## When it is fine
-    - A flag of the command line or of a configuration turns it on.
+    - A flag of the command line or of a configuration turns it on, or a function for debugging does.
     - Tests, and a current search for a NaN.
     - `check_nan=False` keeps the stacks, but does not wait.
 
@@ -104,7 +105,13 @@ def _is_left_on(site: CallSite) -> bool:
     """True if a check runs in each step, or a switch is on whatever the settings are."""
     if site.target in _GRADCHECKS:
         return site.heat is Heat.HOT
-    return _is_on(site) and not is_guarded(site.model, site.node)
+    return _is_on(site) and not is_guarded(site.model, site.node) and not _turns_it_on(site)
+
+
+def _turns_it_on(site: CallSite) -> bool:
+    """True in a function that is named for debugging: its callers ask for it."""
+    functions = (outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.FunctionDef))
+    return any(rule_conventions.tries_out(outer.name) for outer in functions)
 
 
 def _what(site: CallSite) -> str:

@@ -71,3 +71,7 @@ def when_it_failed(model: torch.nn.Module, x: torch.Tensor) -> None:
 
 def test_gradients() -> None:
     assert gradcheck(torch.sin, (torch.randn(3, dtype=torch.double, requires_grad=True),))
+
+
+def enable_debug_mode() -> None:
+    torch.autograd.set_detect_anomaly(True)
