@@ -15,15 +15,13 @@ from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._order import has_effects
 from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of, swallows
-from perflint.rules._visible import is_private
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
-from perflint.rules.sync._once import always_runs, names_of, starts_line, words
+from perflint.rules.sync._once import always_runs, is_module, is_of_torch, is_plain, names_of, starts_line, words
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, number_at
-from perflint.semantics.binders import How
 from perflint.semantics.facts import torch_api
-from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
@@ -40,7 +38,6 @@ _REAL = frozenset("abs std var".split())
 _ORDERED = frozenset("max min amax amin median".split())
 """Functions that raise an error if the operand is complex."""
 _OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]")
-_PARTS = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
 _MOVES = frozenset("cpu cuda to type type_as numpy item tolist new_tensor new_zeros new_ones new_full".split())
 
 
@@ -159,50 +156,13 @@ def _is_fit(model: Model, read: Read, statement: ast.stmt) -> bool:
     value = read.value
     if not isinstance(value, Tensor) or value.rank != 0:
         return False
-    if value.evidence < Evidence.ANNOTATION and not _is_of_torch(model, read.tensor):
+    if value.evidence < Evidence.ANNOTATION and not is_of_torch(model, read.tensor):
         return False
     if not _is_method(read) and not (isinstance(read.node, ast.Call) and read.node.args == [read.tensor]):
         return False
     if not always_runs(model, read.node, statement) or has_effects(model, read.tensor) or swallows(model, statement):
         return False
-    return all(_is_plain(model, each) for each in walk(read.tensor) if isinstance(each, (ast.expr, ast.keyword)))
-
-
-def _is_of_torch(model: Model, node: ast.expr) -> bool:
-    """True for `torch.mean(…)`, whose result is a tensor whatever it is given, and for methods of it."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
-        node = node.func.value
-    target = model.target(node) if isinstance(node, ast.Call) else ""
-    return (
-        target.startswith("torch.") and not target.startswith("torch.Tensor.") and torch_api.result(target) is not None
-    )
-
-
-def _is_plain(model: Model, node: ast.AST) -> bool:
-    """True for a part of an expression whose value depends on local names and torch alone."""
-    if isinstance(node, ast.Name):
-        return is_private(model, node) or _is_module(model, node)
-    if isinstance(node, ast.Subscript):
-        return isinstance(model.value(node.value), Tensor)
-    if isinstance(node, ast.Attribute):
-        parent, root = model.parent(node), node.value
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        is_called = isinstance(parent, ast.Call) and parent.func is node and root is node.value
-        return is_called or (isinstance(root, ast.Name) and _is_module(model, root))
-    return isinstance(node, (ast.Call, *_PARTS))
-
-
-def _is_module(model: Model, node: ast.Name) -> bool:
-    """True for a name that stands for torch or a part of it."""
-    bindings = model.symbols.variable(node).bindings
-    return node.id in _of_torch(model) and all(each.how is How.IMPORT for each in bindings)
-
-
-@once
-def _of_torch(model: Model) -> frozenset[str]:
-    """The names that a file imports torch and its parts by."""
-    return frozenset(each.local for each in model.symbols.imports if each.full.partition(".")[0] == "torch")
+    return all(is_plain(model, each) for each in walk(read.tensor) if isinstance(each, (ast.expr, ast.keyword)))
 
 
 def _keys(model: Model, read: Read) -> Iterator[object]:
@@ -213,7 +173,7 @@ def _keys(model: Model, read: Read) -> Iterator[object]:
     if known and tensor.device in _ON_GPU and not model.matches(_OTHER_GPU):
         yield tensor.kind
     calls, functions = _calls(read), _functions(model, read)
-    roots = {each.id for each in names_of(read.tensor) if not _is_module(model, each) and not _is_number(model, each)}
+    roots = {each.id for each in names_of(read.tensor) if not is_module(model, each) and not _is_number(model, each)}
     if len(roots) == 1 and not functions & _MOVES and not any(_says_device(each) for each in calls):
         (root,) = roots
         if known:
@@ -244,7 +204,7 @@ def _are_of_one_dtype(model: Model, reads: Iterable[Read]) -> bool:
 
 def _is_of_known_kind(model: Model, read: Read) -> bool:
     """True if an expression is made of tensors of known dtypes. `x.mean()` is a floating-point number or complex."""
-    values = [model.value(each) for each in names_of(read.tensor) if not _is_module(model, each)]
+    values = [model.value(each) for each in names_of(read.tensor) if not is_module(model, each)]
     return all(each.tensor is None or each.tensor.kind in _KINDS for each in values)
 
 
@@ -264,7 +224,7 @@ def _keeps(model: Model, members: list[tuple[Read, ast.stmt]]) -> bool:
     if _runs_last(model, last, [each.node for each, statement in members if statement is last]):
         end = (last.lineno, last.col_offset - 1)
     for name in names_of(read.tensor):
-        if _is_module(model, name):
+        if is_module(model, name):
             continue
         bindings = model.symbols.variable(name).bindings
         if any(begin <= (each.line, getattr(each.node, "col_offset", 0)) < start for each in bindings):
@@ -322,7 +282,7 @@ def _whole(model: Model, join: _Join) -> Span:
 def _named(model: Model, reads: tuple[Read, ...], taken: set[str]) -> Iterator[str]:
     """New names for the numbers: `loss_value` for `loss`, `x_max` for `x.max()`. Adds them to `taken`."""
     for read in reads:
-        roots = [each.id for each in names_of(read.tensor) if not _is_module(model, each)]
+        roots = [each.id for each in names_of(read.tensor) if not is_module(model, each)]
         node: ast.expr = read.tensor
         while _called(model, node) in ("detach", "float", "double", "clone", "cpu"):
             assert isinstance(node, ast.Call)

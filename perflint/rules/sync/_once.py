@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.rules._visible import is_private
+from perflint.semantics.binders import How
+from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
+from perflint.semantics.values import Tensor
 
 LATER = (ast.Lambda, ast.GeneratorExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """Code that may run after names got other values."""
+_PARTS = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
 _SOMETIMES = (ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await, ast.Yield, ast.YieldFrom)
 
 
@@ -40,3 +45,40 @@ def words(model: Model) -> frozenset[str]:
     """The names that a file uses, binds or takes as parameters."""
     names = {each.id for each in model.nodes(ast.Name)} | {each.arg for each in model.nodes(ast.arg)}
     return frozenset(names | {each.name for each in model.nodes(ast.FunctionDef)})
+
+
+def is_of_torch(model: Model, node: ast.expr) -> bool:
+    """True for `torch.mean(…)`, whose result is a tensor whatever it is given, and for methods of it."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+        node = node.func.value
+    target = model.target(node) if isinstance(node, ast.Call) else ""
+    return (
+        target.startswith("torch.") and not target.startswith("torch.Tensor.") and torch_api.result(target) is not None
+    )
+
+
+def is_plain(model: Model, node: ast.AST) -> bool:
+    """True for a part of an expression whose value depends on local names and torch alone."""
+    if isinstance(node, ast.Name):
+        return is_private(model, node) or is_module(model, node)
+    if isinstance(node, ast.Subscript):
+        return isinstance(model.value(node.value), Tensor)
+    if isinstance(node, ast.Attribute):
+        parent, root = model.parent(node), node.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        is_called = isinstance(parent, ast.Call) and parent.func is node and root is node.value
+        return is_called or (isinstance(root, ast.Name) and is_module(model, root))
+    return isinstance(node, (ast.Call, *_PARTS))
+
+
+def is_module(model: Model, node: ast.Name) -> bool:
+    """True for a name that stands for torch or a part of it."""
+    bindings = model.symbols.variable(node).bindings
+    return node.id in _of_torch(model) and all(each.how is How.IMPORT for each in bindings)
+
+
+@once
+def _of_torch(model: Model) -> frozenset[str]:
+    """The names that a file imports torch and its parts by."""
+    return frozenset(each.local for each in model.symbols.imports if each.full.partition(".")[0] == "torch")

@@ -11,11 +11,13 @@ from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, writers
+from perflint.rules._order import has_effects
 from perflint.rules._statements import block_of, statement_of, swallows
 from perflint.rules._visible import is_private
 from perflint.rules.sync._dimensions import has_dimensions
 from perflint.rules.sync._indices import Index, Part, parts
-from perflint.rules.sync._once import LATER, always_runs, names_of, starts_line, words
+from perflint.rules.sync._once import LATER, always_runs, is_module, is_of_torch, is_plain, names_of, starts_line, words
+from perflint.semantics.binders import How
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite
@@ -23,7 +25,6 @@ from perflint.semantics.structure import names_in, stands_in, walk
 from perflint.semantics.values import Evidence, Tensor
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
-_MASKS = (ast.Name, ast.Compare, ast.UnaryOp, ast.BinOp, ast.Constant, ast.operator, ast.unaryop, ast.cmpop, ast.Load)
 _MOST = 16
 """Uses of one mask that are looked at."""
 
@@ -50,7 +51,7 @@ def searched_once(site: SubscriptSite) -> Fix | None:
     mask = _mask(model.subscript(search.places[0]))
     assert mask is not None
     text = source.written(mask.node)
-    text = text if isinstance(mask.node, ast.Name) else f"({text})"
+    text = text if isinstance(mask.node, (ast.Name, ast.Call, ast.Subscript)) else f"({text})"
     added = f"{indentation(source, line)}{search.name} = {text}.nonzero(as_tuple=True)\n"
     uses = [replace(source, source.span(each.slice), search.name) for each in search.places]
     safety = Safety.UNSAFE if has_dimensions(model, mask.node) else Safety.RISKY
@@ -62,7 +63,8 @@ _MESSAGE = "Search the mask once"
 
 def _mask(site: SubscriptSite) -> Part | None:
     """The boolean mask of local names that is the whole index, or that full slices follow."""
-    if site.mode == "delete" or not _is_sure(site.value(site.node.value)):
+    model = site.model
+    if site.mode == "delete" or not _is_tensor(model, site.node.value, site.value(site.node.value)):
         return None
     if site.mode == "store" and (site.stored is None or not isinstance(site.value(site.stored), Tensor)):
         # `x[mask] = number` searches nothing, while `x[positions] = number` copies the number.
@@ -72,16 +74,32 @@ def _mask(site: SubscriptSite) -> Part | None:
     if len(written) != len(found) or not all(_is_full(each) for each in written[1:]):
         return None
     mask = found[0]
-    if mask.kind is not Index.MASK or not mask.is_bool or not _is_sure(mask.value):
+    if mask.kind is not Index.MASK or not mask.is_bool or not _is_tensor(model, mask.node, mask.value):
         return None
     tensor = mask.value.tensor
-    plain = all(isinstance(each, _MASKS) for each in walk(mask.node))
+    parts_of = [each for each in walk(mask.node) if isinstance(each, (ast.expr, ast.keyword))]
+    plain = all(is_plain(model, each) for each in parts_of) and not has_effects(model, mask.node)
     return mask if plain and names_in(mask.node) and tensor is not None and tensor.rank != 0 else None
 
 
-def _is_sure(value: object) -> bool:
-    """True if a value is certainly a tensor."""
-    return isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
+def _is_tensor(model: Model, node: ast.expr, value: object) -> bool:
+    """True if a value is certainly a tensor, and no object with an indexing of its own."""
+    if not isinstance(value, Tensor):
+        return False
+    if value.evidence >= Evidence.ANNOTATION or _takes_dim(node) or is_of_torch(model, node):
+        return True
+    if not isinstance(node, ast.Name):
+        return False
+    bindings = model.symbols.variable(node).bindings
+    return all(
+        each.how is How.ASSIGNED and each.value is not None and is_of_torch(model, each.value) for each in bindings
+    )
+
+
+def _takes_dim(node: ast.expr) -> bool:
+    """True for `x.any(dim=1)`: only tensors have methods with this argument. Arrays of NumPy have `axis`."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return called and isinstance(node, ast.Call) and any(item.arg == "dim" for item in node.keywords)
 
 
 def _is_full(node: ast.expr) -> bool:
@@ -130,8 +148,7 @@ def _by_function(model: Model) -> dict[ast.AST | None, list[ast.Subscript]]:
 def _free(taken: set[str], place: ast.Subscript) -> str:
     """A name for the positions that the file does not use; it is noted as taken."""
     node = place.slice.elts[0] if isinstance(place.slice, ast.Tuple) else place.slice
-    names = [each.id for each in walk(node) if isinstance(each, ast.Name)]
-    base = f"{names[0].removesuffix('_mask')}_at" if isinstance(node, ast.Name) else "found"
+    base = f"{node.id.removesuffix('_mask')}_at" if isinstance(node, ast.Name) else "found"
     number, name = 1, base
     while name in taken:
         number += 1
@@ -175,6 +192,8 @@ def _keeps(model: Model, place: ast.Subscript, first: ast.stmt, last: ast.stmt) 
     assert mask is not None
     for name in names_of(mask.node):
         bindings = model.symbols.variable(name).bindings
+        if is_module(model, name):
+            continue
         if not is_private(model, name) or any(begin <= _position(each.node) <= end for each in bindings):
             return False
         if writers(model, name, begin, end) > Writers.LAYERS:

@@ -84,7 +84,8 @@ class NonzeroFamily(Rule):
     `m_at = m.nonzero(as_tuple=True)` in front of them searches it once, and each `[m]` becomes `[m_at]`, which is the
     search that torch itself makes, at each use and again in `backward()`. That is unsafe: the positions take more
     memory than the mask, and a mask that is shorter than the tensor raises no error any more. It is risky if the
-    number of dimensions of the mask is unknown: a mask without dimensions selects otherwise.
+    number of dimensions of the mask is unknown: a mask without dimensions selects otherwise. The mask may be computed
+    by functions of torch (`torch.isfinite(x)`, `m.any(dim=1)`); there is no fix in a `try` block.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace has `aten::nonzero` with a

@@ -147,3 +147,36 @@ def kept_where_the_error_is_handled(x: torch.Tensor, y: torch.Tensor):
         return x[kept], y.cuda()[kept]
     except IndexError:
         return x, y
+
+
+def first_ends(ids, end: int):
+    is_end = ids == end
+    at = torch.full((is_end.size(0),), is_end.size(1), device=is_end.device)
+    at[is_end.any(dim=1)] = is_end.int().argmax(dim=1)[is_end.any(dim=1)]
+    return at
+
+
+def case_searched_computed_masks():
+    return {"at": first_ends(torch.tensor([[1, 2, 2], [3, 3, 3], [2, 1, 1]]).cuda(), 2)}
+
+
+def change_searched_computed_masks(waits):
+    """`m_at = m.nonzero(as_tuple=True)` in front of them searches it once"""
+    assert waits[1] < waits[0]
+
+
+def kept_where_masks_are_drawn(x: torch.Tensor):
+    x = x.flatten().cuda()
+    return x[torch.rand_like(x) > 0.5], x[torch.rand_like(x) > 0.5]
+
+
+def kept_where_objects_index_by_themselves(x, y, scores: torch.Tensor):
+    kept = scores.flatten().cuda() > 0
+    return x[kept], y[kept]
+
+
+def kept_where_the_tensor_of_the_mask_changes(x: torch.Tensor):
+    x = x.flatten().cuda()
+    first = x[torch.isfinite(x)]
+    x[0] = torch.nan
+    return first, x[torch.isfinite(x)]
