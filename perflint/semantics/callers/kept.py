@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -37,7 +39,7 @@ class Summaries:
 
     @contextmanager
     def draft(self) -> Iterator[set[Path]]:
-        """Use the summaries from before the edits of an overlay for its unchanged files, even if they may not hold.
+        """Use the summaries from before the edits of an overlay, even if they may not hold.
 
         Gives a set, to which the files are added whose summaries may not hold.
         """
@@ -52,9 +54,11 @@ class Summaries:
         """The summary of a file. It follows from the texts alone, so all runs share it."""
         if path not in self._known:
             found = self._before(project, path)
-            if found is None and self._drafted is not None and project.base is not None and path not in project.changed:
-                self._drafted.add(path)
-                return summaries(project.base).of(project.base, path, make)
+            if found is None and self._drafted is not None and project.base is not None:
+                before = summaries(project.base).of(project.base, path, make)
+                if before is not None:
+                    self._drafted.add(path)
+                    return _moved(before, project, project.base)
             if found is None:
                 found = make(project, path)
                 if found is not None and self.store is not None:
@@ -84,6 +88,28 @@ def summaries(project: Project) -> Summaries:
         project.summaries = Summaries()
     assert isinstance(project.summaries, Summaries)
     return project.summaries
+
+
+def _moved(summary: Summary, overlay: Project, base: Project) -> Summary:
+    """The summary of a file from before the edits of an overlay, with the calls on the lines that they have now."""
+    before, now = base.file_text(summary.path), overlay.file_text(summary.path)
+    if before is None or now is None or before.text == now.text:
+        return summary
+    old, new = before.text.split("\n"), now.text.split("\n")
+    first = _shared(old, new)
+    last = min(_shared(old[::-1], new[::-1]), len(old) - first, len(new) - first)
+    after = len(old) - last
+    shift = len(new) - len(old)
+    calls = {
+        callee: tuple(replace(call, line=call.line + shift) if call.line > after else call for call in every)
+        for callee, every in summary.calls.items()
+    }
+    return replace(summary, calls=calls)
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    """The number of lines at the start that two texts share."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _changes(overlay: Project, base: Project) -> Changes:

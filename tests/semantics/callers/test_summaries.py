@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from perflint.findings import Heat
 from perflint.semantics.callers.kept import summaries
-from perflint.semantics.model import Model
+from perflint.semantics.callers.summary import Summary
+from perflint.semantics.model import Model, summary_of
 from perflint.semantics.project import Project
 from perflint.semantics.values import Device, Tensor
 from perflint.source.text import Source
@@ -245,6 +247,52 @@ def test_an_overlay_has_summaries_of_its_own(tmp_path: Path) -> None:
         Source(str(tmp_path / "nets/ops.py"), HELPER), project.overlay({tmp_path / "train.py": files["train.py"]})
     )
     assert undone.heat(read_of(undone)).value == "hot"
+
+
+SET_UP = """\
+import torch
+from main import settings
+
+def load(x):
+    return x.sum().item()
+
+def prepare():
+    load(torch.ones(8, device=settings()))
+"""
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        "import os\n" + SET_UP,
+        SET_UP.replace("def load", "\n\nFIRST = 1\n\n\ndef load"),
+        SET_UP.replace("from main import settings\n", "import main; settings = main.settings  # in one line\n"),
+        SET_UP.replace("import torch\n", "import torch as torch")
+        if False
+        else SET_UP.replace("\ndef load", "def load"),
+        SET_UP + "\n\ndef new(x):\n    return x + 1\n",
+        SET_UP.replace("x.sum().item()", "(\n        x.sum().item()\n    )"),
+    ],
+)
+def test_a_draft_has_the_calls_of_the_edited_file_from_before(tmp_path: Path, edited: str) -> None:
+    files = {"ops.py": SET_UP, "main.py": "import ops\n\ndef settings():\n    return 'cuda'\n\nops.prepare()\n"}
+    base = model_of(tmp_path, "ops.py", files)
+    assert base.heat(read_of(base)) is Heat.COLD
+    path = tmp_path / "ops.py"
+    project = base.view.project.overlay({path: edited})
+
+    def fail(project: Project, path: Path) -> Summary | None:
+        raise AssertionError(path)
+
+    source = Source(str(path), edited)
+    with summaries(project).draft() as drafted:
+        draft = Model(source, project)
+        assert draft.heat(read_of(draft)) is Heat.COLD
+        lines = [call.line for calls in summaries(project).of(project, path, fail).calls.values() for call in calls]
+    assert path in drafted
+    now = Model(source, project)
+    assert now.heat(read_of(now)) is Heat.COLD
+    assert lines == [call.line for calls in summary_of(project, path).calls.values() for call in calls]
 
 
 def test_an_error_ends_a_draft(tmp_path: Path) -> None:
