@@ -25,7 +25,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Evidence, Kind, Tensor, scalar_type
+from perflint.semantics.values import Device, Evidence, Kind, Tensor, Value, scalar_type
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 _FEWEST, _MOST = 3, 8
@@ -153,10 +153,7 @@ def _of_run(model: Model, run: list[tuple[Read, ast.stmt]], names: set[str]) -> 
 
 def _is_fit(model: Model, read: Read, statement: ast.stmt) -> bool:
     """True if a read of a tensor without dimensions may be made before its statement."""
-    value = read.value
-    if not isinstance(value, Tensor) or value.rank != 0:
-        return False
-    if value.evidence < Evidence.ANNOTATION and not is_of_torch(model, read.tensor):
+    if not _is_number_of_tensor(model, read):
         return False
     if not _is_method(read) and not (isinstance(read.node, ast.Call) and read.node.args == [read.tensor]):
         return False
@@ -165,24 +162,56 @@ def _is_fit(model: Model, read: Read, statement: ast.stmt) -> bool:
     return all(is_plain(model, each) for each in walk(read.tensor) if isinstance(each, (ast.expr, ast.keyword)))
 
 
+def _is_number_of_tensor(model: Model, read: Read) -> bool:
+    """True if a value is certainly a tensor without dimensions."""
+    value = read.value
+    if isinstance(value, Tensor) and value.rank == 0:
+        if value.evidence >= Evidence.ANNOTATION or is_of_torch(model, read.tensor):
+            return True
+    return _is_reduced(read.tensor)
+
+
+def _is_reduced(node: ast.expr) -> bool:
+    """True for `x.float().mean()`: only tensors have the first method, and the second leaves one number."""
+    names: list[str] = []
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
+        names.append(node.func.attr)
+        node = node.func.value
+    at = next((index for index, name in enumerate(names) if name in _REDUCES), None)
+    return at is not None and _OF_TENSORS.issuperset(names[:at]) and not _OF_TENSORS.isdisjoint(names)
+
+
+_REDUCES = frozenset("max min mean median std var sum prod any all".split())
+_OF_TENSORS = frozenset("float double half long int bool detach".split())
+"""Methods that change at most the dtype, and that arrays of NumPy lack."""
+
+
 def _keys(model: Model, read: Read) -> Iterator[object]:
     """Keys of a read: reads with a common key are certainly of one device and one dtype."""
-    tensor = read.value
-    assert isinstance(tensor, Tensor)
-    known = tensor.kind in _KINDS
-    if known and tensor.device in _ON_GPU and not model.matches(_OTHER_GPU):
-        yield tensor.kind
+    kind = read.value.kind if isinstance(read.value, Tensor) else Kind.UNKNOWN
+    known = kind in _KINDS
+    if known and _is_on_gpu(model, read.value):
+        yield kind
     calls, functions = _calls(read), _functions(model, read)
     roots = {each.id for each in names_of(read.tensor) if not is_module(model, each) and not _is_number(model, each)}
     if len(roots) == 1 and not functions & _MOVES and not any(_says_device(each) for each in calls):
         (root,) = roots
         if known:
-            yield root, tensor.kind
-        if functions <= _SAME_DTYPE and not any(isinstance(each, _COMPUTED) for each in walk(read.tensor)):
+            yield root, kind
+        if any(isinstance(each, _COMPUTED) for each in walk(read.tensor)):
+            return
+        if functions <= _SAME_DTYPE:
             yield root, None
+        elif functions - {"float"} <= _SAME_DTYPE:
+            yield root, "float32"
 
 
 _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Compare)
+
+
+def _is_on_gpu(model: Model, value: Value) -> bool:
+    """True if a tensor is on the GPU, and the file knows one GPU only."""
+    return isinstance(value, Tensor) and value.device in _ON_GPU and not model.matches(_OTHER_GPU)
 
 
 def _calls(read: Read) -> list[ast.Call]:
@@ -204,6 +233,8 @@ def _are_of_one_dtype(model: Model, reads: Iterable[Read]) -> bool:
 
 def _is_of_known_kind(model: Model, read: Read) -> bool:
     """True if an expression is made of tensors of known dtypes. `x.mean()` is a floating-point number or complex."""
+    if "float" in _functions(model, read):
+        return True
     values = [model.value(each) for each in names_of(read.tensor) if not is_module(model, each)]
     return all(each.tensor is None or each.tensor.kind in _KINDS for each in values)
 
@@ -223,6 +254,7 @@ def _keeps(model: Model, members: list[tuple[Read, ast.stmt]]) -> bool:
     end = (last.end_lineno or 0, last.end_col_offset or 0)
     if _runs_last(model, last, [each.node for each, statement in members if statement is last]):
         end = (last.lineno, last.col_offset - 1)
+    appends = _only_appends(model, members)
     for name in names_of(read.tensor):
         if is_module(model, name):
             continue
@@ -230,10 +262,24 @@ def _keeps(model: Model, members: list[tuple[Read, ast.stmt]]) -> bool:
         if any(begin <= (each.line, getattr(each.node, "col_offset", 0)) < start for each in bindings):
             return False
         worst = writers(model, name, begin, end)
-        if worst > Writers.LAYERS or (worst > Writers.NONE and not memory_around(model, name).is_own(name)):
+        if worst > Writers.KNOWING or memory_around(model, name).is_written(name, begin, end):
+            return False
+        if not appends and worst > Writers.NONE and not memory_around(model, name).is_own(name):
             # `log(x.max().item())` may write to a tensor that the caller knows.
             return False
     return not any(isinstance(each, ast.NamedExpr) for _, statement in members for each in walk(statement))
+
+
+def _only_appends(model: Model, members: list[tuple[Read, ast.stmt]]) -> bool:
+    """True if statements do no more than to append numbers to lists: `log["loss"].append(loss.item())`."""
+    reads = {read.node for read, _ in members}
+    for statement in {statement for _, statement in members}:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "append":
+            return False
+        if call.keywords or len(call.args) != 1 or call.args[0] not in reads or has_effects(model, call.func.value):
+            return False
+    return True
 
 
 def _runs_last(model: Model, statement: ast.stmt, reads: list[ast.expr]) -> bool:

@@ -88,8 +88,8 @@ class ScalarReadInLoop(Rule):
     Three or more reads in neighbouring statements, if none of these is possible: one `torch.stack([…]).tolist()` in
     front of them reads all numbers at once. They must be numbers of one tensor or of tensors on the GPU, of one kind
     of dtype, and must have their values before the first read; no other code that runs between them may
-    write to them. The numbers are the same. All are computed before the first is read, so that none is read
-    if one of them raises; tensors on different GPUs raise.
+    write to them, but `append` is believed to append only. The numbers are the same. All are computed before
+    the first is read, so that none is read if one of them raises; tensors on different GPUs raise.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line. A profile shows `aten::item` with

@@ -318,3 +318,41 @@ def kept_where_a_list_holds_whole_numbers_and_others(loader: DataLoader):
         total = y.cuda().sum() if step % 2 else x.cuda().sum()
         found.append(total.item())
     return found
+
+
+class Metrics:
+    def __init__(self, gather):
+        self.gather = gather
+        self.found = {"mean": [], "low": [], "high": []}
+
+    def note(self, lengths):
+        lengths = self.gather(lengths)
+        self.found["mean"].append(lengths.float().mean().item())
+        self.found["low"].append(lengths.float().min().item())
+        self.found["high"].append(lengths.float().max().item())
+
+
+def case_appended():
+    metrics = Metrics(torch.clone)
+    for dtype in (torch.int64, torch.float16, torch.float64):
+        metrics.note(torch.arange(5, device="cuda").to(dtype) / 3 if dtype.is_floating_point else torch.arange(5).cuda())
+    return {"found": metrics.found}
+
+
+def change_appended(waits):
+    """one `torch.stack([…]).tolist()` in front of them"""
+    assert waits[1] < waits[0]
+
+
+def kept_where_it_may_be_an_array(gather, lengths, found):
+    lengths = gather(lengths)
+    found.append(lengths.mean().item())
+    found.append(lengths.min().item())
+    found.append(lengths.max().item())
+
+
+def kept_where_it_may_have_dimensions(gather, x, found):
+    x = gather(x)
+    found.append(x[0].detach().item())
+    found.append(x[1].detach().item())
+    found.append(x[2].detach().item())
