@@ -1,12 +1,14 @@
 """The reports of rules about a place in a file: spans, edits, fixes, findings and reports.
 
-This module imports nothing of perflint, so every layer may use it.
+This module imports nothing else of perflint but `frozen`, so every layer may use it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from perflint.frozen import dataclass
 
 
 class Severity(Enum):
@@ -98,7 +100,7 @@ def up_to(greatest: Safety) -> tuple[Safety, ...]:
     return WRITABLE[: WRITABLE.index(greatest) + 1]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of a file; lines and columns from 1, columns in characters, end exclusive."""
 
@@ -106,6 +108,15 @@ class Span:
     column: int
     end_line: int
     end_column: int
+
+    def __lt__(self, other: Span) -> bool:
+        """True if it starts first, or ends first where both start at one place."""
+        return (self.line, self.column, self.end_line, self.end_column) < (
+            other.line,
+            other.column,
+            other.end_line,
+            other.end_column,
+        )
 
     def overlaps(self, other: Span) -> bool:
         """True if the two share a character."""

@@ -78,3 +78,61 @@ def test_what_holds_nothing() -> None:
     assert Nothing() == Nothing()
     assert hash(Nothing()) == hash(Nothing())
     assert repr(Nothing()).endswith("Nothing()")
+
+
+def test_fields_that_are_no_arguments() -> None:
+    def counted(decorator: Any) -> Any:
+        @decorator(slots=True)
+        class Counted:
+            """A list and its length."""
+
+            items: list[int] = dataclasses.field(default_factory=list)
+            seen: set[int] = dataclasses.field(default_factory=set, init=False)
+            kind: str = dataclasses.field(default="list", init=False)
+            length: int = dataclasses.field(init=False, repr=False)
+
+            def __post_init__(self) -> None:
+                self.length = len(self.items)
+
+        return Counted
+
+    quick, original = counted(frozen.dataclass), counted(dataclasses.dataclass)
+    for values in ((), ([1, 2],)):
+        one, other = quick(*values), original(*values)
+        assert repr(one) == repr(other)
+        assert (one.length, one.seen, one.kind) == (other.length, other.seen, other.kind)
+    assert quick().items is not quick().items
+    with pytest.raises(TypeError):
+        quick([1], {2})
+
+
+def test_a_class_with_a_base() -> None:
+    @frozen.dataclass(slots=True)
+    class Base:
+        """One field."""
+
+        x: int
+
+    @frozen.dataclass(slots=True)
+    class Derived(Base):
+        """Two fields."""
+
+        y: int = 2
+
+    class Plain(Base):
+        """No field of its own."""
+
+    assert (Derived(1).x, Derived(1).y, Plain(3).x, Base(4).x) == (1, 2, 3, 4)
+
+
+def test_an_own_constructor_stays() -> None:
+    @frozen.dataclass(frozen=True, slots=True)
+    class Doubled:
+        """Twice a number."""
+
+        value: int
+
+        def __init__(self, half: int) -> None:
+            object.__setattr__(self, "value", 2 * half)
+
+    assert Doubled(2).value == 4
