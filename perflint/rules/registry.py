@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +22,9 @@ class RuleSet:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.code))
-        self._by_target: dict[str, list[Rule]] = {}
-        self._by_site: dict[type[Site], list[Rule]] = {}
+        self._listeners: dict[str | type[Site], list[Rule]] = {}
+        """The rules by the full names of calls and the types of sites that they listen to."""
         self._by_text: list[tuple[Rule, list[Files]]] = []
-        self._limited = frozenset(rule for rule in self.rules if rule.mentions is not None)
         for rule in self.rules:
             files = [listen for listen in rule.listens if isinstance(listen, Files)]
             if files:
@@ -35,29 +34,32 @@ class RuleSet:
                     self._add(rule, listen)
 
     def _add(self, rule: Rule, listen: Calls | type[Site]) -> None:
-        if isinstance(listen, Calls):
-            listeners = [self._by_target.setdefault(name, []) for name in listen.names]
-        else:
-            listeners = [self._by_site.setdefault(listen, [])]
-        for rules in listeners:
+        for key in listen.names if isinstance(listen, Calls) else (listen,):
+            rules = self._listeners.setdefault(key, [])
             if rule not in rules:
                 rules.append(rule)
 
     def listening(self, site: Site) -> Collection[Rule]:
         """The rules that listen to a site of this file, by code."""
-        found = self._listening(site)
-        if self._limited.isdisjoint(found):
-            return found
-        return [rule for rule in found if rule.mentions is None or _fits(site.model, rule.mentions)]
-
-    def _listening(self, site: Site) -> Sequence[Rule]:
-        if isinstance(site, CallSite):
-            return self._by_target.get(site.target, ())
-        known = self._by_site.get(type(site), [])
         if isinstance(site, FileSite):
-            text = site.model.source.text
-            return known + [rule for rule, files in self._by_text if any(each.fits(text) for each in files)]
+            return self._fitting(site.model, self._of_file(site))
+        key = site.target if isinstance(site, CallSite) else type(site)
+        rules = self._listeners.get(key)
+        if rules is None:
+            return ()
+        # A file has many sites of one kind.
+        known: Collection[Rule] | None = site.model.memo.get((self, key))
+        if known is None:
+            known = site.model.memo[self, key] = self._fitting(site.model, rules)
         return known
+
+    def _fitting(self, model: Model, rules: Iterable[Rule]) -> Collection[Rule]:
+        return [rule for rule in rules if rule.mentions is None or _fits(model, rule.mentions)]
+
+    def _of_file(self, site: FileSite) -> Iterator[Rule]:
+        text = site.model.source.text
+        yield from self._listeners.get(FileSite, ())
+        yield from (rule for rule, files in self._by_text if any(each.fits(text) for each in files))
 
     def without(self, codes: Collection[str]) -> RuleSet:
         """The set without the rules of some codes."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered, weakest
 from perflint.frozen import dataclass
-from perflint.rules.base import Rule
+from perflint.rules.base import Mentions, Rule
 from perflint.semantics.regions.compile_calls import gives_up
-from perflint.semantics.regions.compiled import Compiled
+from perflint.semantics.regions.compiled import COMPILES, Compiled
 from perflint.semantics.sites import Site
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 _FAR = 2
 """From this number of calls between the compiled function and the line, it is less sure that the line is compiled."""
+
+
+def in_compiled(*, without: tuple[str, ...] = ()) -> Mentions:
+    """The condition that a file may compile something, and does not contain some settings of torch.compile."""
+    return Mentions("compile", pattern=COMPILES.pattern, without=without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class BreakRule(Rule):
 
     effect, severity = Effect.GRAPH_BREAK, Severity.WARNING
     since = (2, 0)
+    mentions = in_compiled()
     whole_graphs: ClassVar[bool] = False
     """True if `fullgraph=True` makes torch.compile capture it."""
 

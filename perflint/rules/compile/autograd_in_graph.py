@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Files, Mentions
-from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.base import Calls, Files
+from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Evidence
 from perflint.source.quoting import quoted
@@ -72,7 +72,7 @@ class AutogradInGraph(BreakRule):
     code, name = "TPF706", "autograd-in-graph"
     severity = Severity.INFO
     listens = (Calls(*_BACKWARD, "torch.Tensor.requires_grad_"), Files("compile", also=(".requires_grad = ",)))
-    mentions = Mentions(without=("compiled_autograd", "trace_autograd_ops"))
+    mentions = in_compiled(without=("compiled_autograd", "trace_autograd_ops"))
 
     def at(self, site: CallSite | FileSite) -> Iterator[Break]:
         if isinstance(site, FileSite):

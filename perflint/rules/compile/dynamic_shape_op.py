@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Mentions, Rule
-from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.base import Calls, Rule
+from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync import nonzero_family, one_hot_no_classes, repeat_interleave_no_size, unique_on_device
 from perflint.rules.sync._indices import parts
@@ -90,7 +90,7 @@ class DynamicShapeOp(BreakRule):
     measured = ("break-once-mask",)
     costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = (Calls(*_names(), *_MORE), SubscriptSite)
-    mentions = Mentions(without=("capture_dynamic_output_shape_ops",))
+    mentions = in_compiled(without=("capture_dynamic_output_shape_ops",))
     whole_graphs = True
 
     def at(self, site: CallSite | SubscriptSite) -> Iterator[Break]:

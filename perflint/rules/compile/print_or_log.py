@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
-from perflint.rules.base import Calls, Mentions
-from perflint.rules.compile._breaks import Break, BreakRule, guarded
+from perflint.rules.base import Calls
+from perflint.rules.compile._breaks import Break, BreakRule, guarded, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.semantics.sites import CallSite, FormatSite, device_confidence
 from perflint.source.quoting import quoted
@@ -84,7 +84,7 @@ class PrintOrLog(BreakRule):
     measured = ("break-once-print", "break-once-debug")
     costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = (Calls(*_WRITES), FormatSite)
-    mentions = Mentions(without=_SETTINGS)
+    mentions = in_compiled(without=_SETTINGS)
 
     def at(self, site: CallSite | FormatSite) -> Iterator[Break]:
         cure = "Move it out of the compiled call, or guard it: `if not torch.compiler.is_compiling():`."

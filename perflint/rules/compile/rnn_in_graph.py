@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Mentions
-from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.base import Calls
+from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
@@ -79,7 +79,7 @@ class RnnInGraph(BreakRule):
     code, name = "TPF707", "rnn-in-graph"
     severity = Severity.INFO
     listens = (Calls("torch.nn.Module.__call__"),)
-    mentions = Mentions(without=("allow_rnn",))
+    mentions = in_compiled(without=("allow_rnn",))
 
     def at(self, site: CallSite) -> Iterator[Break]:
         called = site.value(site.node.func)

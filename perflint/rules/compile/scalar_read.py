@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Mentions
-from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.base import Calls
+from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import NUMBERS, read_at
 from perflint.semantics.sites import CallSite
@@ -78,7 +78,7 @@ class ScalarRead(BreakRule):
     measured = ("graph-breaks", "break-once-item")
     costs = "12 such graph breaks make a compiled GPT-2 forward {0} slower"
     listens = (Calls(*NUMBERS, *_COMPARED),)
-    mentions = Mentions(without=("capture_scalar_outputs",))
+    mentions = in_compiled(without=("capture_scalar_outputs",))
     whole_graphs = True
 
     def at(self, site: CallSite) -> Iterator[Break]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.rules.base import Mentions
-from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync import tensor_as_python_int
 from perflint.semantics.sites import CallSite, SubscriptSite
@@ -71,7 +70,7 @@ class SizeFromTensor(BreakRule):
     measured = ("break-once-size",)
     costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = tensor_as_python_int.TensorAsPythonInt.listens
-    mentions = Mentions(without=("capture_scalar_outputs",))
+    mentions = in_compiled(without=("capture_scalar_outputs",))
     whole_graphs = True
 
     def at(self, site: CallSite | SubscriptSite) -> Iterator[Break]:
