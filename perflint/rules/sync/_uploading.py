@@ -40,8 +40,6 @@ _DTYPES = {
 """The dtypes of the classes of torch and torch.cuda that name one."""
 _OF_DEFAULT = ("torch.Tensor",)
 _SETS_DTYPE = re.compile(r"\bset_default_dtype\(")
-_SETS_DEVICE = re.compile(r"\bset_default_(?:device|tensor_type)\(|\bwith torch\.device\(")
-"""Code that makes tensors on another device than the CPU without saying so, where `pin_memory=True` raises."""
 _MESSAGE = "Copy from pinned memory without blocking the CPU"
 
 
@@ -54,9 +52,12 @@ class _Names:
     dtype: str
     imports: tuple[str, ...]
 
-    def pin(self, is_cuda: bool) -> str:
-        """The argument that pins the memory. Without CUDA, `pin_memory=True` raises."""
-        return "pin_memory=True" if is_cuda else f"pin_memory={self.is_available}()"
+    def pin(self, is_cuda: bool) -> tuple[str, str]:
+        """The arguments that pin the memory. Without CUDA, `pin_memory=True` raises; so it does on another device.
+
+        The caller may have set a default device.
+        """
+        return 'device="cpu"', "pin_memory=True" if is_cuda else f"pin_memory={self.is_available}()"
 
 
 def uploaded_later(site: CallSite) -> Fix | None:
@@ -67,7 +68,7 @@ def uploaded_later(site: CallSite) -> Fix | None:
     made = made_by(site)
     if made is None or site.heat is Heat.COLD or site.model.compiled(site.node) is not None:
         return None
-    if not _is_plain(site, made) or not _is_host_data(site, made) or some_file_says(site.model, _SETS_DEVICE):
+    if not _is_plain(site, made) or not _is_host_data(site, made):
         return None
     if site.model.target(made) in _OF_DEFAULT and some_file_says(site.model, _SETS_DTYPE):
         return None
@@ -138,11 +139,12 @@ def _there(site: CallSite, names: _Names) -> cst.Call | None:
     call: cst.Call | None = site.concrete.with_changes(func=cst.parse_expression(names.tensor))
     if site.target.startswith("torch.cuda."):
         call = None if call is None or made.keywords else with_argument(call, f"dtype={names.dtype}")
-        call = None if call is None else with_argument(call, names.pin(True))
+        call = None if call is None else _pinned(call, names.pin(True))
         return None if call is None else _sent(call, '"cuda"')
     if call is None or device is None:
         return None
-    return _sent(_instead_of_device(call, names.pin(_is_cuda(device))), site.text(device))
+    pinned = _instead_of_device(call, names.pin(_is_cuda(device)))
+    return None if pinned is None else _sent(pinned, site.text(device))
 
 
 def _new(site: CallSite, names: _Names) -> cst.Call | None:
@@ -156,8 +158,9 @@ def _new(site: CallSite, names: _Names) -> cst.Call | None:
     if call is None:
         return None
     if device is not None:
-        return _sent(_instead_of_device(call, names.pin(_is_cuda(device))), site.text(device))
-    call = with_argument(call, names.pin(False))
+        pinned = _instead_of_device(call, names.pin(_is_cuda(device)))
+        return None if pinned is None else _sent(pinned, site.text(device))
+    call = _pinned(call, names.pin(False))
     return None if call is None else _sent(call, f"{other}.device")
 
 
@@ -179,22 +182,29 @@ def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
     if call is not None and site.model.target(made).rpartition(".")[2] in _DTYPES:
         call = None if made.keywords else with_argument(call, f"dtype={names.dtype}")
     is_cuda = site.target == "torch.Tensor.cuda" or (moved.device is not None and _is_cuda(moved.device))
-    call = None if call is None else with_argument(call, names.pin(is_cuda))
+    call = None if call is None else _pinned(call, names.pin(is_cuda))
     if call is None:
         return None
     return with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), "non_blocking=True")
 
 
-def _instead_of_device(call: cst.Call, pin: str) -> cst.Call:
-    """The call with an argument in place of `device=`."""
-    new = argument(pin)
+def _pinned(call: cst.Call, pin: tuple[str, ...]) -> cst.Call | None:
+    """The call with the arguments that pin its memory."""
+    made: cst.Call | None = call
+    for each in pin:
+        made = None if made is None else with_argument(made, each)
+    return made
+
+
+def _instead_of_device(call: cst.Call, pin: tuple[str, str]) -> cst.Call | None:
+    """The call on the CPU, with an argument more."""
+    device, pinned = pin
+    new = argument(device)
     arguments = [
-        each.with_changes(keyword=new.keyword, value=new.value)
-        if each.keyword is not None and each.keyword.value == "device"
-        else each
+        each.with_changes(value=new.value) if each.keyword is not None and each.keyword.value == "device" else each
         for each in call.args
     ]
-    return call.with_changes(args=arguments)
+    return with_argument(call.with_changes(args=arguments), pinned)
 
 
 def _sent(call: cst.Call, place: str) -> cst.Call:

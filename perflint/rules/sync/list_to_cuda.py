@@ -83,13 +83,13 @@ class ListToCuda(Rule):
     default dtype. For numbers that the dtype cannot hold, see scalar-to-cuda.
 
     Other lists get an unsafe fix: `torch.tensor(values, device=d)` becomes
-    `torch.tensor(values, pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. The values are the
-    same. Two things change. The data takes pinned memory, which torch keeps for later copies. The CPU does not
-    wait for the copy, so an error of the GPU appears at a later line. This fix is not offered
+    `torch.tensor(values, device="cpu", pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. The
+    values are the same; `device="cpu"` stands for callers that have set a default device. Two things change. The
+    data takes pinned memory, which torch keeps for later copies. The CPU does not wait for the copy, so an error
+    of the GPU appears at a later line. This fix is not offered
 
     - in code that `torch.compile` compiles,
-    - for data that may be a tensor or an array of NumPy, which torch does not pin,
-    - in projects that set a default device.
+    - for data that may be a tensor or an array of NumPy, which torch does not pin.
 
     Better than either: keep constants in a buffer, and make the values of a batch in the collate
     function.

@@ -64,3 +64,13 @@ def on_the_cpu(x: torch.Tensor, sizes: list[int]):
 
 def case_on_the_cpu():
     return {"tables": on_the_cpu(torch.ones(2), [1, 2, 3])}
+
+
+def counted(x: torch.Tensor, count: int):
+    return torch.tensor([1, count], device=x.device) * 2
+
+
+def case_default_device():
+    x = torch.zeros(2, device="cuda")
+    with torch.device("meta"):
+        return {"counted": counted(x, 3)}

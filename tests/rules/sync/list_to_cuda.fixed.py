@@ -10,21 +10,25 @@ class Normalize(nn.Module):
         self.register_buffer("std", torch.tensor([0.5, 0.5]))
 
     def forward(self, x: torch.Tensor, sizes: list[int]):
-        mean = torch.tensor([0.485, 0.456, 0.406], pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
-        kept = torch.tensor(self.mean, dtype=x.dtype, pin_memory=torch.cuda.is_available()).to(
+        mean = torch.tensor([0.485, 0.456, 0.406], device="cpu", pin_memory=torch.cuda.is_available()).to(
             x.device, non_blocking=True
         )
-        pairs = torch.tensor([[1, 2], [3, 4]], pin_memory=True).to("cuda", non_blocking=True)
-        size = torch.tensor(x.shape, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
-        made = torch.tensor([float(s) for s in sizes], pin_memory=torch.cuda.is_available()).to(
+        kept = torch.tensor(self.mean, dtype=x.dtype, device="cpu", pin_memory=torch.cuda.is_available()).to(
             x.device, non_blocking=True
         )
-        new = torch.tensor([1.0, 2.0], dtype=x.dtype, pin_memory=torch.cuda.is_available()).to(
+        pairs = torch.tensor([[1, 2], [3, 4]], device="cpu", pin_memory=True).to("cuda", non_blocking=True)
+        size = torch.tensor(x.shape, device="cpu", pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        made = torch.tensor([float(s) for s in sizes], device="cpu", pin_memory=torch.cuda.is_available()).to(
             x.device, non_blocking=True
         )
-        legacy = torch.tensor([1.0, 2.0], dtype=torch.float32, pin_memory=True).to("cuda", non_blocking=True)
-        moved = torch.tensor(sizes, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
-        old = torch.tensor([1, 2], dtype=torch.int64, pin_memory=True).cuda(non_blocking=True)
+        new = torch.tensor([1.0, 2.0], dtype=x.dtype, device="cpu", pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        )
+        legacy = torch.tensor([1.0, 2.0], dtype=torch.float32, device="cpu", pin_memory=True).to(
+            "cuda", non_blocking=True
+        )
+        moved = torch.tensor(sizes, device="cpu", pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        old = torch.tensor([1, 2], dtype=torch.int64, device="cpu", pin_memory=True).cuda(non_blocking=True)
         shaped = torch.tensor([1.0, 2.0]).view(1, 2).to(x)
         return mean, kept, pairs, size, made, new, legacy, moved, old, shaped
 
@@ -55,17 +59,22 @@ class Repeated(nn.Module):
         ids = torch.full((x.shape[0],), 7, dtype=torch.long, device=x.device)
         new = x.new_full((1,), 0.0)
         moved = torch.full((1,), 2.0, device=x.device)
-        mixed = torch.tensor([0, 0.0], pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
-        unknown = torch.tensor([noise] * 2, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        mixed = torch.tensor([0, 0.0], device="cpu", pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        )
+        unknown = torch.tensor([noise] * 2, device="cpu", pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        )
         laid_out = torch.tensor(
             [0, 1, step],
             dtype=torch.long,
+            device="cpu",
             pin_memory=torch.cuda.is_available(),
         ).to(x.device, non_blocking=True)
         classes = torch.full((1,), 1, dtype=torch.float32, device="cuda"), torch.full(
             (1,), 2.5, dtype=torch.int64, device="cuda"
         )
-        default = torch.tensor([1], dtype=torch.float32, pin_memory=torch.cuda.is_available()).to(
+        default = torch.tensor([1], dtype=torch.float32, device="cpu", pin_memory=torch.cuda.is_available()).to(
             x.device, non_blocking=True
         ), torch.full((1,), 3, device=x.device, dtype=x.dtype)
         old = x.data.new_full((1,), 1).expand(4, 4), x.new([1.0, 2.0])
@@ -116,9 +125,9 @@ class Uninitialized(nn.Module):
 
 class SizesAsData(nn.Module):
     def forward(self, x: torch.Tensor):
-        return torch.tensor(x.shape, dtype=x.dtype, pin_memory=torch.cuda.is_available()).to(
+        return torch.tensor(x.shape, dtype=x.dtype, device="cpu", pin_memory=torch.cuda.is_available()).to(
             x.device, non_blocking=True
-        ), torch.tensor(list(x.shape), dtype=torch.int64, pin_memory=True).to("cuda", non_blocking=True)
+        ), torch.tensor(list(x.shape), dtype=torch.int64, device="cpu", pin_memory=True).to("cuda", non_blocking=True)
 
 
 def on_host(values: list[float]):
@@ -140,6 +149,6 @@ def other_functions(values: list[float]):
 def configured(steps: list[float], state: np.ndarray, model, loader):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     for x in loader:
-        noise = torch.tensor(steps, pin_memory=torch.cuda.is_available()).to(device, non_blocking=True)
+        noise = torch.tensor(steps, device="cpu", pin_memory=torch.cuda.is_available()).to(device, non_blocking=True)
         seen = torch.FloatTensor(state.reshape(1, -1)).to(device)
         model(x, noise, seen).backward()
