@@ -10,3 +10,11 @@ from perflint.semantics.model import Model
 def some_file_says(model: Model, pattern: re.Pattern[str]) -> bool:
     """True if a pattern matches in a file, or in one that may run in the same process."""
     return model.matches(pattern) or bool(model.view.beside(model.module, pattern))
+
+
+_TRACES = re.compile(r"\bjit\.trace\w*\(|\bonnx\.export\(")
+
+
+def may_be_traced(model: Model) -> bool:
+    """True if some code makes a graph of a run: `x.type_as(y)` follows its input there, `device=` is a constant."""
+    return some_file_says(model, _TRACES)

@@ -8,6 +8,7 @@ from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import delete_statement, replace, with_argument, within
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._order import has_effects
+from perflint.rules._project_text import may_be_traced
 from perflint.rules._statements import block_of
 from perflint.rules._visible import is_private
 from perflint.rules.placement import Move, move
@@ -41,6 +42,8 @@ def computed_there(site: CallSite) -> Fix | None:
     if any(isinstance(each, ast.NamedExpr) for each in ast.walk(site.node)):
         return None
     if moved is None or not moved.proven or not moved.simple or moved.may_be_none or moved.non_blocking is not None:
+        return None
+    if moved.other is not None and may_be_traced(site.model):
         return None
     assert isinstance(site.node.func, ast.Attribute)
     receiver = site.node.func.value

@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._memory.uses import Fate, fates
 from perflint.rules._numbers import can_fill, number
 from perflint.rules._order import may_swap
+from perflint.rules._project_text import may_be_traced
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creator, dtype_name, host_confidence, move
@@ -96,6 +97,9 @@ class CreateThenMove(Rule):
     Also unsafe is the fix for a tensor that is indexed or computed with before it is moved (see
     blocking-h2d).
 
+    No fix is offered for `.type_as(x)` and `.to(x)` in projects that call `torch.jit.trace` or
+    `torch.onnx.export`: a trace follows them to any device, and keeps `device=` as a constant.
+
     No fix is offered for `.cuda(gpu)` if `gpu` may be None: `.cuda(None)` is the current GPU, and
     `device=None` is the CPU. A tensor with `requires_grad=True` that is written to in place gets no
     fix, because autograd allows no such write to a leaf. A cast of `tril_indices` or `triu_indices`
@@ -153,6 +157,8 @@ def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
     added = _arguments(site, moved)
     target = site.model.target(made)
     by_hand = any(item.arg in _FIXED_BY_HAND for item in made.keywords) or not moved.simple or moved.may_be_none
+    if moved.other is not None and may_be_traced(site.model):
+        return None
     if steps is None or added is None or by_hand or not target.removeprefix("torch.")[0].islower():
         return None
     casts = any(text.startswith("dtype=") for text in added)
