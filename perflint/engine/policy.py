@@ -21,6 +21,7 @@ from perflint.engine.evaluations import (
     reads_files,
     selects_for_evaluation,
 )
+from perflint.engine.pictures import is_in_drawing_function, joins_pictures
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
@@ -210,7 +211,16 @@ def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
     if finding.heat is not Heat.WARM and finding.code not in _READS | _FEW_NUMBERS:
         return finding
     module = site.model.module
-    return replace(finding, severity=Severity.INFO) if conventions.draws(module.name, module.packages) else finding
+    draws = bool(conventions.draws(module.name, module.packages))
+    draws = draws or (not isinstance(site, FileSite) and is_in_drawing_function(site))
+    return replace(finding, severity=Severity.INFO) if draws else finding
+
+
+def _into_pictures(finding: Finding, site: Site) -> Finding:
+    """Pictures are shown, written or sent by the CPU: copies into a list or dict of pictures are information."""
+    if finding.code != _COPIES or isinstance(site, FileSite):
+        return finding
+    return replace(finding, severity=Severity.INFO) if joins_pictures(site) else finding
 
 
 def _waits_once(finding: Finding) -> bool:
@@ -304,7 +314,7 @@ def _for_collective(finding: Finding, site: Site) -> Finding:
 
 def _after_wait(finding: Finding, site: Site) -> Finding:
     """A selection right after another wait for the same mask takes little time: information. The other is reported."""
-    if finding.code == _SELECTIONS and isinstance(site, SubscriptSite) and follows_wait(site):
+    if finding.code == _SELECTIONS and isinstance(site, (SubscriptSite, CallSite)) and follows_wait(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 
@@ -467,6 +477,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _of_an_array,
     _needed_on_cpu,
     _where_pictures_are_drawn,
+    _into_pictures,
     _as_text,
     _on_the_way_to_cpu,
     _of_unknown_callers,

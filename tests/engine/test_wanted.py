@@ -209,6 +209,23 @@ def again(x: torch.Tensor, y: torch.Tensor):
     return x[y > 0]  # warning
 
 
+def searched(x: torch.Tensor, y: torch.Tensor, model: nn.Module):
+    x, y = x.cuda(), y.cuda()
+    mask = x > 0
+    if len(mask.nonzero()) > 0:  # warning
+        x[mask] = y[mask] * 2  # info
+        y = y[mask.nonzero()[:, 0]]  # info
+    if mask.sum() == 0:
+        return y
+    else:
+        z = mask.nonzero()  # info
+    kept = y > 1
+    if len(kept.nonzero()) > 0:  # warning
+        y = model(y)
+        return z, y[kept]  # warning
+    return z, torch.nonzero(y > 3)  # warning
+
+
 def sized(x: torch.Tensor):
     ids = torch.unique(x.cuda())
     ids = ids[ids > 0]  # info
@@ -387,3 +404,50 @@ def train(model, loader, optimizer, every: int):
 
 def test_text_of_every_fifth_step_is_information() -> None:
     assert marked(TEXT, "TPF108") == expected(TEXT)
+
+
+PICTURES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def validate(model: nn.Module, loader: DataLoader, queue, names):
+    images, outputs = [], []
+    for i, batch in enumerate(loader):
+        out = model(batch.cuda())
+        images.append(out.cpu())  # info
+        images.extend([out.cpu()])  # info
+        outputs.append(out.cpu())  # warning
+        queue.put({"gt_image": out.cpu(), "epoch": i})  # info
+        queue.put({"epoch": i, "score": out.cpu()})  # warning
+        names.append(images.index(out.cpu()))  # warning
+    return images, outputs
+
+
+def training_step(model: nn.Module, batch: torch.Tensor, optimizer):
+    images = []
+    out = model(batch.cuda())
+    out.sum().backward()
+    optimizer.step()
+    images.append(out.cpu())  # warning
+    return images
+
+
+def visualize_features(x: torch.Tensor):
+    return x.cuda()[x.cuda() > 0].sum().item()  # info
+
+
+class ViewerOptions:
+    def show(self, x: torch.Tensor):
+        return x.cuda().sum().item()  # info
+
+
+class Views:
+    def show(self, x: torch.Tensor):
+        return x.cuda().sum().item()  # warning
+"""
+
+
+def test_pictures_belong_on_the_cpu() -> None:
+    assert marked(PICTURES, "TPF101", "TPF109") == expected(PICTURES)

@@ -12,7 +12,7 @@ from collections import Counter
 from perflint.rules.sync._guards import mask_asked_by
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.sites import SubscriptSite
+from perflint.semantics.sites import CallSite, SubscriptSite
 from perflint.semantics.structure import block_in, last_name, names_in, place_in, walk
 
 _MOST_STATEMENTS = 12
@@ -24,10 +24,40 @@ _OF_UNKNOWN_SIZE = frozenset("unique nonzero argwhere masked_select".split())
 """Functions and methods whose results have a size that the CPU waits for."""
 
 
-def follows_wait(site: SubscriptSite) -> bool:
-    """True if the CPU has just waited for the mask of an indexing, with no model run in between."""
+def follows_wait(site: SubscriptSite | CallSite) -> bool:
+    """True if the CPU has just waited for the mask of an indexing or search, with no model run in between."""
+    if isinstance(site, CallSite):
+        mask = _searched(site.node)
+        if mask is None:
+            return False
+        return _is_searched_before(site, mask) or _is_asked(site.model, site.node, {ast.dump(mask)})
+    if any(_is_searched_before(site, mask) for mask in _masks(site)):
+        return True
     masks = {ast.dump(mask) for mask in _masks(site) if not _selects_again(site, mask)}
     return (bool(masks) and _is_asked(site.model, site.node, masks)) or _is_of_sized(site)
+
+
+def _searched(call: ast.Call) -> ast.expr | None:
+    """The mask of `mask.nonzero()` and `torch.nonzero(mask)`; None for other calls."""
+    if last_name(call) not in ("nonzero", "argwhere"):
+        return None
+    if call.args:
+        return call.args[0]
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def _is_searched_before(site: SubscriptSite | CallSite, mask: ast.expr) -> bool:
+    """True if the test of a branch around a place searches the same mask: `if len(mask.nonzero()) > 0:`."""
+    inner: ast.AST = site.node
+    for outer in site.model.ancestors(site.node):
+        if isinstance(outer, (*_FUNCTIONS, *_LOOPS)):
+            return False
+        if isinstance(outer, ast.If) and inner is not outer.test:
+            found = (_searched(node) for node in walk(outer.test) if isinstance(node, ast.Call))
+            if any(other is not None and ast.dump(other) == ast.dump(mask) for other in found):
+                return not _runs_model(site.model, outer.body[: place_in(outer.body, inner) or 0])
+        inner = outer
+    return False
 
 
 def _masks(site: SubscriptSite) -> list[ast.expr]:
@@ -68,6 +98,10 @@ def _is_asked(model: Model, node: ast.AST, masks: set[str]) -> bool:
             return isinstance(outer, ast.While) and not _runs_model(model, before) and _asks(model, outer.test, masks)
         if isinstance(outer, ast.If) and place_in(outer.body, inner) is not None and _asks(model, outer.test, masks):
             return True
+        if isinstance(outer, ast.If) and place_in(outer.orelse, inner) is not None:
+            mask = mask_asked_by(model, outer.test, finds_none=True)
+            if mask is not None and ast.dump(mask) in masks:
+                return True
         if isinstance(outer, ast.IfExp) and inner is outer.body and _asks(model, outer.test, masks):
             return True
         inner = outer

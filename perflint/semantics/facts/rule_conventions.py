@@ -22,6 +22,16 @@ def names_evaluation(name: str) -> Entry | None:
     return concept("evaluates").of_any(words(name))
 
 
+def draws_by_name(name: str) -> Entry | None:
+    """Why a function or class draws pictures."""
+    return concept("draws-function").of_any(words(name))
+
+
+def holds_pictures(name: str) -> Entry | None:
+    """Why a list or dict holds pictures."""
+    return concept("pictures").of_any(words(name))
+
+
 def names_generation(name: str) -> Entry | None:
     """Why a function samples or decodes."""
     return concept("generates").of_any(words(name))

@@ -1,0 +1,39 @@
+"""Decides if code draws pictures, or copies them to the CPU, which shows, writes or sends them."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.rules._places import inside
+from perflint.semantics.facts.rule_conventions import draws_by_name, holds_pictures
+from perflint.semantics.sites import Site
+from perflint.semantics.structure import last_name
+
+
+def is_in_drawing_function(site: Site) -> bool:
+    """True if a function or class around a place says that it draws pictures, or belongs to a viewer."""
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return any(
+        isinstance(outer, definitions) and draws_by_name(outer.name) for outer in site.model.ancestors(site.node)
+    )
+
+
+def joins_pictures(site: Site) -> bool:
+    """True for `images.append(x.cpu())` and `{"image": x.cpu()}`, in a function that does not train."""
+    function = site.model.function(site.node)
+    if function is not None and site.model.heat_map.work.steps(function):
+        return False
+    inner: ast.AST = site.node
+    for outer in inside(site.model, site.node):
+        if isinstance(outer, ast.Call) and inner in outer.args:
+            holder = outer.func.value if isinstance(outer.func, ast.Attribute) else None
+            return last_name(outer) in ("append", "extend", "put") and bool(
+                holder and holds_pictures(last_name(holder))
+            )
+        if isinstance(outer, ast.Dict):
+            keys = [key for key, value in zip(outer.keys, outer.values, strict=True) if value is inner]
+            return any(isinstance(key, ast.Constant) and bool(holds_pictures(str(key.value))) for key in keys)
+        if isinstance(outer, ast.stmt):
+            return False
+        inner = outer
+    return False
