@@ -11,7 +11,7 @@ from perflint.engine.file import check_source
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
-from tests.engine.test_policy import expected, marked
+from tests.engine.test_policy import audited, expected, marked
 
 HELPER = """
 import torch
@@ -451,3 +451,33 @@ class Views:
 
 def test_pictures_belong_on_the_cpu() -> None:
     assert marked(PICTURES, "TPF101", "TPF109") == expected(PICTURES)
+
+
+COLLATED = """
+import torch
+from torch.utils.data import Dataset
+
+
+class Boxes(Dataset):
+    @staticmethod
+    def padding_collate_fn(batch: list[tuple[str, torch.Tensor]]):
+        names, boxes = zip(*batch)
+        return [torch.cat([box, torch.zeros(9 - len(box), 4).to(box)]) for box in boxes]  # low
+
+
+class Padder:
+    def pad(self, batch: list[tuple[str, torch.Tensor]]):
+        names, boxes = zip(*batch)
+        return [torch.cat([box, torch.zeros(9 - len(box), 4).to(box)]) for box in boxes]  # medium
+
+
+def gpu_collate_fn(batch: list[torch.Tensor]):
+    batch = [box.cuda() for box in batch]
+    return [torch.cat([box, torch.zeros(9 - len(box), 4).to(box)]) for box in batch]  # high
+"""
+
+
+def test_functions_that_join_items_for_a_loader_work_on_the_cpu() -> None:
+    found = {each.span.line: each.confidence.value for each in audited(COLLATED) if each.code == "TPF204"}
+    lines = enumerate(COLLATED.splitlines(), start=1)
+    assert found == {number: line.rpartition("# ")[2] for number, line in lines if "# " in line}

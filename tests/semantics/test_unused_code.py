@@ -200,3 +200,26 @@ def run_all():
 @table(TESTS_IN_TESTS)
 def test_tests_in_functions(case: Case) -> None:
     check(case)
+
+
+SCENES = """
+class Density:
+    def _densify_and_prune(self, grads: Tensor):
+        grads.sum().item()       # cold
+    def training_setup(self, grads: Tensor):
+        grads.sum().item()       # cold
+    def densities(self, grads: Tensor):
+        grads.sum().item()       # warm
+    def densify_each(self, grads: Tensor):
+        grads.sum().item()       # hot
+def train(model: nn.Module, loader, optimizer, density):
+    for x in loader:
+        model(x).sum().backward()
+        optimizer.step()
+        density.densify_each(x)
+"""
+
+
+@table(SCENES)
+def test_scenes_change_rarely(case: Case) -> None:
+    check(case)

@@ -83,6 +83,11 @@ def is_item(name: str) -> Entry | None:
     return concept("item").of(name)
 
 
+def joins_items(name: str) -> Entry | None:
+    """Why a loader calls a function with the items of a batch."""
+    return concept("collates").of(name)
+
+
 def opens_file(name: str) -> Entry | None:
     """Why a call, by its full name or its last name, opens or reads a file."""
     return concept("opens-file").of(name)

@@ -36,10 +36,20 @@ class HostCode:
         unit = unit_of(self._model.module, node)
         if unit is None:
             return False
+        if self._collates(node):
+            return True
         known = self._known.get(unit)
         if known is None:
             known = self._known[unit] = drives_processes(self._model.module, unit) or self._is_for_data(unit)
         return known
+
+    def _collates(self, node: ast.AST) -> bool:
+        """True if a function around a place joins items to a batch for a loader, and moves nothing to the GPU."""
+        functions = (outer for outer in self._model.ancestors(node) if isinstance(outer, _FUNCTIONS))
+        found = next((outer for outer in functions if conventions.joins_items(outer.name)), None)
+        return found is not None and not any(
+            isinstance(each, ast.Call) and last_name(each) in _ON_GPU for each in walk(found)
+        )
 
     def _is_for_data(self, unit: ast.AST) -> bool:
         """True if a function is only called by code of other files that works on the CPU."""
