@@ -218,6 +218,7 @@ class Server(LanguageServer):
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{SOURCE}: {error}"))
 
     async def _check(self, uri: str) -> None:
+        self._forget_notifications()
         document = self.open.get(uri)
         if document is None:
             return
@@ -244,6 +245,12 @@ class Server(LanguageServer):
             return
         for cell, each in diagnostics_by_cell(cells, found, self.encoding).items():
             self._publish(cell, each, None)
+
+    def _forget_notifications(self) -> None:
+        """Remove the results of notifications, which pygls 2.1 keeps as if they were still awaited."""
+        kept = getattr(self.protocol, "_request_futures", {})
+        for key in [key for key, future in kept.items() if future.done()]:
+            del kept[key]
 
     async def _rest(self) -> None:
         await self.do(self.session.rest)

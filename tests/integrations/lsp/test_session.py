@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 pytest.importorskip("pygls")
 
 from lsprotocol import types
+from pygls.workspace import Workspace
 
-from perflint.integrations.lsp.server import Server
+from perflint.integrations.lsp.server import Server, made
 from perflint.integrations.lsp.session import Checked, Document, Session, Texts
 from tests.integrations.lsp.test_server import HOT
 
@@ -111,3 +113,39 @@ def test_an_edit_ends_a_long_check(tmp_path: Path) -> None:
 
     asyncio.run(asyncio.wait_for(typing(), 60))
     server.end()
+
+
+def test_notifications_leave_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    path = tmp_path / "a.py"
+    path.write_text(HOT)
+    server = made(None)
+    server.protocol.server_capabilities = types.ServerCapabilities()
+    server.protocol._workspace = Workspace(tmp_path.as_uri())
+    shown: list[int | None] = []
+
+    def publish(uri: str, found: list[types.Diagnostic], version: int | None) -> None:
+        shown.append(version)
+
+    server._publish = publish  # type: ignore[method-assign]
+    requests = server.protocol._request_futures
+
+    async def typing() -> None:
+        # The answer of the editor to a question of the server is still awaited.
+        requests["asked"] = Future()
+        item = types.TextDocumentItem(path.as_uri(), "python", 0, HOT)
+        server.protocol._handle_notification("textDocument/didOpen", types.DidOpenTextDocumentParams(item))
+        while shown != [0]:
+            await asyncio.sleep(0.01)
+        identifier = types.VersionedTextDocumentIdentifier(1, path.as_uri())
+        changes = [types.TextDocumentContentChangeWholeDocument(HOT + "x = 1\n")]
+        server.protocol._handle_notification(
+            "textDocument/didChange", types.DidChangeTextDocumentParams(identifier, changes)
+        )
+        while shown != [0, 1]:
+            await asyncio.sleep(0.01)
+        await server.stop()
+
+    asyncio.run(asyncio.wait_for(typing(), 60))
+    server.end()
+    assert list(requests) == ["asked"]
