@@ -13,6 +13,7 @@ from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite
+from perflint.semantics.values import Kind
 from perflint.source.quoting import quoted
 
 _DECIDES = {
@@ -122,4 +123,29 @@ def _cure(site: TruthSite | CallSite) -> str:
         return "Check on the GPU with `torch._assert_async`, or only in tests."
     if isinstance(site, TruthSite) and site.construct == "while":
         return "Test every tenth iteration, or run a fixed number of them."
+    together = _together(site)
+    if together:
+        return f"Ask the GPU once for both: {quoted(together)}. Or decide from what the CPU knows."
     return "Compute both outcomes and choose on the GPU (`torch.where`, `clamp`), or decide from what the CPU knows."
+
+
+def _together(site: TruthSite | CallSite) -> str:
+    """One condition for two tests of tensors in a row: `x.min() < 0 or y.any()`; empty for any other test."""
+    outer = site.model.parent(site.node)
+    if not isinstance(outer, ast.BoolOp):
+        return ""
+    at = next((index for index, each in enumerate(outer.values) if each is site.node), 0)
+    pairs = (outer.values[each : each + 2] for each in (at, at - 1) if each >= 0)
+    for pair in pairs:
+        tensors = [site.value(each).tensor for each in pair]
+        # The second test of `any() and x[mask].max() > 1` needs the first one.
+        known = all(tensor is not None and tensor.kind is Kind.BOOL and tensor.rank == 0 for tensor in tensors)
+        if len(pair) == 2 and known and not any(isinstance(part, ast.Subscript) for part in ast.walk(pair[1])):
+            sign = " | " if isinstance(outer.op, ast.Or) else " & "
+            text = sign.join(site.text(each) if isinstance(each, ast.Call) else f"({site.text(each)})" for each in pair)
+            return text if len(text) <= _LONGEST and "\n" not in text else ""
+    return ""
+
+
+_LONGEST = 80
+"""Characters of a condition in a help."""
