@@ -42,27 +42,24 @@ def add_documents(server: Server) -> None:
             text = server.workspace.get_text_document(uri).source
             server.take(uri, params.text_document.version, text)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    async def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        if not watches(server.client_capabilities):
-            await server.refresh()
-
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def did_close(params: types.DidCloseTextDocumentParams) -> None:
         await server.close(params.text_document.uri)
 
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def did_open_notebook(params: types.DidOpenNotebookDocumentParams) -> None:
-        take_notebook(params.notebook_document.uri)
+    for method in (types.TEXT_DOCUMENT_DID_SAVE, types.NOTEBOOK_DOCUMENT_DID_SAVE):
 
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def did_change_notebook(params: types.DidChangeNotebookDocumentParams) -> None:
-        take_notebook(params.notebook_document.uri)
+        @server.feature(method)
+        async def did_save(params: types.DidSaveTextDocumentParams | types.DidSaveNotebookDocumentParams) -> None:
+            if not watches(server.client_capabilities):
+                await server.refresh()
 
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
-    async def did_save_notebook(params: types.DidSaveNotebookDocumentParams) -> None:
-        if not watches(server.client_capabilities):
-            await server.refresh()
+    for method in (types.NOTEBOOK_DOCUMENT_DID_OPEN, types.NOTEBOOK_DOCUMENT_DID_CHANGE):
+
+        @server.feature(method)
+        def did_change_notebook(
+            params: types.DidOpenNotebookDocumentParams | types.DidChangeNotebookDocumentParams,
+        ) -> None:
+            take_notebook(params.notebook_document.uri)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     async def did_close_notebook(params: types.DidCloseNotebookDocumentParams) -> None:
