@@ -5,10 +5,9 @@ This module imports nothing else of perflint but `frozen`, so every layer may us
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import Enum
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 
 
 class Severity(Enum):

@@ -12,7 +12,6 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,7 @@ from perflint.engine.projects import Projects
 from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Outcome
 from perflint.fixes.write import FileChangedError, write_file
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field, replace
 from perflint.output.diff import diff_lines, shown
 from perflint.output.notebooks import place_in_cell, problem_in_cell
 from perflint.output.summary import count, fixable_with_more

@@ -7,7 +7,6 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -17,6 +16,7 @@ from perflint.config.pyproject import line_length as stated_line_length
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
 from perflint.findings import Confidence, Report, Safety, Severity, up_to
+from perflint.frozen import replace
 from perflint.output.summary import count
 from perflint.output.terminal import Style, printable, wants_colours, wants_links
 from perflint.output.writer import Output, message_text

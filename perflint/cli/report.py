@@ -7,13 +7,13 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint import __version__
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError
+from perflint.frozen import replace
 from perflint.source.writing import whole
 from perflint.tracer.events import SourceFile
 from perflint.tracer.file import read_trace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import field, fields
 from enum import Enum
 from typing import Any
 
@@ -13,7 +12,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.patterns import Patterns
 from perflint.config.selection import Selection
 from perflint.findings import Confidence, Severity
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field, fields
 
 DEFAULT_EXCLUDES = (
     ".bzr",

@@ -10,7 +10,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from perflint.config.regular import read_regular
 from perflint.config.settings import Profile
 from perflint.engine.fingerprints import fingerprint
 from perflint.findings import Report, Silenced, Silencer
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.source.text import Source
 from perflint.source.writing import written
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect
-from dataclasses import replace
 
 from perflint.findings import Edit, Finding, Safety
+from perflint.frozen import replace
 from perflint.semantics.model import Model
 from perflint.source.reading import NOTEBOOK
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from perflint.findings import Effect, Finding, Heat, Severity
+from perflint.frozen import replace
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 

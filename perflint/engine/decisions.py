@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from enum import Enum
 
 from perflint.config.settings import Profile, Settings
@@ -16,7 +15,7 @@ from perflint.engine.rulebook import all_rules
 from perflint.engine.severity import severity_at
 from perflint.engine.thresholds import settled
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.rules.base import Rule
 from perflint.rules.precedence import most_precise, speaking
 from perflint.rules.registry import RuleSet

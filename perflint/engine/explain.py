@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 from contextlib import closing
-from dataclasses import field
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.decisions import Decision, decisions
 from perflint.findings import Heat, Problem, Span
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.explain.describe import describe
 from perflint.semantics.explain.reasons import Reasons, Step

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perflint.config.settings import Settings, Version
@@ -17,6 +16,7 @@ from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.engine.severity import severity_at
 from perflint.engine.thresholds import settled
 from perflint.findings import Finding, Problem, Report, Silenced, Silencer
+from perflint.frozen import replace
 from perflint.rules.base import Rule
 from perflint.rules.precedence import speaking
 from perflint.rules.registry import RuleSet

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from perflint.findings import Edit, Finding, Span
+from perflint.frozen import replace
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.source.text import Source

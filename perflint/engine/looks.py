@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from perflint.config.settings import Version
 from perflint.engine.cells import repeatable
 from perflint.engine.crashes import Crash, contained
@@ -11,6 +9,7 @@ from perflint.engine.fstrings import fitting
 from perflint.engine.offers import offered
 from perflint.engine.policy import weighed
 from perflint.findings import Finding, Problem, Safety
+from perflint.frozen import replace
 from perflint.rules.base import Rule
 from perflint.semantics.sites import FileSite, Site
 

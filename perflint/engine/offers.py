@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from perflint.config.settings import Version
 from perflint.findings import Confidence, Finding, Fix, Safety
+from perflint.frozen import replace
 
 _EVERYWHERE: Version = (2, 0)
 """A project that states no bound is expected to have this torch or a newer one."""

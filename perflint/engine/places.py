@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from perflint.engine.severity import severity_at
 from perflint.engine.why import Whys
 from perflint.findings import Effect, Finding, Heat, Span
+from perflint.frozen import replace
 from perflint.rules.base import Rule
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.model import Model

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 from perflint.engine.analyses import decodes, feeds_batches, is_of_analysis
 from perflint.engine.bases import is_called_in_loops
@@ -23,6 +22,7 @@ from perflint.engine.evaluations import (
 )
 from perflint.engine.pictures import is_in_drawing_function, joins_pictures
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
 from perflint.rules.sync._asked import follows_wait

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from perflint.config.selection import Selection, choose, expand, selects, specificity
 from perflint.config.settings import Settings
 from perflint.engine.rulebook import names
 from perflint.findings import Confidence, Finding, Safety, Severity
+from perflint.frozen import replace
 
 _SEVERITIES = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 _CONFIDENCES = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)

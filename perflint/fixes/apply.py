@@ -12,13 +12,12 @@ import re
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from itertools import islice, pairwise
 
 from perflint.findings import Edit, Finding, Fix, Safety
 from perflint.fixes.rewrite import Offsets
 from perflint.fixes.trial import Group, Held, Relint, Taken, Trial
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.source.text import Source
 
 Choice = Callable[[Finding, str], bool]

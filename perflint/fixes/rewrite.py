@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from itertools import accumulate
 
 from perflint.findings import Edit, Span
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.source.text import Source
 
 Place = tuple[int, int]

@@ -11,7 +11,6 @@ import os
 import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Protocol
 
@@ -24,7 +23,7 @@ from perflint.engine.file import check_source
 from perflint.engine.profiles import shows
 from perflint.engine.projects import Projects
 from perflint.findings import Finding
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.output.terminal import printable
 from perflint.rules.registry import RuleSet, names
 from perflint.source.files import is_excluded

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TypeVar
 
 from perflint.findings import Edit, Finding, Problem, Report, Span, place_of
+from perflint.frozen import replace
 from perflint.source.notebooks import Notebook
 from perflint.source.text import Source
 

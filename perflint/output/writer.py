@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import field
 from typing import ClassVar, TextIO
 
 from perflint.config.settings import Settings
 from perflint.findings import Finding, Problem, Report
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.output.costliest import costliest_text
 from perflint.output.summary import MARKERS, summary_text
 from perflint.output.terminal import Style, columns, printable

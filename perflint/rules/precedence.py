@@ -11,10 +11,9 @@ and a CUDA graph cannot capture it at all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from perflint.findings import Confidence, Effect, Finding, Span, surest
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.rules.base import Rule
 
 _IMPLIED = {

@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator, KeysView, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.semantics.facts import by_use
 
 CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import field
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.semantics.binders import (
     COMPREHENSIONS,
     DEFINITIONS,

@@ -6,10 +6,9 @@ values, again and again, must not make them slow to compare. How they join is in
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import Enum, IntEnum
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 
 
 class Device(Enum):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from functools import cached_property
 
 from perflint.config.patterns import Patterns
 from perflint.config.regular import read_regular
 from perflint.config.settings import Settings
 from perflint.findings import Problem
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.source.reading import NOTEBOOK
 
 STANDARD_INPUT = "-"

@@ -6,13 +6,12 @@ import ast
 import io
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from enum import Enum
 from functools import cached_property
 
 from perflint.config.selection import canonical
 from perflint.findings import Finding, Span
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.source.text import Source
 
 # Compiled, and kept by `re`, when a file first has something to silence.

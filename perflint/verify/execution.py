@@ -11,14 +11,13 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import IO
 
 import perflint
 from perflint.config.errors import ConfigurationError
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.tracer.probe import VARIABLE, ProbeOptions
 from perflint.verify.workspace import Workspace
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
 from functools import lru_cache
 
 from perflint.engine.fixing import Check, fix_text
 from perflint.engine.projects import Projects
 from perflint.findings import Finding, Problem, Safety
 from perflint.fixes.apply import Choice, Outcome, Skipped
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.source.reading import Text, Unreadable, read
 
 

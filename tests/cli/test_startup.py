@@ -76,7 +76,10 @@ def test_a_clean_file_is_checked_faster_than_libcst_is_imported(folder: Path) ->
 
 
 VERBS = [
-    (["check", "clean.py"], {"libcst", "torch", "numpy", "difflib", "json", "unittest", "asyncio"}),
+    (
+        ["check", "clean.py"],
+        {"libcst", "torch", "numpy", "dataclasses", "inspect", "difflib", "json", "unittest", "asyncio"},
+    ),
     (["check", "clean.py", "--profile", "audit"], {"libcst", "torch", "numpy"}),
     (["check", "clean.py", "--output-format", "json"], {"libcst", "torch", "numpy"}),
     (["fix", "clean.py"], {"libcst", "torch", "numpy"}),

@@ -10,7 +10,6 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,7 +19,7 @@ from perflint.engine.cache.places import prepare
 from perflint.engine.cache.store import Result, Row, Store
 from perflint.engine.cache.upkeep import bring_up
 from perflint.findings import Report
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.project import Project

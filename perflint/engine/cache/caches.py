@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from perflint.config.settings import Settings
 from perflint.engine.active import rules_for_file
 from perflint.engine.projects import Projects
 from perflint.findings import Report
+from perflint.frozen import fields
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
 from perflint.source.files import STANDARD_INPUT
@@ -45,7 +45,7 @@ class Caches:
         self._handles = handles or {}
         self._open: dict[Path, Cache | None] = {}
         self._codes = _codes(rules)
-        values = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+        values = {field.name: getattr(settings, field.name) for field in fields(settings)}
         self._values = repr({name: value for name, value in values.items() if name not in _OF_OUTPUT})
 
     def report(self, path: str) -> Report | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from perflint.engine.cache.files import digest_of, stamp_of
 from perflint.engine.cache.store import Row, Store
+from perflint.frozen import replace
 from perflint.semantics.changes import Changes, Difference
 from perflint.semantics.project import Project
 

@@ -6,7 +6,6 @@ import gc
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,7 +22,7 @@ from perflint.engine.fixing import fix_text
 from perflint.engine.ignoring import with_ignores
 from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Choice, Outcome
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field, replace
 from perflint.integrations.lsp.choices import Choices
 from perflint.integrations.lsp.places import Place
 from perflint.semantics.project import Interrupted, Project

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from perflint.frozen import replace
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site
 from perflint.semantics.values import Device, Mapping, Sequence, Tensor, Value

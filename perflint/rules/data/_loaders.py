@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import field
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.rules._places import loops_around
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import field
 from enum import Flag, auto
 from functools import cached_property
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.semantics.dataflow.reaching import Definition
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import field
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.rules._statements import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
+from perflint.frozen import replace
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.changes import Changes, Difference
 from perflint.semantics.project import Project

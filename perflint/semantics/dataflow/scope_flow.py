@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import field
 from typing import Any
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.semantics.binders import COMPREHENSIONS, Loop, bound_names, local_name, names_of_loops, parameters
 from perflint.semantics.structure import FunctionNode, children, walk
 

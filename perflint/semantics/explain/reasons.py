@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.semantics.binders import Binding, How, binding_of, own_nodes
 from perflint.semantics.dataflow.definitions import Definitions, definitions, tests_before
 from perflint.semantics.explain import by_name

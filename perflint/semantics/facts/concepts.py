@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import field
 from functools import cache
 from pathlib import Path
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.semantics.facts.tables import table
 
 _MOST_KNOWN = 5_000

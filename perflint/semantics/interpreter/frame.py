@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import field
 from typing import TYPE_CHECKING
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.semantics.lattice import join
 from perflint.semantics.values import Function, Origin, Value
 

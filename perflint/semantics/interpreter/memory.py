@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.semantics.interpreter.questions import Questions
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.values import NEVER, Device, Function, Tensor, Value

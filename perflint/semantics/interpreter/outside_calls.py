@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
+from perflint.frozen import replace
 from perflint.semantics.facts import (
     arrays,
     containers,

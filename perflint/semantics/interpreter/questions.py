@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable
-from dataclasses import field
 from typing import Any, TypeVar
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Answer = TypeVar("_Answer")

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.semantics.regions.compile_calls import Options, Place, calls_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.semantics.facts import tables
 
 HasArgument = Callable[[str, int | None], bool]
