@@ -43,8 +43,9 @@ else:
         return _Field(default, default_factory, init, repr, compare)
 
     def fields(of: object) -> tuple[_Field, ...]:
-        """The fields of a dataclass or an object of one."""
-        return tuple(of._fields_of_class.values())
+        """The fields of a dataclass or an object of one, also of a class that `dataclasses` made."""
+        known = getattr(of, "_fields_of_class", None)
+        return tuple((of.__dataclass_fields__ if known is None else known).values())
 
     def replace(of: Any, /, **changes: Any) -> Any:
         """An object like another, with other values of some fields."""

@@ -139,3 +139,15 @@ def test_an_own_constructor_stays() -> None:
             object.__setattr__(self, "value", 2 * half)
 
     assert Doubled(2).value == 4
+
+
+def test_classes_of_the_standard_library_are_copied_and_described_too() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Pair:
+        """Two numbers."""
+
+        x: int
+        y: int = 2
+
+    assert frozen.replace(Pair(1), x=3) == Pair(3)
+    assert [each.name for each in frozen.fields(Pair)] == ["x", "y"]
