@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 
@@ -18,3 +19,33 @@ def after_forwards(hook: Callable[[Any, Any, Any, Any], None]) -> Callable[[], N
         _global_forward_hooks_with_kwargs.pop(handle.id, None)
 
     return remove
+
+
+def around_forwards(
+    before: Callable[[Any, Any], None], after: Callable[[Any, Any, Any, Any], None], left: Callable[[], None]
+) -> ExitStack:
+    """Call functions around each forward pass that no compiler traces, until the result is closed.
+
+    `before(module, arguments)` runs first, `after(module, arguments, named, output)` once the pass has returned, and
+    `left()` last, also if the pass raised.
+    """
+    from torch.compiler import is_compiling
+    from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+    def begin(module: Any, arguments: Any) -> None:
+        if not is_compiling():
+            before(module, arguments)
+
+    def end(module: Any, arguments: Any, named: Any, output: Any) -> None:
+        if not is_compiling():
+            after(module, arguments, named, output)
+
+    def leave(*_: Any) -> None:
+        if not is_compiling():
+            left()
+
+    hooks = ExitStack()
+    hooks.callback(register_module_forward_pre_hook(begin).remove)
+    hooks.callback(after_forwards(end))
+    hooks.callback(register_module_forward_hook(leave, always_call=True).remove)
+    return hooks

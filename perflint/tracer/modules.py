@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from perflint.tracer.events import ModuleCall, Place, TensorFacts
-from perflint.tracer.hooks import after_forwards
+from perflint.tracer.hooks import around_forwards
 from perflint.tracer.places import Locator
 from perflint.tracer.replacing import replace
 
@@ -118,29 +118,22 @@ class ModuleCalls:
         """Listen from here on. Needs torch."""
         if self._undo is not None:
             return
-        from torch.compiler import is_compiling
-        from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
         def before(module: Any, arguments: Any) -> None:
-            if not is_compiling():
-                # Before `forward` writes to them.
-                self._running.append((module, self._givers.of(arguments) if self.records else ""))
+            # Before `forward` writes to them.
+            self._running.append((module, self._givers.of(arguments) if self.records else ""))
 
         def after(module: Any, arguments: Any, named: Any, output: Any) -> None:
-            if self.records and not is_compiling() and (running := self._running):
+            if self.records and (running := self._running):
                 self._note(module, running[0][0], running[-1][1], (arguments, named), output)
                 if self.on_root is not None and len(running) == 1:
                     self.on_root(module, arguments, named)
 
-        def left(*_: Any) -> None:
-            if not is_compiling() and self._running:
+        def left() -> None:
+            if self._running:
                 self._running.pop()
 
-        self._undo = ExitStack()
-        self._undo.callback(register_module_forward_pre_hook(before).remove)
-        self._undo.callback(after_forwards(after))
-        # Also where `forward` raised.
-        self._undo.callback(register_module_forward_hook(left, always_call=True).remove)
+        self._undo = around_forwards(before, after, left)
 
     def end_step(self) -> None:
         """A recorded step ended."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
 
-from perflint.tracer.hooks import after_forwards
+from perflint.tracer.hooks import around_forwards
 from perflint.tracer.modules import autocast_dtype
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses._writes import Writes
@@ -131,28 +131,14 @@ class Repeats(Witness):
     def _listen(self) -> None:
         if self._listens:
             return
-        from torch.compiler import is_compiling
-        from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-
         self._listens = True
         begin, end, leave = (self._guarded(do) for do in (self._begins, self._returned, self._leaves))
 
-        def before(module: Any, _: Any) -> None:
-            if not is_compiling():
-                begin(module)
-
         def after(module: Any, arguments: Any, named: Any, output: Any) -> None:
-            if not is_compiling():
-                end(module, (arguments, named), sys._getframe(1))
+            # The frame below that of the hook.
+            end(module, (arguments, named), sys._getframe(2))
 
-        def left(*_: Any) -> None:
-            if not is_compiling():
-                leave()
-
-        self._hooks.callback(register_module_forward_pre_hook(before).remove)
-        self._hooks.callback(after_forwards(after))
-        # Also where `forward` raised.
-        self._hooks.callback(register_module_forward_hook(left, always_call=True).remove)
+        self._hooks = around_forwards(lambda module, _: begin(module), after, leave)
 
     def _backward(self, _: Call) -> None:
         self._backwards += 1
