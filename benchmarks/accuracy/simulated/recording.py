@@ -233,7 +233,8 @@ def _record(key: str, row: Document, run: str) -> Record | None:
         values["hits"] = Hits(*values["hits"])
     if "stack" in values:
         values["stack"] = ()
-    record: Record = kind(**{field.name: values[field.name] for field in fields(kind)})
+    # A recording has no fields that were added to the record later.
+    record: Record = kind(**{each.name: values[each.name] for each in fields(kind) if each.name in values})
     return record
 
 
