@@ -12,10 +12,11 @@ from perflint.semantics.callers.adopted import adopted
 from perflint.semantics.callers.reach import Reach
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
 from perflint.semantics.callers.uses import (
+    is_exported,
     is_given_away,
+    is_read_by_name,
     may_read_method,
     only_calls,
-    reading_by_name,
     reads_itself_by_name,
 )
 from perflint.semantics.facts.arguments import Arguments
@@ -142,7 +143,10 @@ class Callers:
     def _are_all(self, function: FunctionKey, calls: list[Call]) -> bool:
         """True if the calls are all that the project makes of a function, and it is made for the project alone."""
         name = function.qualname.rpartition(".")[2]
-        if not self._view.project.is_whole or name.startswith("__") or self._is_exported(function):
+        module = self._view.peek(function.path)
+        if module is None or not self._view.project.is_whole or name.startswith("__"):
+            return False
+        if is_exported(self._view, module, function.qualname):
             return False
         lines: dict[Path, set[int]] = {function.path: set()}
         for call in calls:
@@ -168,18 +172,7 @@ class Callers:
             return True
         if owner and any(may_read_method(other, name) for other, _ in uses):
             return True
-        last = module.name.rpartition(".")[2]
-        around = (file for file in self._view.around(module.name) if not is_test_path(file.path))
-        pattern = reading_by_name(last)
-        return any(self._view.mentions(file.path, last) and self._view.finds(file.path, pattern) for file in around)
-
-    def _is_exported(self, function: FunctionKey) -> bool:
-        """True if a package takes a function over for its users."""
-        module = self._view.peek(function.path)
-        if module is None:
-            return True
-        top = function.qualname.partition(".")[0]
-        return any(file.path.name == "__init__.py" for file in self._view.importers(module.name, top))
+        return is_read_by_name(self._view, module)
 
     def _summary(self, path: Path, word: str) -> Summary | None:
         """The summary of a file, if it mentions a function at all."""

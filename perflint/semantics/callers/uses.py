@@ -8,6 +8,8 @@ from collections.abc import Collection
 
 from perflint.semantics.project import Module
 from perflint.semantics.structure import last_name
+from perflint.semantics.test_files import is_test_path
+from perflint.semantics.view import View
 
 _KEEP = frozenset(
     """staticmethod classmethod no_grad inference_mode enable_grad cache lru_cache contextmanager abstractmethod
@@ -27,15 +29,25 @@ def is_given_away(module: Module, qualname: str) -> bool:
 
 def only_calls(module: Module, name: str, lines: Collection[int]) -> bool:
     """True if all that a file does with functions of a name is to call them, on some lines."""
+    calls = calls_of(module, name)
+    return calls is not None and all(call.lineno in lines for call in calls)
+
+
+def calls_of(module: Module, name: str) -> list[ast.Call] | None:
+    """The calls of functions of a name in a file; None if the file does anything else with such a function."""
     nodes, parents = module.structure.nodes, module.structure.parents
     names = {name, *_other_names(module, name)}
+    texts = (node.value for node in nodes.get(ast.Constant, ()))  # type: ignore[attr-defined]
+    if any(isinstance(text, str) and (text == name or text.endswith("." + name)) for text in texts):
+        return None
+    found = []
     for node in (*nodes.get(ast.Name, ()), *nodes.get(ast.Attribute, ())):
         if last_name(node) in names and isinstance(node.ctx, ast.Load):
             around = parents.get(node)
-            if not isinstance(around, ast.Call) or around.func is not node or around.lineno not in lines:
-                return False
-    texts = (node.value for node in nodes.get(ast.Constant, ()))  # type: ignore[attr-defined]
-    return not any(isinstance(text, str) and (text == name or text.endswith("." + name)) for text in texts)
+            if not isinstance(around, ast.Call) or around.func is not node:
+                return None
+            found.append(around)
+    return found
 
 
 def _other_names(module: Module, name: str) -> set[str]:
@@ -62,9 +74,18 @@ def reads_itself_by_name(module: Module) -> bool:
     return any(isinstance(call, ast.Call) and not call.args and last_name(call) in _BY_NAME for call in calls)
 
 
-def reading_by_name(module: str) -> re.Pattern[str]:
-    """Finds reads of functions of a module, by the last part of its name, by names that only a run knows:
-    `getattr(ops, name)`, `ops.__dict__`.
+def is_read_by_name(view: View, module: Module) -> bool:
+    """True if a file reads functions of a module by names that only a run knows: `getattr(ops, name)`,
+    `ops.__dict__`.
     """
-    path = rf"(?:\w+\.)*{re.escape(module)}"
-    return re.compile(rf"\b(?:{'|'.join(sorted(_BY_NAME))})\(\s*{path}\b|\b{path}\.__dict__")
+    last = module.name.rpartition(".")[2]
+    path = rf"(?:\w+\.)*{re.escape(last)}"
+    pattern = re.compile(rf"\b(?:{'|'.join(sorted(_BY_NAME))})\(\s*{path}\b|\b{path}\.__dict__")
+    around = (file for file in view.around(module.name) if not is_test_path(file.path))
+    return any(view.mentions(file.path, last) and view.finds(file.path, pattern) for file in around)
+
+
+def is_exported(view: View, module: Module, qualname: str) -> bool:
+    """True if a package takes a definition over for its users."""
+    top = qualname.partition(".")[0]
+    return any(file.path.name == "__init__.py" for file in view.importers(module.name, top))

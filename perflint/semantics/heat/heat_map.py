@@ -26,6 +26,7 @@ from perflint.semantics.heat.guards import (
 )
 from perflint.semantics.heat.once import runs_once
 from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
+from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.structure import block_in, children, last_name, names_in, place_in, walk
 from perflint.semantics.values import Function, Instance, Mapping, Tensor
@@ -163,7 +164,7 @@ class HeatMap:
         bound = self._bound_flags(test) if isinstance(test, ast.Name) else self._returned(test)
         if bound and all(rarely(value, outcome, self._model.value) for value in bound):
             return True
-        return rarely(test, outcome, self._model.value)
+        return rarely(test, outcome, self._model.value) or is_switched_off(self._model, test, outcome)
 
     def _returned(self, test: ast.expr) -> list[ast.expr]:
         """The results of a function of the file that a test calls: `self.is_due(step)`."""

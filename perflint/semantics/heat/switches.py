@@ -1,31 +1,43 @@
-"""Switches of the environment that are off unless a user sets them: `os.getenv("DUMP", "0") == "1"`."""
+"""Switches that nothing turns on: `os.getenv("DUMP", "0") == "1"`, and parameters that no call passes."""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from perflint.semantics.structure import last_name
+from perflint.semantics.binders import How
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.structure import last_name, walk
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+    from perflint.semantics.structure import FunctionNode
 
 _OFF = frozenset({"", "0", "false", "off", "no", "none"})
 _SET_BY_LAUNCHERS = ("RANK", "SIZE", "SLURM", "DIST", "DDP")
 """Parts of names of variables that launchers of several processes set."""
 _CONVERSIONS: dict[str, Callable[[Any], object]] = {"int": int, "bool": bool, "str": str}
 _METHODS = frozenset({"lower", "upper", "strip", "casefold"})
+_BEGINS = frozenset({"startswith", "endswith"})
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
     ast.In: lambda item, items: item in items,
 }
 
 
 class _Unknown(Exception):
-    """The value of an expression depends on more than an environment variable."""
+    """The value of an expression depends on more than switches."""
+
+
+_Switch = Callable[[ast.expr], object]
+"""The value of a switch that nothing turns on. Raises _Unknown for other expressions."""
 
 
 def needs_switch(test: ast.expr) -> bool:
@@ -33,30 +45,83 @@ def needs_switch(test: ast.expr) -> bool:
     if isinstance(test, ast.Constant):
         return False
     try:
-        return not _value(test)
+        return not _value(test, _default)
     except (_Unknown, TypeError, ValueError):
         return False
 
 
-def _value(node: ast.expr) -> Any:
-    """The value of an expression if the environment sets nothing. Raises _Unknown, TypeError, ValueError."""
+def is_switched_off(model: Model, test: ast.expr, outcome: bool) -> bool:
+    """True if a test never has an outcome, since it asks for parameters that no call of the project passes."""
+    settled = _settled(model, test)
+    return settled is not None and settled is not outcome
+
+
+@once_per_node
+def _settled(model: Model, test: ast.expr) -> bool | None:
+    """The only outcome of a test; None if it may have both."""
+    names = [each for each in walk(test) if isinstance(each, ast.Name)]
+    function = model.function(test)
+    info = None if function is None or not names else model.module.function(function.lineno, function.col_offset)
+    if info is None:
+        return None
+    defaults = _constant_defaults(info.node)
+    asked = {each.id: defaults[each.id] for each in names if each.id in defaults}
+
+    def default(node: ast.expr) -> object:
+        if not isinstance(node, ast.Name) or node.id not in asked:
+            raise _Unknown
+        return asked[node.id].value
+
+    try:
+        outcome = bool(_value(test, default)) if asked else None
+    except (_Unknown, TypeError, ValueError):
+        return None
+    variables = {each.id: model.symbols.variable(each) for each in names if each.id in asked}
+    are_parameters = all([each.how for each in one.bindings] == [How.PARAMETER] for one in variables.values())
+    return outcome if are_parameters and all(model.keeps_default(info, name) for name in asked) else None
+
+
+def _constant_defaults(node: FunctionNode) -> dict[str, ast.Constant]:
+    """The constant defaults of the parameters of a function."""
+    positional = [*node.args.posonlyargs, *node.args.args]
+    given = node.args.defaults
+    pairs = [*zip(positional[len(positional) - len(given) :], given, strict=True)]
+    pairs += [(name, value) for name, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value]
+    return {name.arg: value for name, value in pairs if isinstance(value, ast.Constant)}
+
+
+def _value(node: ast.expr, switch: _Switch) -> Any:
+    """The value of an expression if nothing turns its switches on. Raises _Unknown, TypeError, ValueError."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        return [_value(each) for each in node.elts]
+        return [_value(each, switch) for each in node.elts]
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:
-        return _COMPARISONS[type(node.ops[0])](_value(node.left), _value(node.comparators[0]))
-    if not isinstance(node, ast.Call) or node.keywords:
+        return _COMPARISONS[type(node.ops[0])](_value(node.left, switch), _value(node.comparators[0], switch))
+    if not isinstance(node, ast.Call):
+        return switch(node)
+    if node.keywords:
         raise _Unknown
     if isinstance(node.func, ast.Name) and node.func.id in _CONVERSIONS and len(node.args) == 1:
-        return _CONVERSIONS[node.func.id](_value(node.args[0]))
+        return _CONVERSIONS[node.func.id](_value(node.args[0], switch))
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not node.args:
-        return getattr(str(_value(node.func.value)), node.func.attr)()
-    return _default(node)
+        return getattr(str(_value(node.func.value, switch)), node.func.attr)()
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _BEGINS and len(node.args) == 1:
+        return getattr(_text(node.func.value, switch), node.func.attr)(_text(node.args[0], switch))
+    return switch(node)
 
 
-def _default(call: ast.Call) -> object:
+def _text(node: ast.expr, switch: _Switch) -> str:
+    value = _value(node, switch)
+    if not isinstance(value, str):
+        raise _Unknown
+    return value
+
+
+def _default(call: ast.expr) -> object:
     """The default, which must be off, of `os.getenv(name, default)`. Raises _Unknown."""
+    if not isinstance(call, ast.Call):
+        raise _Unknown
     owner = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
     is_asked = last_name(call) == "getenv" or (last_name(call) == "get" and owner == "environ")
     if not is_asked or len(call.args) != 2:

@@ -1,0 +1,136 @@
+"""Branches for parameters that no call of the project passes."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from perflint.findings import Heat
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+OPS = """
+import torch
+
+def reduce(x, {parameter}):
+    if {test}:
+        return x.sum().item()
+    return x
+"""
+PLAIN = """
+from ops import reduce
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        loss = {call}
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def heat(folder: Path, ops: str, others: dict[str, str]) -> Heat:
+    """The heat of the read in `ops.py`, among other files."""
+    for place, text in {"ops.py": ops, **others}.items():
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    model = Model(Source(str(folder / "ops.py"), ops), Project(list(folder.rglob("*.py"))))
+    (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith(".item"))
+    return model.heat(read)
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in the folder of the project."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "test", "call", "expected"),
+    [
+        ("_method='fast'", "_method == 'slow'", "reduce(model(x))", Heat.COLD),
+        ("_method='fast'", "_method.startswith('slow')", "reduce(model(x))", Heat.COLD),
+        ("_method='fast'", "_method in ('slow', 'exact')", "reduce(model(x))", Heat.COLD),
+        ("_method='fast'", "_method != 'fast'", "reduce(model(x))", Heat.COLD),
+        ("check=False", "check", "reduce(model(x))", Heat.COLD),
+        ("check=False", "check and x.ndim", "reduce(model(x))", Heat.COLD),
+        ("mask=None", "mask is not None", "reduce(model(x))", Heat.COLD),
+        ("*, check=False", "check", "reduce(model(x))", Heat.COLD),
+        # A call passes it, or may.
+        ("_method='fast'", "_method == 'slow'", "reduce(model(x), 'slow')", Heat.HOT),
+        ("_method='fast'", "_method == 'slow'", "reduce(model(x), _method=y)", Heat.HOT),
+        ("check=False", "check", "reduce(*y)", Heat.HOT),
+        ("check=False", "check", "reduce(x, **y)", Heat.HOT),
+        # The default is the branch that runs, or the test depends on more.
+        ("_method='fast'", "_method == 'fast'", "reduce(model(x))", Heat.HOT),
+        ("_method='fast'", "_method == 'slow' or x.ndim", "reduce(model(x))", Heat.HOT),
+        ("_method='fast'", "_method == x.kind", "reduce(model(x))", Heat.HOT),
+        ("_size=2", "_size == x.ndim", "reduce(model(x))", Heat.HOT),
+        # Other code gets the function.
+        ("check=False", "check", "y.apply(reduce, x)", Heat.HOT),
+    ],
+)
+def test_branch_of_default(tmp_path: Path, parameter: str, test: str, call: str, expected: Heat) -> None:
+    found = heat(tmp_path, OPS.format(parameter=parameter, test=test), {"train.py": PLAIN.format(call=call)})
+    assert (found is Heat.COLD) is (expected is Heat.COLD)
+
+
+def test_parameter_that_is_bound_again(tmp_path: Path) -> None:
+    ops = OPS.format(parameter="_check=False", test="_check").replace("    if", "    _check = x.ndim\n    if")
+    assert heat(tmp_path, ops, {"train.py": PLAIN.format(call="reduce(model(x))")}) is not Heat.COLD
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {},
+        {"other.py": "import ops\n\ndef pick(name):\n    return getattr(ops, name)\n"},
+        {"pkg/__init__.py": "from ops import reduce\n"},
+        {"other.py": "from ops import reduce as r\n\nr(1, True)\n"},
+    ],
+    ids=["no call", "by name", "exported", "other name"],
+)
+def test_other_callers(tmp_path: Path, others: dict[str, str]) -> None:
+    ops = OPS.format(parameter="_check=False", test="_check")
+    called = {"train.py": PLAIN.format(call="reduce(model(x))")} if others else {}
+    assert heat(tmp_path, ops, called | others) is not Heat.COLD
+
+
+def test_tests_do_not_count(tmp_path: Path) -> None:
+    ops = OPS.format(parameter="_check=False", test="_check")
+    others = {"train.py": PLAIN.format(call="reduce(model(x))"), "tests/test_ops.py": "reduce(1, True)\n"}
+    assert heat(tmp_path, ops, others) is Heat.COLD
+
+
+def test_functions_of_a_library_need_a_private_name(tmp_path: Path) -> None:
+    library = {
+        "pkg/__init__.py": "from pkg.loop import train\n",
+        "pkg/loop.py": PLAIN.replace("ops", "pkg.ops").format(call="reduce(model(x))"),
+    }
+    for name, is_cold in (("check", False), ("_check", True)):
+        ops = OPS.format(parameter=f"{name}=False", test=name)
+        for place, text in {**library, "pkg/ops.py": ops}.items():
+            (tmp_path / place).parent.mkdir(exist_ok=True)
+            (tmp_path / place).write_text(text, encoding="utf-8")
+        model = Model(Source(str(tmp_path / "pkg/ops.py"), ops), Project(list(tmp_path.rglob("*.py"))))
+        (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith(".item"))
+        assert (model.heat(read) is Heat.COLD) is is_cold
+
+
+def test_methods_need_a_private_name(tmp_path: Path) -> None:
+    text = """
+class Loss:
+    def {name}(self, x, check=False):
+        if check:
+            return x.sum().item()
+        return x
+
+    def step(self, x):
+        return self.{name}(x)
+"""
+    assert heat(tmp_path, text.format(name="_reduce"), {}) is Heat.COLD
+    assert heat(tmp_path, text.format(name="reduce"), {}) is not Heat.COLD
+    assert heat(tmp_path, text.format(name="_reduce") + "\nLoss()._reduce(1, True)\n", {}) is not Heat.COLD
