@@ -10,9 +10,10 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.test_layers import MODULES, imports, module_name
+from tests.test_layers import imports, module_name
+from tests.trees import trees
 
-NAMES = {module_name(path): path for path in MODULES}
+MODULES = {module_name(path): tree for path, tree in trees().items()}
 PROGRAMS = {"perflint.__main__", "perflint.tracer.hook.sitecustomize"}
 """Modules that do their work when they are imported."""
 
@@ -32,18 +33,18 @@ for module in sys.argv[2:]:
 """
 
 
-def imported_by(text: str, module: str, known: Mapping[str, object]) -> Iterator[str]:
+def imported_by(tree: ast.Module, module: str, known: Mapping[str, object]) -> Iterator[str]:
     """The modules of perflint that a module imports at run time, inside functions too."""
-    for _, name in imports(ast.parse(text), module):
+    for _, name in imports(tree, module):
         while name and name not in known:
             name = name.rpartition(".")[0]
         if name not in ("", "perflint", module):
             yield name
 
 
-def circle(texts: Mapping[str, str]) -> list[str]:
+def circle(known: Mapping[str, ast.Module]) -> list[str]:
     """The modules of one circle of imports; empty if there is none."""
-    graph = {module: set(imported_by(text, module, texts)) for module, text in texts.items()}
+    graph = {module: set(imported_by(tree, module, known)) for module, tree in known.items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -52,20 +53,24 @@ def circle(texts: Mapping[str, str]) -> list[str]:
 
 
 def test_imports_go_round_in_no_circle() -> None:
-    assert not circle({module: path.read_text(encoding="utf-8") for module, path in NAMES.items()})
+    assert not circle(MODULES)
 
 
 def test_the_test_of_circles() -> None:
     first, second = "from perflint import b", "def f():\n    from perflint.a import g"
-    assert set(circle({"perflint.a": first, "perflint.b": second})) == {"perflint.a", "perflint.b"}
-    assert not circle({"perflint.a": first, "perflint.b": f"if TYPE_CHECKING:\n    {first}"})
-    assert not circle({"perflint.a": first, "perflint.b": "import ast"})
+
+    def found(other: str) -> set[str]:
+        return set(circle({"perflint.a": ast.parse(first), "perflint.b": ast.parse(other)}))
+
+    assert found(second) == {"perflint.a", "perflint.b"}
+    assert not found(f"if TYPE_CHECKING:\n    {first}")
+    assert not found("import ast")
 
 
 def packages() -> dict[str, list[str]]:
     """The modules of each package directly below perflint."""
     found: dict[str, list[str]] = {}
-    for module in sorted(NAMES.keys() - PROGRAMS):
+    for module in sorted(MODULES.keys() - PROGRAMS):
         found.setdefault(".".join(module.split(".")[:2]), []).append(module)
     return found
 
