@@ -107,6 +107,8 @@ class _Run:
                     progress.add(sizes[done])
                 source, problem = _source(file, None)
                 yield source, problem or known[file] or Report()
+            # All reports are there, so this only ends the processes that made them.
+            next(made, None)
 
     def _made(self, sizes: Mapping[str, int], stack: ExitStack) -> Iterator[tuple[str, Report]]:
         """The reports of some files, as they come."""

@@ -112,13 +112,17 @@ def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> I
         worker.prepare()
     context = multiprocessing.get_context("fork" if forks else "spawn")
     pool = ProcessPoolExecutor(min(jobs, len(sizes)), context, _start, (worker,))
+    is_done = False
     try:
         for work in (_summarize, _check):
             yield from mapped(pool, work, tasks(sizes, jobs), lost=(BrokenProcessPool,))
+        is_done = True
     except BrokenProcessPool:
         return
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        # Idle processes end at once. If they are not waited for, the end of the interpreter may use a pipe of the pool
+        # that is just being closed.
+        pool.shutdown(wait=is_done, cancel_futures=True)
 
 
 def mapped(

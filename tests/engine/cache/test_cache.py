@@ -287,6 +287,7 @@ def test_workers_find_the_same(
     monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
     means = Means(cache=tmp_path / "cache" if cached else None, jobs=jobs)
     assert documents(sample, means) == documents(sample)
+    assert not multiprocessing.active_children()
     if cached:
         assert misses(sample, means) == set()
 
