@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -287,9 +288,22 @@ def test_workers_find_the_same(
     monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
     means = Means(cache=tmp_path / "cache" if cached else None, jobs=jobs)
     assert documents(sample, means) == documents(sample)
-    assert not multiprocessing.active_children()
     if cached:
         assert misses(sample, means) == set()
+
+
+def test_idle_processes_end_before_the_run_does(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[bool] = []
+
+    class Pool(ProcessPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            waited.append(wait)
+            super().shutdown(wait, cancel_futures=cancel_futures)
+
+    monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
+    monkeypatch.setattr("perflint.engine.workers.ProcessPoolExecutor", Pool)
+    documents(sample, Means(jobs=2))
+    assert waited == [True]
 
 
 def test_a_cache_is_removed_only_by_its_tag(sample: Path, means: Means) -> None:
