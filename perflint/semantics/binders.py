@@ -119,6 +119,15 @@ def parameters(function: FunctionNode) -> dict[str, ast.arg]:
     return {arg.arg: arg for arg in every if arg is not None}
 
 
+def defaults(function: FunctionNode) -> dict[str, ast.expr]:
+    """The defaults of the parameters of a function, by the names of those that have one."""
+    given = function.args
+    positional = [arg.arg for arg in (*given.posonlyargs, *given.args)]
+    found = dict(zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True))
+    by_keyword = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return found | {arg.arg: default for arg, default in by_keyword if default is not None}
+
+
 def own_nodes(scope: FunctionNode | ast.ClassDef | ast.Module) -> Iterator[ast.AST]:
     """The nodes in the body of a scope in source order, without those inside the functions and classes in it."""
     stack: list[ast.AST] = [scope.body] if isinstance(scope, ast.Lambda) else list(reversed(scope.body))

@@ -7,8 +7,9 @@ from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
+from perflint.semantics.binders import defaults
 from perflint.semantics.memo import once
-from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.model import Model
 from perflint.semantics.values import Const, Instance, Scalar, Value
 
 TINY = 32
@@ -169,18 +170,8 @@ class _Reader:
         function = self._model.function(given) if isinstance(given, ast.Name) else None
         if function is None or not isinstance(given, ast.Name):
             return None
-        positional = [*function.args.posonlyargs, *function.args.args]
-        names = [each.arg for each in reversed(positional)]
-        defaults = dict(zip(names, reversed(function.args.defaults), strict=False))
-        default = defaults.get(given.id, self._keyword_default(function, given.id))
+        default = defaults(function).get(given.id)
         return default if default is not None and _number(default) == value else None
-
-    @staticmethod
-    def _keyword_default(function: FunctionNode, name: str) -> ast.expr | None:
-        for parameter, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
-            if parameter.arg == name:
-                return default
-        return None
 
 
 def _fields(model: Model) -> dict[str, ast.Assign | ast.AnnAssign]:

@@ -13,6 +13,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
+from perflint.semantics.binders import defaults
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite, SubscriptSite
 from perflint.semantics.structure import names_in, walk
@@ -172,12 +173,7 @@ def _goes_to_default(site: CallSite) -> bool:
     """True if the destination is a parameter with a default, which callers replace: `def f(x, device="cpu")`."""
     function = site.model.function(site.node)
     destination = site.argument("device", 0)
-    if function is None or not isinstance(destination, ast.Name):
-        return False
-    given = function.args
-    with_default = [*given.posonlyargs, *given.args][len(given.posonlyargs + given.args) - len(given.defaults) :]
-    with_default += [each for each, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
-    return any(each.arg == destination.id for each in with_default)
+    return function is not None and isinstance(destination, ast.Name) and destination.id in defaults(function)
 
 
 def _differs(site: CallSite) -> bool:

@@ -12,6 +12,7 @@ from perflint.rules._bindings import alone
 from perflint.rules._since import IS_CAUSAL
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.binders import defaults
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
@@ -161,15 +162,9 @@ def _may_be_none(site: CallSite, given: ast.expr) -> bool:
     if not isinstance(given, ast.Name) or function is None:
         return False
     stored = (each for each in walk(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
-    return given.id in _left_out(function.args) and given.id not in {each.id for each in stored}
-
-
-def _left_out(arguments: ast.arguments) -> set[str]:
-    """The arguments whose default is None."""
-    plain = [*arguments.posonlyargs, *arguments.args]
-    defaults = zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    pairs = [*defaults, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
-    return {each.arg for each, value in pairs if isinstance(value, ast.Constant) and value.value is None}
+    default = defaults(function).get(given.id)
+    is_none = isinstance(default, ast.Constant) and default.value is None
+    return is_none and given.id not in {each.id for each in stored}
 
 
 def _may_be_written(model: Model, mask: ast.Name) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass, replace
-from perflint.semantics.binders import Binding, How, binding_of, own_nodes
+from perflint.semantics.binders import Binding, How, binding_of, defaults, own_nodes
 from perflint.semantics.dataflow.definitions import Definitions, definitions, tests_before
 from perflint.semantics.explain import by_name
 from perflint.semantics.explain.phrases import quote, why
@@ -293,7 +293,7 @@ class Reasons:
                 return f"annotated {quote(self._model, arg.annotation)}"
         if arg in (function.args.vararg, function.args.kwarg):
             return "all further arguments"
-        documented, default = (info.documented or {}).get(arg.arg), _default(function, arg)
+        documented, default = (info.documented or {}).get(arg.arg), defaults(function).get(arg.arg)
         if documented is not None and not isinstance(value, Unknown):
             return f"the docstring says {quoted(documented)}"
         if default is not None and not (isinstance(default, ast.Constant) and default.value is None):
@@ -440,15 +440,6 @@ def _narrows(node: ast.AST, path: str) -> bool:
 
 def _ordered(function: FunctionNode) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args]
-
-
-def _default(function: FunctionNode, arg: ast.arg) -> ast.expr | None:
-    args = function.args
-    ordered = _ordered(function)
-    if arg in ordered:
-        index = ordered.index(arg) - (len(ordered) - len(args.defaults))
-        return args.defaults[index] if index >= 0 else None
-    return args.kw_defaults[args.kwonlyargs.index(arg)] if arg in args.kwonlyargs else None
 
 
 def _sets(function: FunctionNode, name: str) -> Iterator[tuple[ast.stmt, ast.expr | None]]:

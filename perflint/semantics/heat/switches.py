@@ -7,13 +7,12 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from perflint.semantics.binders import How
+from perflint.semantics.binders import How, defaults
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import last_name, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.semantics.structure import FunctionNode
 
 _OFF = frozenset({"", "0", "false", "off", "no", "none"})
 _SET_BY_LAUNCHERS = ("RANK", "SIZE", "SLURM", "DIST", "DDP")
@@ -64,8 +63,8 @@ def _settled(model: Model, test: ast.expr) -> bool | None:
     info = None if function is None or not names else model.module.function(function.lineno, function.col_offset)
     if info is None:
         return None
-    defaults = _constant_defaults(info.node)
-    asked = {each.id: defaults[each.id] for each in names if each.id in defaults}
+    known = {name: value for name, value in defaults(info.node).items() if isinstance(value, ast.Constant)}
+    asked = {each.id: known[each.id] for each in names if each.id in known}
 
     def default(node: ast.expr) -> object:
         if not isinstance(node, ast.Name) or node.id not in asked:
@@ -79,15 +78,6 @@ def _settled(model: Model, test: ast.expr) -> bool | None:
     variables = {each.id: model.symbols.variable(each) for each in names if each.id in asked}
     are_parameters = all([each.how for each in one.bindings] == [How.PARAMETER] for one in variables.values())
     return outcome if are_parameters and all(model.keeps_default(info, name) for name in asked) else None
-
-
-def _constant_defaults(node: FunctionNode) -> dict[str, ast.Constant]:
-    """The constant defaults of the parameters of a function."""
-    positional = [*node.args.posonlyargs, *node.args.args]
-    given = node.args.defaults
-    pairs = [*zip(positional[len(positional) - len(given) :], given, strict=True)]
-    pairs += [(name, value) for name, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value]
-    return {name.arg: value for name, value in pairs if isinstance(value, ast.Constant)}
 
 
 def _value(node: ast.expr, switch: _Switch) -> Any:

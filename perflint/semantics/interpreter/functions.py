@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 
+from perflint.semantics.binders import defaults
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.conventions import gets_batch, is_on_cpu
 from perflint.semantics.facts.named import parameter_placed
@@ -300,10 +301,7 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
     node = info.node.args
     names: dict[str, Value] = {}
     ordered = [*node.posonlyargs, *node.args]
-    defaults: dict[str, ast.expr] = dict(
-        zip([arg.arg for arg in ordered][len(ordered) - len(node.defaults) :], node.defaults, strict=True)
-    )
-    defaults.update({a.arg: d for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d is not None})
+    default_of = defaults(info.node)
     positional = list(arguments.positional) if arguments is not None else []
     if function.receiver is not None and ordered:
         positional.insert(0, function.receiver)
@@ -314,9 +312,9 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
     filled = _filled(info, function, arguments) if arguments is not None else ()
     for arg in (*ordered, *node.kwonlyargs):
         passed = given.get(arg.arg)
-        if passed is None and arguments is not None and arg in node.args and arg.arg not in defaults:
+        if passed is None and arguments is not None and arg in node.args and arg.arg not in default_of:
             passed = arguments.rest if arguments.unpacked else None
-        default = inner.evaluate(defaults[arg.arg]) if arg.arg in defaults else None
+        default = inner.evaluate(default_of[arg.arg]) if arg.arg in default_of else None
         if passed is not None and not passed.is_unknown:
             names[arg.arg] = passed
         elif arguments is not None and not arguments.unpacked and passed is None and default is not None:
@@ -353,12 +351,9 @@ def _filled(info: FunctionInfo, function: Function, arguments: Arguments) -> tup
     node = info.node.args
     ordered = [*node.posonlyargs, *node.args]
     optional = {
-        arg.arg
-        for arg, default in (
-            *zip(reversed(ordered), reversed(node.defaults), strict=False),
-            *zip(node.kwonlyargs, node.kw_defaults, strict=True),
-        )
-        if default is not None and not (isinstance(default, ast.Constant) and default.value is None)
+        name
+        for name, default in defaults(info.node).items()
+        if not (isinstance(default, ast.Constant) and default.value is None)
     }
     start = len(arguments.positional) + (function.receiver is not None)
     given = dict(arguments.keywords)
