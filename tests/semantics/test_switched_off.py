@@ -134,3 +134,5 @@ class Loss:
     assert heat(tmp_path, text.format(name="_reduce"), {}) is Heat.COLD
     assert heat(tmp_path, text.format(name="reduce"), {}) is not Heat.COLD
     assert heat(tmp_path, text.format(name="_reduce") + "\nLoss()._reduce(1, True)\n", {}) is not Heat.COLD
+    by_name = "\n    def any(self, kind, x):\n        return getattr(self, f'_{kind}')(x, True)\n"
+    assert heat(tmp_path, text.format(name="_reduce") + by_name, {}) is not Heat.COLD

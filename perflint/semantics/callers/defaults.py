@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics.callers.public import serves_programs
-from perflint.semantics.callers.uses import calls_of, is_exported, is_given_away, is_read_by_name, reads_itself_by_name
+from perflint.semantics.callers.uses import calls_of, may_read_method, other_code_may_call
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.test_files import is_test_path
@@ -19,18 +19,18 @@ def keeps_default(view: View, module: Module, info: FunctionInfo, parameter: str
     library, unless the function or the parameter is private.
     """
     node = info.node
-    if isinstance(node, ast.Lambda) or info.outer is not None or not view.project.is_whole:
+    if isinstance(node, ast.Lambda) or info.outer is not None:
         return False
     if node.name.startswith("__") or (info.owner and not node.name.startswith("_")):
         return False
     if not (node.name.startswith("_") or parameter.startswith("_") or serves_programs(view, module)):
         return False
-    if is_exported(view, module, info.qualname) or is_given_away(module, info.qualname):
-        return False
-    if reads_itself_by_name(module) or is_read_by_name(view, module):
+    if other_code_may_call(view, module, info.qualname):
         return False
     paths = {file.path for file in view.mentioning(node.name) if not is_test_path(file.path)} | {module.path}
     users = [module if path == module.path else view.peek(path) for path in sorted(paths)]
+    if info.owner and any(user is not None and may_read_method(user, node.name) for user in users):
+        return False
     calls = [None if user is None else calls_of(user, node.name) for user in users]
     made = [call for known in calls if known is not None for call in known]
     # The object of a method may be its first argument.

@@ -11,14 +11,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.callers.adopted import adopted
 from perflint.semantics.callers.reach import Reach
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
-from perflint.semantics.callers.uses import (
-    is_exported,
-    is_given_away,
-    is_read_by_name,
-    may_read_method,
-    only_calls,
-    reads_itself_by_name,
-)
+from perflint.semantics.callers.uses import may_read_method, only_calls, other_code_may_call
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo, path_of
@@ -144,9 +137,7 @@ class Callers:
         """True if the calls are all that the project makes of a function, and it is made for the project alone."""
         name = function.qualname.rpartition(".")[2]
         module = self._view.peek(function.path)
-        if module is None or not self._view.project.is_whole or name.startswith("__"):
-            return False
-        if is_exported(self._view, module, function.qualname):
+        if module is None or name.startswith("__") or other_code_may_call(self._view, module, function.qualname):
             return False
         lines: dict[Path, set[int]] = {function.path: set()}
         for call in calls:
@@ -156,13 +147,8 @@ class Callers:
 
     def _may_be_given_away(self, function: FunctionKey, name: str, lines: Mapping[Path, set[int]]) -> bool:
         """True if other code than the callers, on these lines, may get a function and call it."""
-        module, summary = self._view.peek(function.path), self._summary_at(function.path)
-        if (
-            module is None
-            or summary is None
-            or is_given_away(module, function.qualname)
-            or reads_itself_by_name(module)
-        ):
+        summary = self._summary_at(function.path)
+        if summary is None:
             return True
         owner = function.qualname.rpartition(".")[0]
         if owner in summary.foreign and not name.startswith("_"):
@@ -170,9 +156,7 @@ class Callers:
         uses = [(other, kept) for path, kept in lines.items() if (other := self._view.peek(path)) is not None]
         if not all(only_calls(other, name, kept) for other, kept in uses):
             return True
-        if owner and any(may_read_method(other, name) for other, _ in uses):
-            return True
-        return is_read_by_name(self._view, module)
+        return bool(owner) and any(may_read_method(other, name) for other, _ in uses)
 
     def _summary(self, path: Path, word: str) -> Summary | None:
         """The summary of a file, if it mentions a function at all."""

@@ -20,7 +20,16 @@ _BY_NAME = frozenset({"globals", "locals", "vars", "getattr", "getmembers", "eva
 """Functions that read a function by a name that only a run knows."""
 
 
-def is_given_away(module: Module, qualname: str) -> bool:
+def other_code_may_call(view: View, module: Module, qualname: str) -> bool:
+    """True if code that does not name a function may call it: users of a package, a registry, code that reads it by a
+    name that only a run knows, or a file that is not listed.
+    """
+    if not view.project.is_whole or _is_exported(view, module, qualname) or _is_given_away(module, qualname):
+        return True
+    return _reads_itself_by_name(module) or _is_read_by_name(view, module)
+
+
+def _is_given_away(module: Module, qualname: str) -> bool:
     """True if a decorator of a function may give it to other code: `@register`."""
     info = next((each for each in module.structure.functions.values() if each.qualname == qualname), None)
     decorators = [] if info is None or isinstance(info.node, ast.Lambda) else info.node.decorator_list
@@ -68,13 +77,13 @@ def may_read_method(module: Module, name: str) -> bool:
     return False
 
 
-def reads_itself_by_name(module: Module) -> bool:
+def _reads_itself_by_name(module: Module) -> bool:
     """True if a file reads its own functions by names that only a run knows: `globals()[name]`."""
     calls = module.structure.nodes.get(ast.Call, ())
     return any(isinstance(call, ast.Call) and not call.args and last_name(call) in _BY_NAME for call in calls)
 
 
-def is_read_by_name(view: View, module: Module) -> bool:
+def _is_read_by_name(view: View, module: Module) -> bool:
     """True if a file reads functions of a module by names that only a run knows: `getattr(ops, name)`,
     `ops.__dict__`.
     """
@@ -85,7 +94,7 @@ def is_read_by_name(view: View, module: Module) -> bool:
     return any(view.mentions(file.path, last) and view.finds(file.path, pattern) for file in around)
 
 
-def is_exported(view: View, module: Module, qualname: str) -> bool:
+def _is_exported(view: View, module: Module, qualname: str) -> bool:
     """True if a package takes a definition over for its users."""
     top = qualname.partition(".")[0]
     return any(file.path.name == "__init__.py" for file in view.importers(module.name, top))
