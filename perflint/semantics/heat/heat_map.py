@@ -17,17 +17,15 @@ from perflint.semantics.heat.guards import (
     fills_cache,
     leaves,
     mends_place,
-    ranges_few,
     rarely,
     returns_kept,
-    turns_few,
-    turns_once,
     warns,
 )
 from perflint.semantics.heat.once import runs_once
 from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.heat.test_code import TestCode
+from perflint.semantics.heat.turns import ranges_few, turns_few, turns_once
 from perflint.semantics.structure import block_in, children, last_name, names_in, place_in, walk
 from perflint.semantics.values import Function, Instance, Mapping, Tensor
 

@@ -11,7 +11,8 @@ from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
-from perflint.semantics.heat.guards import fails, turns_once
+from perflint.semantics.heat.guards import fails
+from perflint.semantics.heat.turns import turns_once
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor

@@ -1,0 +1,57 @@
+"""Loops that turn once, or a few times."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.structure import children, last_name, walk
+
+_FEW_TURNS = 10
+"""Loops of no more turns are not worth a change."""
+
+
+def turns_once(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """True if the body of a loop always leaves the loop in its first turn: `for batch in loader: …; break`."""
+    if not isinstance(loop.body[-1], (ast.Break, ast.Return, ast.Raise)):
+        return False
+    stack: list[ast.AST] = list(loop.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Continue):
+            return False
+        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.expr)):
+            stack += children(node)
+    return True
+
+
+def turns_few(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """True if a loop ends after a few turns, by a number in the code: `if step == 10: break`."""
+    tests = (each.test for each in loop.body if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break))
+    return any(
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], (ast.Eq, ast.Gt, ast.GtE))
+        and isinstance(test.left, ast.Name)
+        and _is_few(test.comparators[0])
+        and _is_counted(loop, test.left.id)
+        for test in tests
+    )
+
+
+def ranges_few(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """True for `for i in range(10):` and shorter loops."""
+    counted = loop.iter if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
+    return counted is not None and last_name(counted) == "range" and len(counted.args) == 1 and _is_few(counted.args[0])
+
+
+def _is_few(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value <= _FEW_TURNS
+
+
+def _is_counted(loop: ast.For | ast.AsyncFor | ast.While, name: str) -> bool:
+    """True if a name counts the turns of a loop: `for i, x in enumerate(xs)`, `i += 1`."""
+    if isinstance(loop, (ast.For, ast.AsyncFor)) and isinstance(loop.target, ast.Tuple):
+        first = loop.target.elts[0]
+        if isinstance(first, ast.Name) and first.id == name:
+            return any(isinstance(each, ast.Call) and last_name(each) == "enumerate" for each in walk(loop.iter))
+    adds = (each for each in loop.body if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add))
+    return any(isinstance(each.target, ast.Name) and each.target.id == name for each in adds)
