@@ -85,7 +85,7 @@ class NonzeroFamily(Rule):
     search that torch itself makes, at each use and again in `backward()`. That is unsafe: the positions take more
     memory than the mask, and a mask that is shorter than the tensor raises no error any more. It is risky if the
     number of dimensions of the mask is unknown: a mask without dimensions selects otherwise. The mask may be computed
-    by functions of torch (`torch.isfinite(x)`, `m.any(dim=1)`); there is no fix in a `try` block.
+    by functions of torch (`torch.isfinite(x)`, `m.any(dim=1)`); code in a `try` block gets no fix.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace has `aten::nonzero` with a
