@@ -101,8 +101,9 @@ trained = train([torch.ones(2, 4)] * 8, f"model{rank}.pt")
 torch.compiler.set_stance("force_eager")
 others(trained, [torch.ones(2, 4)] * 8, 1)
 dist.destroy_process_group()
-if peer is not None:
-    assert peer.wait() == 0
+if peer is None:
+    os._exit(0)  # threads of gloo that still run abort the end of an interpreter now and then
+assert peer.wait() == 0
 """
 
 
