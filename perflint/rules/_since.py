@@ -30,6 +30,8 @@ TOTAL_NORM: Version = (2, 6)
 """`torch.nn.utils.get_total_norm` (release notes of 2.6)."""
 MODULE_COMPILE: Version = (2, 2)
 """`torch.nn.Module.compile`."""
+MARK_STEP: Version = (2, 2)
+"""`torch.compiler.cudagraph_mark_step_begin`; 2.1 has it in `torch._inductor` only, as far as is known."""
 NO_REENTRY: Version = (1, 11)
 """`use_reentrant` of `torch.utils.checkpoint.checkpoint` (release notes of 1.11)."""
 NO_REENTRY_SEQUENTIAL: Version = (2, 1)

@@ -849,6 +849,23 @@ def test_all_models_that_a_program_calls_are_compiled(monkeypatch: pytest.Monkey
     assert {size for _, size in tried} == {64}
 
 
+def test_graphs_are_compiled_first_if_the_gpu_waits_most_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (*run.MODELS, *run.SMALLER):
+        monkeypatch.setattr(type(kind), "change", lambda each, subject: each.name)
+    monkeypatch.setattr(ChannelMultiples, "propose", lambda *_: [PROPOSAL])
+    here = Place("a.py", 1, 1, 1, 2, "", "")
+    orders = []
+    for idle in (0.4, 0.6):
+        live, pair = Live(), Agent()
+        for model in (pair.large, pair.small):
+            live.called(model, (torch.ones(1, 8),), {})
+        tasks = list(run.Experiments((), live, idle, 1, lambda _: here)._tasks())
+        orders.append([task.title.split(" of ")[0] for task in tasks])
+    first, graphs = ["compile"] * 2, ["compile-with-graphs"] * 2
+    assert orders[0][-5:] == ["x", "compile", "compile-with-graphs", "compile", "compile-with-graphs"]
+    assert orders[1][-5:] == [*graphs, *first, "x"]
+
+
 @pytest.mark.parametrize(
     ("module", "in_place"),
     [(Agent(), True), (nn.Sequential(nn.Linear(2, 2)), False), (nn.DataParallel(Agent()), True), (Compiles(), False)],

@@ -13,9 +13,14 @@ class MeasuredCompile(TracedRule):
     Reports the place that makes a model if `perflint trace --experiments` found a copy of the model
     faster with `torch.compile`, beyond the spread of the repeats. Of the default mode and
     `reduce-overhead`, which uses CUDA graphs, the faster one is proposed. A replay of a CUDA graph overwrites the
-    outputs of the call before. So `reduce-overhead` is proposed only if each recorded step called the
-    model once, no other model was tried with graphs, and the file that calls it keeps no output until
-    the next call. Otherwise the default mode is proposed if it was faster, and the command says why.
+    outputs of the call before. So `reduce-overhead` is proposed only if the file that calls the model keeps no output
+    until the next step. If each recorded step called the model once and no other model was tried with graphs,
+    nothing more is needed. Otherwise the fix also writes `torch.compiler.cudagraph_mark_step_begin()` at the start
+    of the step, so that all outputs live until the next one. It needs a proof for that: all calls of
+    the models, the backward passes and the steps of their optimizers lie in the body of one loop or function,
+    and each optimizer sets its gradients to None in the step. If gradients of the step before would
+    still be added to, as those of a GAN's discriminator are, the fix drops them at the start, too.
+    Otherwise the default mode is proposed if it was faster, and the command says why.
     It needs `--trace FILE --experiments`; otherwise it reports nothing.
 
     ## Why is this bad
@@ -64,9 +69,9 @@ class MeasuredCompile(TracedRule):
     ## Fix safety
     Results differ in the last bits, and random numbers such as those of dropout are others. The first
     calls take seconds to minutes. Code that cannot be compiled runs eagerly in between, or raises. With
-    `reduce-overhead` an output that is kept until a later call raises; call
-    `torch.compiler.cudagraph_mark_step_begin()` at the start of a step or clone the output. The
-    in-place form keeps the keys of checkpoints. A model of a class of torch, such as
+    `reduce-overhead` an output that is kept until a later step is overwritten or raises; clone it. A fix
+    that marks the beginning of a step is risky: the calls between two marks keep their memory, and each of them
+    records a graph of its own. The in-place form keeps the keys of checkpoints. A model of a class of torch, such as
     `nn.Sequential`, cannot be compiled in place: there the fix binds the result of `torch.compile`, which adds the
     prefix `_orig_mod.` to the keys, so it is risky. `perflint verify --experiments` runs the program
     with and without the fix.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from perflint.findings import Fix, Span
 from perflint.fixes.imports import Spelling, spell
@@ -25,6 +25,8 @@ class Won:
     trace: Trace
     called: Span | None = None
     """The recorded call of the model, if it is in the same file."""
+    beside: Sequence[tuple[Span, Span | None]] = ()
+    """The places that make and call each model of the file, where both are in it."""
 
 
 class Refused(Exception):

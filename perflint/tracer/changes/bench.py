@@ -55,6 +55,7 @@ def proposed(
     `made` and `called` are the experiments with models that the file makes and calls.
     """
     done: set[Change] = set()
+    beside = tuple(dict.fromkeys((span, _call(each, called)) for span, each in made))
     for tried, at_call in ((made, False), (called, True)):
         for span in dict.fromkeys(span for span, _ in tried):
             won = [each for at, each in tried if at == span and each.scope == "model" and _is_faster(each, trace)]
@@ -64,7 +65,9 @@ def proposed(
                     continue
                 if change.for_process:
                     done.add(change)
-                yield from _best(change, [Won(source, span, each, trace, _call(each, called)) for each in fitting])
+                yield from _best(
+                    change, [Won(source, span, each, trace, _call(each, called), beside) for each in fitting]
+                )
             for each in won:
                 if each.name in _UNWRITTEN and not at_call:
                     yield Unwritten(_place(source, span), _gain(each), _UNWRITTEN[each.name])

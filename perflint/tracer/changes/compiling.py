@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from perflint.findings import Fix, Safety
-from perflint.rules._since import MODULE_COMPILE
+from perflint.findings import Edit, Fix, Safety
+from perflint.rules._since import MARK_STEP, MODULE_COMPILE
 from perflint.rules.traced.measured_compile import MeasuredCompile
 from perflint.tracer.changes.base import Change, Refused, Won, quote, spelled
 from perflint.tracer.changes.made import Made, made_at
+from perflint.tracer.changes.marks import marked, turn_of
 from perflint.tracer.changes.outputs import kept_output
-from perflint.tracer.events import Experiment, ModuleCall, TensorFacts
+from perflint.tracer.events import Experiment, ModuleCall, Place, TensorFacts
 from perflint.tracer.experiments.launches import GRAPHS_MODE, IN_PLACE, Compile, CompileWithGraphs
 from perflint.tracer.modules import TENSOR_LIMIT
 
@@ -19,6 +20,8 @@ _BY_MODULE = "module"
 _KEYS = "keys of checkpoints get the prefix `_orig_mod.`"
 _BRINGS = ("TPF7",)
 """The rules that look at compiled code."""
+_BRINGS_WITH_GRAPHS = (*_BRINGS, "TPF601")
+"""Also the rule on optimizers, as only programs on a GPU have CUDA graphs."""
 _DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 _WRAPPERS = {
     "DataParallel": "DataParallel copies the model in each call, and the copies run the compiled code of the first",
@@ -36,24 +39,29 @@ def _write(won: Won) -> Fix | None:
     _require_plain(made)
     _require_one_shape(won)
     mark = quote(won.source)
-    mode = f"mode={mark}{GRAPHS_MODE}{mark}" if won.experiment.name == CompileWithGraphs.name else ""
+    has_graphs = won.experiment.name == CompileWithGraphs.name
+    mode = f"mode={mark}{GRAPHS_MODE}{mark}" if has_graphs else ""
+    is_marked = has_graphs and bool(_sharing(won))
+    marks = _marks(won, made) if is_marked else ()
+    brings = _BRINGS_WITH_GRAPHS if has_graphs else _BRINGS
+    also = " and mark the beginning of a step" if marks else ""
     if won.experiment.note == IN_PLACE:
         return Fix(
-            "Compile the model in place",
-            Safety.UNSAFE,
-            made.behind(f"{made.name}.compile({mode})"),
+            f"Compile the model in place{also}",
+            Safety.RISKY if is_marked else Safety.UNSAFE,
+            (*made.behind(f"{made.name}.compile({mode})"), *marks),
             since=MODULE_COMPILE,
-            brings=_BRINGS,
+            brings=brings,
         )
     spelling = spelled(made.symbols, "torch.compile", made.statement)
     given = ", ".join(part for part in (made.name, mode) if part)
     return Fix(
-        f"Compile the model ({_KEYS})",
+        f"Compile the model{also} ({_KEYS})",
         Safety.RISKY,
-        made.behind(f"{made.name} = {spelling.text}({given})"),
+        (*made.behind(f"{made.name} = {spelling.text}({given})"), *marks),
         imports=spelling.imports,
-        since=_ANY_MODULE,
-        brings=_BRINGS,
+        since=MARK_STEP if is_marked else _ANY_MODULE,
+        brings=brings,
     )
 
 
@@ -81,24 +89,61 @@ def _require_one_shape(won: Won) -> None:
 def _no_replays(won: Won) -> str:
     """The reason why the program may break the rules of CUDA graphs; empty if it follows them, or without graphs.
 
-    A replay overwrites the outputs of the call before. So the model must be called once in a step, no other model may
-    replay graphs, and each output must be used up before the next call. Raises Refused if no mode can be written.
+    A replay overwrites the outputs of the call before. So each output must be used up before the step calls the model
+    again. If the model is called more often than once in a step, or another model replays graphs, a mark must begin
+    each step. Raises Refused if no mode can be written.
     """
     if won.experiment.name != CompileWithGraphs.name:
         return ""
     if won.trace.header.step_source == _BY_MODULE:
         return "the trace counts each call of a model as a step, as in a loop that decodes"
-    places = {each.place for each in won.trace.of(Experiment) if each.name == CompileWithGraphs.name}
-    if len(places) > 1:
-        return f"the program calls {len(places)} models, and a replay of one may overwrite outputs of the others"
-    calls = _calls(won)
-    number, steps = sum(call.count for call in calls), max((call.steps for call in calls), default=0)
-    if number != steps:
-        return f"{steps} recorded steps called the model {number} times, and a replay overwrites the output before"
     made = made_at(won.source, won.span)
     if won.called is None:
-        return "the model is called in another file, which may keep its outputs until the next call"
-    return kept_output(made, won.called)
+        return f"{_sharing(won)}the model is called in another file, which may keep its outputs until the next call"
+    if reason := kept_output(made, won.called):
+        return reason
+    try:
+        if shared := _sharing(won):
+            _marks(won, made)
+    except Refused as reason:
+        return f"{shared}{reason}"
+    return ""
+
+
+def _sharing(won: Won) -> str:
+    """The reason why a replay may overwrite outputs that a step still needs, as the start of a clause; else empty."""
+    places = _tried_with_graphs(won)
+    if len(places) > 1:
+        return f"the program calls {len(places)} models, and a replay of one may overwrite outputs of the others; "
+    number, steps = _per_step(won)
+    if number != steps:
+        return f"{steps} recorded steps called the model {number} times, and a replay overwrites the output before; "
+    return ""
+
+
+def _tried_with_graphs(won: Won) -> set[Place | None]:
+    return {each.place for each in won.trace.of(Experiment) if each.name == CompileWithGraphs.name}
+
+
+def _per_step(won: Won) -> tuple[int, int]:
+    """The number of recorded calls of the model, and of the steps that made them."""
+    calls = _calls(won)
+    return sum(call.count for call in calls), max((call.steps for call in calls), default=0)
+
+
+def _marks(won: Won, made: Made) -> tuple[Edit, ...]:
+    """The mark of the step that all models with graphs share. Raises Refused."""
+    number, steps = _per_step(won)
+    if won.called is None or not steps:
+        raise Refused("no recorded step called the model")
+    turn = turn_of(made, won.called, number / steps)
+    beside = [(made_at(won.source, span), called) for span, called in won.beside if span != won.span]
+    if len(beside) + 1 < len(_tried_with_graphs(won)):
+        raise Refused("one of them is made in another file")
+    for other, called in beside:
+        if called is None or turn_of(other, called).owner is not turn.owner:
+            raise Refused("they are not called in one step")
+    return marked(made, turn)
 
 
 def _calls(won: Won) -> list[ModuleCall]:

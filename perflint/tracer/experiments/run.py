@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -66,6 +67,8 @@ LAYER_SECONDS, MODEL_SECONDS = 0.3, 1.5
 """For how long each is timed."""
 STARTING = 10.0
 """Seconds that the compiler takes for the smallest model."""
+MOSTLY_IDLE = 0.5
+"""The part of a step in which the GPU is idle, from which graphs are compiled first: they remove waits for launches."""
 PART = "experiments"
 
 
@@ -80,6 +83,8 @@ class _Task:
     queued: bool
     build: Callable[[], Pair]
     records: Callable[[Timing, float | None, str], Iterator[Experiment]]
+    is_late: bool = False
+    """True if others that compile promise more."""
 
 
 class Experiments:
@@ -132,12 +137,20 @@ class Experiments:
         return torch.cuda.device(self._device) if self._device != "cpu" else nullcontext()
 
     def _tasks(self) -> Iterator[_Task]:
-        """The cheap ones first, and those of layers by what they may save; those that compile last."""
+        """The cheap ones first, and those of layers by what they may save; those that compile last.
+
+        If the GPU waits most of the time, faster layers save little: those of layers are last then.
+        """
         of_model = list(self._of_model())
         yield from (task for task in of_model if not task.seconds)
         yield from self._of_optimizers()
-        yield from self._of_layers(LAYERS if of_model else (*LAYERS, *INSTEAD))
-        yield from (task for task in of_model if task.seconds)
+        compiling = sorted((task for task in of_model if task.seconds), key=lambda task: task.is_late)
+        of_layers = self._of_layers(LAYERS if of_model else (*LAYERS, *INSTEAD))
+        yield from itertools.chain(compiling, of_layers) if self._is_mostly_idle else (*of_layers, *compiling)
+
+    @property
+    def _is_mostly_idle(self) -> bool:
+        return self._idle is not None and self._idle >= MOSTLY_IDLE
 
     def _made_of(self, task: _Task) -> Iterator[Experiment | Failure]:
         import torch
@@ -211,7 +224,8 @@ class Experiments:
                 yield self._of_root(root, (experiment.name, experiment.codes, change), timing, differs, note)
 
             takes = STARTING + experiment.seconds * number if experiment.seconds else 0.0
-            yield _Task(f"{change} of {named}", takes, MODEL_SECONDS, False, build, records)
+            is_late = self._is_mostly_idle and experiment.name != CompileWithGraphs.name
+            yield _Task(f"{change} of {named}", takes, MODEL_SECONDS, False, build, records, is_late)
 
     def _subject(self, root: RootCall, named: str) -> Subject | None:
         """A copy of the model that has been called once; None if that fails, which is reported once."""

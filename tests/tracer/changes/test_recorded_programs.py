@@ -109,6 +109,18 @@ def test_the_two_models_of_a_gan_share_no_graphs(perflint: Command) -> None:
     assert len(re.findall("reduce-overhead.* was not written: the program calls 2 models", ran.err)) == 2
 
 
+def test_the_two_models_of_a_gan_replay_graphs_if_the_file_shows_the_steps(perflint: Command) -> None:
+    steps = "    first.zero_grad()\n    second.zero_grad()\n"
+    made = "first = torch.optim.SGD(generator.parameters())\nsecond = torch.optim.SGD(discriminator.parameters())\n"
+    text = GAN.replace("    made", f"{steps}    made").replace("for real", f"{made}for real")
+    text = (
+        NET + text.replace("discriminator = Net()", "discriminator = Net(  )") + "    first.step()\n    second.step()\n"
+    )
+    lines, ran = fixed(perflint, "gan", text, ["Net()", "Net(  )"], ["generator(", "discriminator("])
+    for added in ("generator.compile", "discriminator.compile", "    torch.compiler.cudagraph_mark_step_begin()"):
+        assert any(line.startswith(f"+{added}(") or line == f"+{added}" for line in lines), (lines, ran.err)
+
+
 def test_a_decoder_that_grows_is_not_compiled(perflint: Command) -> None:
     lines, ran = fixed(perflint, "decoding", NET + DECODING, ["Net("], ["model(tokens)"])
     assert not lines
