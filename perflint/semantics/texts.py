@@ -16,10 +16,13 @@ from perflint.config.disk import regular_contents
 from perflint.frozen import dataclass
 
 _IMPORT = re.compile(
-    r"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
-    r"|import[ \t]+(?P<modules>[^\n#]+))"
+    r"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+"
+    r"(?P<names>\((?:[^)#]++|#[^\n]*+)*+\)|(?:[^\n#\\]++|\\\n?)++)"
+    r"|import[ \t]+(?P<modules>(?:[^\n#\\]++|\\\n?)++))"
 )
-_FIRST_NAME = r"\s*([\w.]+)"
+_BETWEEN = re.compile(r"#[^\n]*|\\\n")
+"""Comments and the ends of lines that go on, between the names of an import."""
+_FIRST_NAME = re.compile(r"\s*([\w.]+)")
 _CLASS = r"\bclass\s+(\w+)\s*\(([^)]{1,300})"
 """A class with bases."""
 _QUOTED = r"[\"']((?:\w++\.)++\w++)[\"']"
@@ -72,9 +75,19 @@ class FileText:
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
     @cached_property
+    def _statements(self) -> tuple[frozenset[str], frozenset[str]]:
+        found = list(imported(self.text, self.package))
+        return frozenset(origin for origin, _ in found if origin), frozenset(name for _, name in found)
+
+    @property
+    def bound(self) -> frozenset[str]:
+        """The full names of what it binds: modules, `module.name` for each name, and `module.*`."""
+        return self._statements[1]
+
+    @cached_property
     def imports(self) -> frozenset[str]:
-        """The full names that it imports: modules, and `module.name` for each name."""
-        return frozenset(imported(self.text, self.package))
+        """The same, and the modules from which it imports names, but which no name of it means."""
+        return self._statements[0] | self._statements[1]
 
     @cached_property
     def last_names(self) -> frozenset[str]:
@@ -85,7 +98,7 @@ class FileText:
     @cached_property
     def outline(self) -> str:
         """A digest of the name of the module and of all names that the file imports."""
-        names = "\n".join([self.name, *sorted(self.imports)])
+        names = "\n".join([self.name, *sorted(self.imports), "", *sorted(self.bound)])
         return hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def mentions(self, word: str) -> bool:
@@ -161,7 +174,7 @@ class Texts:
         return known
 
     def importing(self, name: str) -> tuple[FileText, ...]:
-        """The files that import a full name, as `import name` or by its parts."""
+        """The files that bind a full name, as `import name` or by its parts."""
         return self._exact.get(name, ())
 
     @property
@@ -178,7 +191,7 @@ class Texts:
         found = {file.path: file for file in self._below.get(module, ())}
         package = module.rpartition(".")[0]
         if package:
-            found.update((file.path, file) for file in self._exact.get(package, ()))
+            found.update((file.path, file) for file in self._below.get(package, ()) if package in file.imports)
         return tuple(file for _, file in sorted(found.items()) if file.name != module)
 
     def beside(self, path: str, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
@@ -219,8 +232,8 @@ class Texts:
 
     @cached_property
     def _exact(self) -> dict[str, tuple[FileText, ...]]:
-        """The files by the full names that they import."""
-        return _by((name, file) for file in self.files for name in file.imports)
+        """The files by the full names that they bind."""
+        return _by((name, file) for file in self.files for name in file.bound)
 
     @cached_property
     def _below(self) -> dict[str, tuple[FileText, ...]]:
@@ -266,9 +279,10 @@ def _takes(file: FileText, name: str, origin: str) -> bool:
 
     A package that imports all names of the module gives them to its users, and mentions none.
     """
-    if (f"{origin}.{name}" in file.imports or origin in file.imports) and file.mentions(name):
+    gets_all = not name.startswith("_") and f"{origin}.*" in file.bound
+    if gets_all and file.path.name == "__init__.py":
         return True
-    return file.path.name == "__init__.py" and not name.startswith("_") and f"{origin}.*" in file.imports
+    return (gets_all or f"{origin}.{name}" in file.bound or origin in file.bound) and file.mentions(name)
 
 
 def _by(pairs: Iterable[tuple[str, FileText]]) -> dict[str, tuple[FileText, ...]]:
@@ -300,8 +314,11 @@ def _starts(name: str) -> Iterator[str]:
         name = name.rpartition(".")[0]
 
 
-def imported(text: str, package: str) -> Iterator[str]:
-    """The full names that a text imports, relative ones as seen from `package`."""
+def imported(text: str, package: str) -> Iterator[tuple[str, str]]:
+    """The full names that a text imports, each with the module that it is taken from; "" for modules.
+
+    Relative names are as seen from `package`.
+    """
     end = 0
     # Searching for the word alone is five times as fast as for statements.
     for word in re.finditer("import", text):
@@ -310,17 +327,19 @@ def imported(text: str, package: str) -> Iterator[str]:
             continue
         end = match.end()
         if match["modules"]:
-            yield from _first_names(match["modules"])
+            yield from (("", name) for name in _first_names(match["modules"]))
             continue
         origin = match["origin"]
         if match["dots"]:
             parts = package.split(".") if package else []
             origin = ".".join([*parts[: len(parts) - len(match["dots"]) + 1], *([origin] if origin else [])])
-        yield origin
         names = match["names"].strip("() \t")
-        yield from [f"{origin}.*"] if names == "*" else [f"{origin}.{name}" for name in _first_names(names)]
+        every = ["*"] if names.startswith("*") else _first_names(names)
+        yield from ((origin, f"{origin}.{name}") for name in every)
 
 
 def _first_names(text: str) -> Iterator[str]:
     """The names before "as" in a list of imports."""
-    yield from (found[1] for part in text.split(",") if (found := re.match(_FIRST_NAME, part)))
+    if "#" in text or "\\" in text:
+        text = _BETWEEN.sub(" ", text)
+    yield from (found[1] for part in text.split(",") if (found := _FIRST_NAME.match(part)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.texts import Question
@@ -37,6 +39,30 @@ def test_importers_also_through_other_modules(tmp_path: Path) -> None:
     assert names(texts.importers("net.ops", "shift")) == []
     assert names(texts.around("net.ops")) == ["net", "net.layers", "train"]
     assert names(texts.naming("settings")) == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_importer"),
+    [
+        ("from net.ops import scale", True),
+        ("from net.ops import *", True),
+        ("from net import ops", True),
+        ("import net.ops", True),
+        ("from net.ops import (shift,  # first (of two), not last\n    scale)", True),
+        ("from net.ops import (\n    # scale\n    shift,\n)", False),
+        ("from net.ops import shift, \\\n    scale", True),
+        ("import os, \\\n    net.ops", True),
+        # The file mentions the name, but takes another one of the module.
+        ("from net.ops import shift", False),
+        ("from net import shift", False),
+        ("from net.other import scale", False),
+    ],
+)
+def test_an_importer_takes_the_name_or_the_module(tmp_path: Path, statement: str, is_importer: bool) -> None:
+    files = {"net/__init__.py": "from .ops import *\n", "net/ops.py": "def scale(x): ...\n"}
+    texts = project_of(tmp_path, {**files, "train.py": f"{statement}\ntorch.scale(1)\n"}).texts
+    assert ("train" in names(texts.importers("net.ops", "scale"))) == is_importer
+    assert ("train" in names(texts.around("net.ops"))) == (statement != "from net.other import scale")
 
 
 def test_files_of_one_process(tmp_path: Path) -> None:

