@@ -20,6 +20,7 @@ from perflint.semantics.values import Const, Device, Mapping, Scalar, Sequence, 
 
 SCALAR_READ = "TPF101"
 TRUTH_OF_TENSOR = "TPF105"
+NAN_CHECK = "TPF107"
 DEVICE_TO_HOST_COPY = "TPF109"
 
 NUMBERS = (

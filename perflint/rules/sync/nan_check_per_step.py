@@ -9,7 +9,15 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._nan import checks_for_nan
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
+from perflint.rules.sync._scalars import (
+    DEVICE_TO_HOST_COPY,
+    NAN_CHECK,
+    READS,
+    SCALAR_READ,
+    TRUTH_OF_TENSOR,
+    read_at,
+)
+from perflint.rules.sync._tested import asked_together
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.source.quoting import quoted
 
@@ -59,12 +67,16 @@ class NanCheckPerStep(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and offered for `assert` only: `torch._assert_async(condition)` checks on the GPU
+    Unsafe. In an `assert`, `torch._assert_async(condition)` checks on the GPU
     without waiting; `assert not x.any()` becomes the check of `~x.any()`. When the condition fails, the
     error comes later, at some other call, and the
-    CUDA context cannot be used any more. Other checks need a place to collect the answer, and only
-    the author can choose it. No fix is offered if the code around the `assert` handles its error,
+    CUDA context cannot be used any more. No fix is offered if the code around the `assert` handles its error,
     and none for findings of low confidence.
+
+    Two checks in a row become one question: `torch.isnan(x).any() or torch.isinf(x).any()` becomes
+    `torch.isnan(x).any() | torch.isinf(x).any()`. The answer is the same; the second check runs even if the first
+    one decides. truth-of-tensor says for which checks. Other checks need a place to collect the answer, and only
+    the author can choose it.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::isnan` or
@@ -75,7 +87,7 @@ class NanCheckPerStep(Rule):
     - [torch.amp.GradScaler](https://docs.pytorch.org/docs/stable/amp.html) looks for infinite gradients by itself
     """
 
-    code, name = "TPF107", "nan-check-per-step"
+    code, name = NAN_CHECK, "nan-check-per-step"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("nan-check-per-step-gpt", "nan-check-per-step-gpt-host-work", "nan-check-per-step-policy")
     listens = (TruthSite, Calls(*READS))
@@ -85,6 +97,7 @@ class NanCheckPerStep(Rule):
         read = read_at(site)
         if read is None or not checks_for_nan(site.model, read.node, read.tensor):
             return
+        joined = asked_together(site.model, read)
         yield self.finding(
             site,
             f"{quoted(site.text(read.node))} makes the CPU wait for the GPU to look for NaN or infinity{often(site)}",
@@ -94,5 +107,5 @@ class NanCheckPerStep(Rule):
                 "replace"
                 " the values with `torch.nan_to_num`."
             ),
-            fix=async_assert(site.model, read),
+            fix=async_assert(site.model, read) or (None if joined is None else joined.fix),
         )

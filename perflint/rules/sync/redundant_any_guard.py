@@ -18,7 +18,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
-from perflint.rules.sync._scalars import READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
+from perflint.rules.sync._scalars import NAN_CHECK, READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
 from perflint.semantics.binders import Loop
 from perflint.semantics.dataflow.scope_flow import Bound
 from perflint.semantics.sites import CallSite, TruthSite
@@ -90,7 +90,7 @@ class RedundantAnyGuard(Rule):
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("redundant-any-guard-gpt", "redundant-any-guard-gpt-host-work", "redundant-any-guard-policy")
     listens = (TruthSite, Calls(*READS))
-    replaces = (SCALAR_READ, TRUTH_OF_TENSOR, "TPF107")
+    replaces = (SCALAR_READ, TRUTH_OF_TENSOR, NAN_CHECK)
 
     def check(self, site: TruthSite | CallSite) -> Iterator[Finding]:
         read = read_at(site)

@@ -13,6 +13,7 @@ from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, number_at
 from perflint.rules.sync._sums import summed_on_device
+from perflint.rules.sync._tested import asked_together
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
@@ -91,6 +92,9 @@ class ScalarReadInLoop(Rule):
     write to them, but `append` is believed to append only. The numbers are the same. All are computed before
     the first is read, so that none is read if one of them raises; tensors on different GPUs raise.
 
+    Truth values in a row: `a.all().item() and b.all().item()` becomes `(a.all() & b.all()).item()`, as
+    truth-of-tensor describes.
+
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line. A profile shows `aten::item` with
     `cudaStreamSynchronize` in it, and a gap between the last kernel before it and the first kernel
@@ -110,6 +114,7 @@ class ScalarReadInLoop(Rule):
         read = number_at(site)
         if read is None:
             return
+        joined = asked_together(site.model, read)
         yield self.finding(
             site,
             f"{quoted(site.text(read.node))} blocks the CPU until the GPU catches up{often(site)}",
@@ -118,5 +123,6 @@ class ScalarReadInLoop(Rule):
             fix=summed_on_device(site, read)
             or averaged_on_device(site, read)
             or listed_on_device(site, read)
-            or read_together(site, read),
+            or read_together(site, read)
+            or (None if joined is None else joined.fix),
         )

@@ -11,9 +11,9 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
+from perflint.rules.sync._tested import Joined, asked_together
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite
-from perflint.semantics.values import Kind
 from perflint.source.quoting import quoted
 
 _DECIDES = {
@@ -66,11 +66,16 @@ class TruthOfTensor(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and offered for `assert` only: `torch._assert_async(condition)` checks on the GPU
+    Unsafe. In an `assert`, `torch._assert_async(condition)` checks on the GPU
     without waiting; `assert not x.any()` becomes the check of `~x.any()`. When the condition fails, the
     error comes later, at some other call, and the
     CUDA context cannot be used any more; `python -O` does not remove the check. No fix is offered
     if the code around the `assert` handles its error, and none for findings of low confidence.
+
+    Tests in a row become one: `a.any() or b.any()` becomes `a.any() | b.any()`, and
+    `not a.any() and not b.any()` becomes `not (a.any() | b.any())`. The answer is the same. The later
+    tests run even if the first one decides, which takes time and memory on the GPU, so they may only compare and
+    reduce, must be on the device of the first one, and must not need it: `m.any() and x[m].max() > 1` stays.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::is_nonzero` and
@@ -90,12 +95,13 @@ class TruthOfTensor(Rule):
         read = read_at(site)
         if read is None:
             return
+        joined = asked_together(site.model, read)
         yield self.finding(
             site,
             f"{quoted(site.text(read.node))} {_what(site)}{often(site)}",
             confidence=Confidence.LOW if _is_eager_check(site) else read.confidence,
-            help=_cure(site),
-            fix=async_assert(site.model, read),
+            help=_cure(site, joined),
+            fix=async_assert(site.model, read) or (None if joined is None else joined.fix),
         )
 
 
@@ -118,33 +124,14 @@ def _what(site: TruthSite | CallSite) -> str:
     return f"is a tensor: the CPU waits for the GPU to decide {decides}"
 
 
-def _cure(site: TruthSite | CallSite) -> str:
+def _cure(site: TruthSite | CallSite, joined: Joined | None) -> str:
     if isinstance(site, TruthSite) and site.construct == "assert":
         return "Check on the GPU with `torch._assert_async`, or only in tests."
     if isinstance(site, TruthSite) and site.construct == "while":
         return "Test every tenth iteration, or run a fixed number of them."
-    together = _together(site)
-    if together:
-        return f"Ask the GPU once for both: {quoted(together)}. Or decide from what the CPU knows."
+    if joined is not None and len(joined.text) <= _LONGEST and "\n" not in joined.text:
+        return f"Ask the GPU once: {quoted(joined.text)}. Or decide from what the CPU knows."
     return "Compute both outcomes and choose on the GPU (`torch.where`, `clamp`), or decide from what the CPU knows."
-
-
-def _together(site: TruthSite | CallSite) -> str:
-    """One condition for two tests of tensors in a row: `x.min() < 0 or y.any()`; empty for any other test."""
-    outer = site.model.parent(site.node)
-    if not isinstance(outer, ast.BoolOp):
-        return ""
-    at = next((index for index, each in enumerate(outer.values) if each is site.node), 0)
-    pairs = (outer.values[each : each + 2] for each in (at, at - 1) if each >= 0)
-    for pair in pairs:
-        tensors = [site.value(each).tensor for each in pair]
-        # The second test of `any() and x[mask].max() > 1` needs the first one.
-        known = all(tensor is not None and tensor.kind is Kind.BOOL and tensor.rank == 0 for tensor in tensors)
-        if len(pair) == 2 and known and not any(isinstance(part, ast.Subscript) for part in ast.walk(pair[1])):
-            sign = " | " if isinstance(outer.op, ast.Or) else " & "
-            text = sign.join(site.text(each) if isinstance(each, ast.Call) else f"({site.text(each)})" for each in pair)
-            return text if len(text) <= _LONGEST and "\n" not in text else ""
-    return ""
 
 
 _LONGEST = 80

@@ -50,3 +50,23 @@ def case_some_nan():
 def change_some_nan(error, waits):
     """When the condition fails, the error comes later"""
     assert error == ("AssertionError: NaN", "RuntimeError: NaN")
+
+
+class Both(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if torch.isnan(x).any() or torch.isinf(x).any():
+            return x.nan_to_num()
+        loss = x.sum()
+        if loss.isnan() or loss.isinf():
+            return x * 0
+        return x.relu()
+
+
+def case_both():
+    values = (1.0, torch.nan, torch.inf, -torch.inf, 3e38)
+    return {"y": [Both()(torch.full((3,), value, device="cuda")) for value in values]}
+
+
+def change_both(waits):
+    """The answer is the same; the second check runs even if the first one decides."""
+    assert waits[1] < waits[0]

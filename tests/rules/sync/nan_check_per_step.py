@@ -16,6 +16,8 @@ def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer
             raise FloatingPointError("the loss is NaN")
         if not math.isfinite(loss.item()):  # error: TPF107
             continue
+        if loss.isnan() or loss.isinf():  # error: TPF107, TPF107
+            continue
         loss.backward()
         for parameter in model.parameters():
             if parameter.grad is not None and not torch.isfinite(parameter.grad).all():  # error: TPF107
@@ -28,6 +30,8 @@ class Safe(nn.Module):
         bad = (x.isnan() | x.isinf()).any().item()  # error: TPF107
         if bad or x.isnan().any():  # error: TPF107
             x = torch.nan_to_num(x)
+        if torch.isnan(x).any() or torch.isinf(x).any():  # error: TPF107, TPF107
+            x = x * 2
         if (x != x).any():  # error: TPF107
             x = x * 0
         assert torch.isfinite(x).all()  # error: TPF107

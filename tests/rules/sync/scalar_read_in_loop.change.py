@@ -356,3 +356,26 @@ def kept_where_it_may_have_dimensions(gather, x, found):
     found.append(x[0].detach().item())
     found.append(x[1].detach().item())
     found.append(x[2].detach().item())
+
+
+def of_truths(x, y, seen):
+    x, y = x.cuda(), y.cuda()
+    seen.append((x >= 0).all().item() and (x <= 1).all().item())
+    seen.append(torch.any(y > 0).item() or torch.any(y < -1).item())
+
+
+def case_of_truths():
+    seen = []
+    for value in (-2.0, 0.0, 1.0, 2.0, torch.nan):
+        of_truths(torch.full((3,), value), torch.full((2, 2), -value), seen)
+    return {"seen": seen, "types": [type(each).__name__ for each in seen]}
+
+
+def change_of_truths(waits):
+    """`a.all().item() and b.all().item()` becomes `(a.all() & b.all()).item()`"""
+    assert waits[1] < waits[0]
+
+
+def kept_where_they_are_numbers(x, seen):
+    x = x.cuda()
+    seen.append(x.byte().any().item() and x.sum().item())

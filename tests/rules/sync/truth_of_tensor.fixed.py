@@ -58,9 +58,47 @@ def choices(x: torch.Tensor, limit: torch.Tensor) -> list[object]:
 
 def two_tests(x: torch.Tensor) -> torch.Tensor:
     x = x.cuda()
-    if x.min() < 0 or x.max() > 1:
+    if (x.min() < 0) | (x.max() > 1):
         x = x.clamp(0, 1)
     return x
+
+
+def rows_of_tests(x: torch.Tensor, y: torch.Tensor, m: torch.Tensor, limit: int) -> torch.Tensor:
+    x, y, m = x.cuda(), y.cuda(), m.cuda() > 0
+    if limit > 0 and (x > 0).any() & (x < limit).all() and limit < 9:
+        return x
+    if not (x.any() | y.any()):
+        return y
+    if (
+        (x == 0).any()
+        # Zeros need another formula.
+        | (x.sum() > 3)
+    ):
+        return x
+    if (x[0] == 1).all() & (x[1] == 1).all():
+        return x
+    sure = bool(x.any() | y.any())
+    return x if sure else y
+
+
+def rows_that_stay(x: torch.Tensor, y: torch.Tensor, m: torch.Tensor) -> object:
+    """The second test needs the first one, has effects, is on another device, or is itself the result."""
+    x, y, m = x.cuda(), y.cuda(), m.cuda() > 0
+    if m.any() and x[m].max() > 1:
+        return x
+    if m.any() and x.max() > 1:
+        return x
+    if (m == 1).all() and (x == y).all():
+        return x
+    if m.any() and x[0] > 1:
+        return x
+    if m.any() or (y := x * 2).any():
+        return y
+    if m.any() or (x.add_(1) > 2).all():
+        return y
+    if x.any() and not y.any():
+        return y
+    return x.any() or y.any()
 
 
 # Look-alikes

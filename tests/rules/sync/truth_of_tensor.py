@@ -63,6 +63,44 @@ def two_tests(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def rows_of_tests(x: torch.Tensor, y: torch.Tensor, m: torch.Tensor, limit: int) -> torch.Tensor:
+    x, y, m = x.cuda(), y.cuda(), m.cuda() > 0
+    if limit > 0 and (x > 0).any() and (x < limit).all() and limit < 9:  # error: TPF105, TPF105
+        return x
+    if not x.any() and not y.any():  # error: TPF105, TPF105
+        return y
+    if (
+        (x == 0).any()  # error: TPF105
+        # Zeros need another formula.
+        or (x.sum() > 3)  # error: TPF105
+    ):
+        return x
+    if (x[0] == 1).all() and (x[1] == 1).all():  # error: TPF105, TPF105
+        return x
+    sure = bool(x.any()) or bool(y.any())  # error: TPF105, TPF105
+    return x if sure else y
+
+
+def rows_that_stay(x: torch.Tensor, y: torch.Tensor, m: torch.Tensor) -> object:
+    """The second test needs the first one, has effects, is on another device, or is itself the result."""
+    x, y, m = x.cuda(), y.cuda(), m.cuda() > 0
+    if m.any() and x[m].max() > 1:  # error: TPF105, TPF105
+        return x
+    if m.any() and x.max() > 1:  # error: TPF105, TPF105
+        return x
+    if (m == 1).all() and (x == y).all():  # error: TPF105, TPF105
+        return x
+    if m.any() and x[0] > 1:  # error: TPF105, TPF105
+        return x
+    if m.any() or (y := x * 2).any():  # error: TPF105, TPF105
+        return y
+    if m.any() or (x.add_(1) > 2).all():  # error: TPF105, TPF105
+        return y
+    if x.any() and not y.any():  # error: TPF105, TPF105
+        return y
+    return x.any() or y.any()  # error: TPF105
+
+
 # Look-alikes
 
 

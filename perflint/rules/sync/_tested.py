@@ -1,0 +1,337 @@
+"""Tests of tensors in a row, `a.any() or b.any()`, whose answers one read gives."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.findings import Fix, Safety
+from perflint.fixes.edits import replace
+from perflint.frozen import dataclass
+from perflint.rules._order import has_effects
+from perflint.rules.sync._once import is_module
+from perflint.rules.sync._scalars import NAN_CHECK, SCALAR_READ, TRUTH_OF_TENSOR, Read
+from perflint.semantics.facts import torch_api
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Device, Kind, Tensor, Value, scalar_type
+from perflint.source.concrete import code, cst
+
+_OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]|\bdevice_map\b")
+_ON_GPU = frozenset((Device.CUDA, Device.MODEL))
+_COMPARES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_QUESTIONS = frozenset("isnan isinf isfinite isposinf isneginf".split())
+_QUANTIFIERS = frozenset("any all".split())
+_ELEMENTWISE = frozenset("abs detach float double bool long int eq ne lt le gt ge logical_not".split())
+_NEED_ELEMENTS = frozenset("max min amax amin".split())
+"""Functions that raise an error for a tensor without elements."""
+_TOTAL = _QUESTIONS | _QUANTIFIERS | _ELEMENTWISE | _NEED_ELEMENTS | {"sum", "count_nonzero"}
+_PARTS = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp, ast.BinOp)
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.BitOr, ast.BitAnd)
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand of `and` or `or`, and the tensor that it tests."""
+
+    node: ast.expr
+    tensor: ast.expr
+    form: str
+    """How Python gets the answer: "", "not", "bool" or "item"."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Neighbouring operands of one form in `and` or `or`."""
+
+    test: ast.BoolOp
+    start: int
+    operands: tuple[_Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """One test in place of several."""
+
+    text: str
+    fix: Fix
+
+
+def asked_together(model: Model, read: Read) -> Joined | None:
+    """One test of tensors in place of a row of tests that a read belongs to; None for a single one.
+
+    The tests have no effects, and a later one raises no error that an earlier one would have prevented.
+    """
+    test = _test_around(model, read.node)
+    if test is None or model.is_scripted(test.lineno):
+        return None
+    row = next((row for row in _rows(model, test) if any(read.node is _read_of(each) for each in row.operands)), None)
+    if row is None:
+        return None
+    whole = _joined(model.source.concrete(test), row)
+    if whole is None:
+        return None
+    new, joined = whole
+    fix = Fix(
+        "Ask the GPU once",
+        Safety.UNSAFE,
+        (replace(model.source, model.source.span(test), new),),
+        leaves=(TRUTH_OF_TENSOR, NAN_CHECK, SCALAR_READ),
+    )
+    return Joined(code(joined), fix)
+
+
+def _test_around(model: Model, node: ast.expr) -> ast.BoolOp | None:
+    """The `and` or `or` that a tested expression is an operand of, as it is or behind `not`."""
+    outer = model.parent(node)
+    if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not):
+        outer = model.parent(outer)
+    return outer if isinstance(outer, ast.BoolOp) else None
+
+
+def _read_of(operand: _Operand) -> ast.expr:
+    """The expression that waits for an operand."""
+    return operand.tensor if operand.form in ("", "not") else operand.node
+
+
+@once_per_node
+def _rows(model: Model, test: ast.BoolOp) -> list[_Row]:
+    """The rows of an `and` or `or`, each of two operands or more."""
+    found: list[_Row] = []
+    row: list[_Operand] = []
+    is_test = _is_only_tested(model, test)
+    for index, node in enumerate([*test.values, None]):
+        operand = None if node is None else _operand(model, node)
+        fits = operand is not None and (is_test or operand.form != "") and _is_answer(model, operand)
+        if fits and operand is not None and row and operand.form == row[0].form and _follows(model, row, operand):
+            row.append(operand)
+            continue
+        if len(row) > 1:
+            found.append(_Row(test, index - len(row), tuple(row)))
+        row = [operand] if fits and operand is not None and not has_effects(model, operand.tensor) else []
+    return found
+
+
+def _operand(model: Model, node: ast.expr) -> _Operand:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _Operand(node, node.operand, "not")
+    if isinstance(node, ast.Call):
+        target = model.target(node)
+        if target == "builtins.bool" and len(node.args) == 1 and not node.keywords:
+            return _Operand(node, node.args[0], "bool")
+        if target == "torch.Tensor.item" and not node.args and isinstance(node.func, ast.Attribute):
+            return _Operand(node, node.func.value, "item")
+    return _Operand(node, node, "")
+
+
+def _is_only_tested(model: Model, node: ast.expr) -> bool:
+    """True if only the truth of an `and` or `or` is used, and not one of its operands."""
+    inner: ast.AST = node
+    outer = model.parent(inner)
+    while isinstance(outer, ast.BoolOp):
+        inner, outer = outer, model.parent(outer)
+    if isinstance(outer, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+        return outer.test is inner
+    if isinstance(outer, ast.comprehension):
+        return any(each is inner for each in outer.ifs)
+    if isinstance(outer, ast.Call):
+        return model.target(outer) == "builtins.bool" and outer.args == [inner]
+    return isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not)
+
+
+def _is_answer(model: Model, operand: _Operand) -> bool:
+    """True if an operand tests a truth value: `x.any()`, `x > 0`, `torch.isnan(x)`."""
+    node = operand.tensor
+    if isinstance(node, ast.Compare):
+        return len(node.ops) == 1 and isinstance(node.ops[0], _COMPARES) and isinstance(model.value(node), Tensor)
+    if not isinstance(node, ast.Call):
+        return False
+    owner, _, name = torch_api.canonical(model.target(node)).rpartition(".")
+    if owner not in ("torch", "torch.Tensor") or name not in _QUESTIONS | _QUANTIFIERS:
+        return False
+    if operand.form == "item" and name in _QUANTIFIERS and not _is_of_truths(model, node):
+        # `x.byte().any().item()` is a number.
+        return False
+    return len(node.args) + len(node.keywords) == (1 if owner == "torch" else 0)
+
+
+def _is_of_truths(model: Model, node: ast.Call) -> bool:
+    value = model.value(node)
+    return isinstance(value, Tensor) and value.kind is Kind.BOOL
+
+
+def _follows(model: Model, row: list[_Operand], operand: _Operand) -> bool:
+    """True if an operand may be evaluated whenever the first one of a row is, on the same device."""
+    first, node = row[0].tensor, operand.tensor
+    seen = {ast.dump(each) for each in walk(first) if isinstance(each, ast.expr)}
+    if has_effects(model, node) or not all(_is_total(model, each, seen) for each in walk(node)):
+        return False
+    if not (_is_one(model, first) and _is_one(model, node)) and not _has_same_shape(model, first, node):
+        return False
+    before, names = _tensors(model, first), _tensors(model, node)
+    with_dimensions = {name for name, value in names.items() if value.tensor is None or value.tensor.rank != 0}
+    if len(with_dimensions) > 1 and not with_dimensions <= before.keys():
+        # Two tensors may have different shapes: the first test may be there to find out.
+        return False
+    if any(name in before and value.tensor is not None for name, value in names.items()):
+        return True
+    both = [model.value(each) for each in (first, node)]
+    known = all(isinstance(each, Tensor) and each.device in _ON_GPU for each in both)
+    return known and not model.matches(_OTHER_GPU)
+
+
+def _is_total(model: Model, part: ast.AST, seen: set[str]) -> bool:
+    """True for a part of an expression that raises no error, if expressions that were evaluated before raised none."""
+    if not isinstance(part, ast.expr):
+        return not isinstance(part, ast.keyword)
+    if ast.dump(part) in seen:
+        return True
+    if isinstance(part, ast.Subscript):
+        return _has_like(part, seen)
+    if isinstance(part, ast.BinOp):
+        return isinstance(part.op, _ARITHMETIC)
+    if isinstance(part, ast.Compare):
+        return len(part.ops) == 1 and isinstance(part.ops[0], _COMPARES)
+    if isinstance(part, ast.Call):
+        owner, _, name = torch_api.canonical(model.target(part)).rpartition(".")
+        if owner not in ("torch", "torch.Tensor") or name not in _TOTAL or part.keywords:
+            return False
+        operand = part.func.value if owner == "torch.Tensor" and isinstance(part.func, ast.Attribute) else None
+        operand = operand or (part.args[0] if part.args else None)
+        return operand is not None and (name not in _NEED_ELEMENTS or _is_reduced_like(operand, seen))
+    return isinstance(part, _PARTS)
+
+
+def _has_like(node: ast.Subscript, seen: set[str]) -> bool:
+    """True for `x[1]` if the first test has `x[0]`."""
+    if not isinstance(node.slice, ast.Constant) or type(node.slice.value) is not int:
+        return False
+    return any(ast.dump(_with_index(node, other)) in seen for other in (0, 1, -1))
+
+
+def _with_index(node: ast.Subscript, index: int) -> ast.Subscript:
+    return ast.Subscript(node.value, ast.Constant(index), node.ctx)
+
+
+def _is_reduced_like(operand: ast.expr, seen: set[str]) -> bool:
+    """True for `x.max()` if the first test has `x.min()`, which would have raised the error."""
+    return any(
+        ast.dump(ast.Call(ast.Attribute(operand, name, ast.Load()), [], [])) in seen for name in sorted(_NEED_ELEMENTS)
+    )
+
+
+def _is_one(model: Model, node: ast.expr) -> bool:
+    """True if a tensor surely has no dimensions."""
+    value = model.value(node)
+    if isinstance(value, Tensor) and value.rank == 0:
+        return True
+    return isinstance(node, ast.Call) and model.target(node).rpartition(".")[2] in _QUANTIFIERS
+
+
+def _has_same_shape(model: Model, first: ast.expr, node: ast.expr) -> bool:
+    """True for `x.isnan()` and `x.isinf()`."""
+    return all(
+        isinstance(each, ast.Call) and model.target(each).rpartition(".")[2] in _QUESTIONS for each in (first, node)
+    ) and _tensor_of(model, first) == _tensor_of(model, node)
+
+
+def _tensor_of(model: Model, node: ast.expr) -> str:
+    assert isinstance(node, ast.Call)
+    operand = node.func.value if not node.args and isinstance(node.func, ast.Attribute) else node.args[0]
+    return ast.dump(operand)
+
+
+def _tensors(model: Model, node: ast.expr) -> dict[str, Value]:
+    """The names and attributes in an expression whose values may be tensors, with these values."""
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        if isinstance(node, ast.Name) and is_module(model, node):
+            return {}
+        value = model.value(node)
+        return {} if scalar_type(value) or getattr(node, "attr", "") in _FACTS else {ast.dump(node): value}
+    parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        # `x.any` is a method of x.
+        parts = [node.func.value, *node.args]
+    found: dict[str, Value] = {}
+    for part in parts:
+        found.update(_tensors(model, part))
+    return found
+
+
+_FACTS = ("shape", "ndim", "dtype", "device")
+"""Attributes of tensors that are not on the device."""
+
+
+def _joined(whole: cst.BaseExpression, row: _Row) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """The `and` or `or` with one test in place of a row, and this test; None if it is laid out otherwise."""
+    operands, signs = _flat(whole, type(row.test.op))
+    if len(operands) != len(row.test.values):
+        return None
+    end = row.start + len(row.operands)
+    form = row.operands[0].form
+    # Not a or not b: not (a and b).
+    is_or = isinstance(row.test.op, ast.Or) != (form == "not")
+    parts = [_inner(each, form) for each in operands[row.start : end]]
+    new: cst.BaseExpression = _in_brackets(parts[0])
+    for sign, part in zip(signs[row.start : end - 1], parts[1:], strict=True):
+        bit = cst.BitOr if is_or else cst.BitAnd
+        operator = bit(whitespace_before=sign.whitespace_before, whitespace_after=sign.whitespace_after)
+        new = cst.BinaryOperation(new, operator, _in_brackets(part))
+    new = _outer(operands[row.start], form, new)
+    rest = [*operands[: row.start], new, *operands[end:]]
+    between = [*signs[: row.start], *signs[end - 1 :]]
+    built = rest[0]
+    for sign, part in zip(between, rest[1:], strict=True):
+        built = cst.BooleanOperation(built, sign, part)
+    return built, new
+
+
+def _flat(node: cst.BaseExpression, kind: type[ast.boolop]) -> tuple[list[cst.BaseExpression], list[cst.BaseBooleanOp]]:
+    """The operands of a chain of `and` or of `or`, and the operators between them."""
+    sign = cst.Or if kind is ast.Or else cst.And
+    if not isinstance(node, cst.BooleanOperation) or not isinstance(node.operator, sign):
+        return [node], []
+    # The expression itself is parsed without its brackets; brackets within make an operand of their own.
+    operands, signs = ([node.left], []) if _has_brackets(node.left) else _flat(node.left, kind)
+    return [*operands, node.right], [*signs, node.operator]
+
+
+def _has_brackets(node: cst.BaseExpression) -> bool:
+    return bool(node.lpar)
+
+
+def _inner(node: cst.BaseExpression, form: str) -> cst.BaseExpression:
+    """The tensor that an operand tests."""
+    if form == "not":
+        assert isinstance(node, cst.UnaryOperation)
+        return node.expression
+    if form in ("bool", "item"):
+        assert isinstance(node, cst.Call)
+        if form == "bool":
+            return node.args[0].value
+        assert isinstance(node.func, cst.Attribute)
+        return node.func.value
+    return node
+
+
+def _outer(node: cst.BaseExpression, form: str, joined: cst.BaseExpression) -> cst.BaseExpression:
+    """The joined test, asked in the form of an operand."""
+    if form == "":
+        return joined
+    if form == "bool":
+        assert isinstance(node, cst.Call)
+        return node.with_changes(args=[cst.Arg(joined)])
+    in_brackets = joined.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    if form == "not":
+        assert isinstance(node, cst.UnaryOperation)
+        return node.with_changes(expression=in_brackets)
+    assert isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+    return node.with_changes(func=node.func.with_changes(value=in_brackets))
+
+
+def _in_brackets(node: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression that can stand beside `|` and `&`."""
+    if node.lpar or isinstance(node, (cst.Name, cst.Call, cst.Attribute, cst.Subscript)):
+        return node
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
