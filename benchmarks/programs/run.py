@@ -4,9 +4,10 @@
 
 The programs of `programs.toml` are copied from DIR, where `benchmarks/tracer/public/run.py --prepare` puts them, and
 get random data (`data.py`). Each runs as it is; after `perflint fix --apply`; with `--unsafe-fixes`; with
-`--risky-fixes`; and after `perflint fix --trace FILE --experiments --risky-fixes`, for which `perflint trace
---experiments` records it first. If the program fails or is slower with the last, the changes of experiments are left
-out one rule after the other, as `perflint verify` does; the report names them.
+`--risky-fixes`; after `perflint fix --trace FILE --experiments --risky-fixes`, for which `perflint trace --experiments`
+records it first; and with the changes of `hand/NAME.toml`, which follow the help of the findings and the report of the
+trace. If the program fails or is slower with the changes of experiments, they are left out one rule after the other,
+as `perflint verify` does; the report names them.
 
 All variants of a program run in turns. A run has the same seed, some steps of warm-up and then steps that are timed by
 the probe of `perflint verify`, on the clock of the GPU. Programs are spread over the GPUs of the machine; nothing else
@@ -32,7 +33,7 @@ import threading
 import time
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.programs import data
+from benchmarks.programs.by_hand import edited, hand
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -51,8 +53,8 @@ DRIVER = "perflint_driver.py"
 """Name of our own file beside the program's; it is not fixed."""
 STATIC = {"safe": (), "unsafe": ("--unsafe-fixes",), "risky": ("--risky-fixes",)}
 """The options of `perflint fix` for each variant that needs no trace."""
-ORIGINAL, EXPERIMENTS = "original", "experiments"
-ORDER = (ORIGINAL, *STATIC, EXPERIMENTS)
+ORIGINAL, EXPERIMENTS, HAND = "original", "experiments", "hand"
+ORDER = (ORIGINAL, *STATIC, EXPERIMENTS, HAND)
 GRAPHS = "compile-with-graphs"
 LEFT_OUT = ("", GRAPHS, "TPF991", "TPF991,TPF994", "TPF991,TPF993,TPF994", "TPF991,TPF992,TPF993,TPF994")
 """The rules on experiments that are left out one after the other if the program fails or is slower; first the mode of
@@ -73,6 +75,8 @@ class Measured:
     entry: dict[str, Any]
     work: Path
     small: bool
+    wanted: tuple[str, ...] = ()
+    """The variants to make; empty for all."""
     diffs: dict[str, str] = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
     """The end of the messages of each fix and trace."""
@@ -90,10 +94,12 @@ class Measured:
         """The folder in which the program runs."""
         return root / self.entry.get("folder", ".")
 
-    @property
-    def command(self) -> tuple[str, list[str]]:
+    def command(self, variant: str) -> tuple[str, list[str]]:
         """The script and its arguments."""
         arguments = shlex.split(self.entry.get("small" if self.small else "arguments", self.entry.get("arguments", "")))
+        if variant == HAND:
+            switches = hand(self.name).get("arguments", {})
+            arguments = [switches.get(each, each) for each in arguments]
         script = self.entry.get("script", DRIVER)
         return (DRIVER, [script, *arguments]) if "launch" in self.entry else (script, arguments)
 
@@ -125,7 +131,25 @@ def prepare(program: Measured, checkouts: Path) -> None:
         random.seed(0)
         getattr(data, program.entry["data"])(folder, program.small)
     for name, options in STATIC.items():
-        fixed(program, name, options)
+        if not program.wanted or name in program.wanted:
+            fixed(program, name, options)
+    if not program.wanted or HAND in program.wanted:
+        changed_by_hand(program)
+
+
+def changed_by_hand(program: Measured) -> None:
+    """Make the variant by hand, if the program has one. Raises ValueError if a fragment is not there once."""
+    known = hand(program.name)
+    if not known:
+        return
+    root = program.variant(HAND)
+    copy(program.variant(ORIGINAL), root)
+    try:
+        edited(program.inside(root), known)
+    except ValueError:
+        shutil.rmtree(root)
+        raise
+    program.diffs[HAND] = _diff(program.variant(ORIGINAL), root)
 
 
 def fixed(program: Measured, name: str, options: Sequence[str]) -> None:
@@ -181,7 +205,7 @@ def record(program: Measured, device: str, trace: Path, seconds: int, limit: flo
     """Trace a program with experiments. Ends it once the trace is written."""
     root = program.work / "traced"
     copy(program.variant(ORIGINAL), root)
-    script, arguments = program.command
+    script, arguments = program.command(ORIGINAL)
     options = ["--experiments", "--experiment-time", str(seconds), "--steps", "8", "--warmup", "8", "--window", "3"]
     command = [sys.executable, "-m", "perflint", "trace", *options, "-o", str(trace), script, *arguments]
     with open(program.work / "trace.txt", "w+") as told:
@@ -244,7 +268,7 @@ class Server:
         copy(program.variant(variant), place)
         shutil.rmtree(output, ignore_errors=True)
         output.mkdir()
-        script, arguments = program.command
+        script, arguments = program.command(variant)
         job = {
             "folder": str(program.inside(place)),
             "script": script,
@@ -299,12 +323,13 @@ def measure(program: Measured, server: Server, trace: Path, rounds: int, share: 
         left = max(deadline - time.monotonic(), 5.0)
         return server.run(program, variant, min(limit, left))
 
-    first = run(ORIGINAL, FIRST)
+    has_experiments = trace.exists() and (not program.wanted or EXPERIMENTS in program.wanted)
+    first = run(ORIGINAL, FIRST) if has_experiments else {}
     if "error" in first:
         program.errors.append(f"original: {first['error']}")
         runs[ORIGINAL] = [first]
         return
-    for rules in LEFT_OUT if trace.exists() else ():
+    for rules in LEFT_OUT if has_experiments else ():
         if time.monotonic() > share:
             # Changes that were not seen to hold are not measured.
             program.errors.append("with experiments: no time was left to try the rest")
@@ -406,8 +431,8 @@ def loss_difference(base: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any
 def table(results: dict[str, Any]) -> str:
     """The gains in Markdown, with the number of runs of each variant."""
     lines = [
-        "| program | kind | runs | as it is, ms | safe | unsafe | risky | experiments | losses differ | notes |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        f"| program | kind | runs | as it is, ms | {' | '.join(ORDER[1:])} | losses differ | notes |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, result in results.items():
         variants = result["variants"]
@@ -422,9 +447,9 @@ def table(results: dict[str, Any]) -> str:
                 cells.append("no change")
             else:
                 cells.append(_gain(figures))
-        last = variants.get(result["same"].get(EXPERIMENTS, EXPERIMENTS), {})
-        noise, differ = base.get("losses"), last.get("losses")
-        cells.append("–" if differ is None else f"{differ:.1e} (noise {noise or 0:.1e})")
+        differ = [variants.get(result["same"].get(each, each), {}).get("losses") for each in (EXPERIMENTS, HAND)]
+        shown = ", ".join("–" if each is None else f"{each:.1e}" for each in differ)
+        cells.append(f"{shown} (noise {base.get('losses') or 0:.1e})")
         notes = [*result["errors"], *(f"{each}: {text}" for each in variants for text in variants[each]["failed"][:1])]
         lines.append(
             f"| {name} | {result['kind']} | {' | '.join(cells)} | {'; '.join(notes)[:300].replace('|', '/')} |"
@@ -450,14 +475,22 @@ def main() -> int:
         work = Path(folder)
         traces = options.traces.resolve() if options.traces else work / "traces"
         traces.mkdir(exist_ok=True)
-        programs = [Measured(name, entries[name], work / name, options.small) for name in names]
+        wanted = (ORIGINAL, *options.variants.split(",")) if options.variants else ()
+        programs = [Measured(name, entries[name], work / name, options.small, wanted) for name in names]
         with ThreadPoolExecutor(min(len(programs), os.cpu_count() or 2)) as pool:
             list(pool.map(lambda each: _contained(each, prepare, options.checkouts.resolve()), programs))
         _tell(began, "prepared")
-        missing = [each for each in programs if not (traces / f"{each.name}.gz").exists()]
+        known = not wanted or EXPERIMENTS in wanted
+        missing = [each for each in programs if known and not (traces / f"{each.name}.gz").exists()]
         share = (deadline - time.monotonic()) * (1.0 if options.record else 0.45)
-        _record_all(missing, devices, traces, options, time.monotonic() + share)
-        _tell(began, "recorded")
+        end = time.monotonic() + share
+        with ThreadPoolExecutor(2) as pool:
+            jobs = [pool.submit(_record_all, missing, devices, traces, options, end)]
+            if not options.record:
+                jobs.append(pool.submit(_warm_all, programs, devices, options, work))
+            for job in jobs:
+                job.result()
+        _tell(began, "recorded, and ran the variants by hand once")
         if options.record:
             return 0
         results: dict[str, Any] = {}
@@ -479,24 +512,50 @@ def _record_all(
     programs: Iterable[Measured], devices: Sequence[str], traces: Path, options: argparse.Namespace, end: float
 ) -> None:
     """Record a few programs at a time on each GPU: the compiler takes most of the time, on the CPU."""
+
+    def one(device: str, program: Measured) -> None:
+        left = end - time.monotonic()
+        if left > 15:
+            limit = min(left, options.experiment_time * 2 + 60)
+            _contained(program, record, device, traces / f"{program.name}.gz", options.experiment_time, limit)
+        else:
+            program.errors.append("trace: no time was left")
+
+    _spread(programs, devices * options.recorders, one)
+
+
+def _warm_all(programs: Iterable[Measured], devices: Sequence[str], options: argparse.Namespace, work: Path) -> None:
+    """Run the variants by hand once, a few at a time, so that the compiler's work is in its cache."""
+    every = sorted(os.sched_getaffinity(0))
+
+    def warm(program: Measured, device: str) -> None:
+        server = Server(device, every, work / "inductor", options.steps, options.warmup)
+        try:
+            tried = server.run(program, HAND, FIRST)
+        finally:
+            server.close()
+        if "error" in tried:
+            program.errors.append(f"by hand: {tried['error']}")
+            program.variant(HAND).rename(program.work / "failed")
+
+    by_hand = [each for each in programs if each.variant(HAND).exists()]
+    _spread(by_hand, devices * options.recorders, lambda device, each: _contained(each, warm, device))
+
+
+def _spread(programs: Iterable[Measured], devices: Sequence[str], do: Callable[[str, Measured], None]) -> None:
+    """Do something with each program, one at a time for each entry of `devices`."""
     free: queue.Queue[str] = queue.Queue()
-    for device in devices * options.recorders:
+    for device in devices:
         free.put(device)
 
     def one(program: Measured) -> None:
         device = free.get()
         try:
-            left = end - time.monotonic()
-            if left > 15:
-                limit = min(left, options.experiment_time * 2 + 60)
-                trace = traces / f"{program.name}.gz"
-                _contained(program, record, device, trace, options.experiment_time, limit)
-            else:
-                program.errors.append("trace: no time was left")
+            do(device, program)
         finally:
             free.put(device)
 
-    with ThreadPoolExecutor(len(devices) * options.recorders) as pool:
+    with ThreadPoolExecutor(len(devices)) as pool:
         list(pool.map(one, programs))
 
 
@@ -562,8 +621,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=15, help="steps before these (default: %(default)s)")
     parser.add_argument("--recorders", type=int, default=3, help="traces at a time on a GPU (default: %(default)s)")
     parser.add_argument(
-        "--experiment-time", type=int, default=60, help="seconds for experiments (default: %(default)s)"
+        "--experiment-time", type=int, default=90, help="seconds for experiments (default: %(default)s)"
     )
+    parser.add_argument("--variants", metavar="LIST", help=f"of {', '.join(ORDER[1:])}, with commas (default: all)")
     parser.add_argument("--small", action="store_true", help="on the CPU, with small sizes")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     options = parser.parse_args()
