@@ -21,6 +21,7 @@ from perflint.engine.evaluations import (
     selects_for_evaluation,
 )
 from perflint.engine.pictures import is_in_drawing_function, joins_pictures
+from perflint.engine.unreached import is_unreached
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats
@@ -236,7 +237,7 @@ def _of_a_program(finding: Finding, site: Site) -> Finding:
     if isinstance(site, FileSite) or not _waits_once(finding) or repeats(site) or _is_of_property(site):
         return finding
     is_guess = finding.confidence is not Confidence.HIGH
-    if site.model.module.is_program or (is_guess and _is_part_of_program(site)):
+    if site.model.module.is_program or (is_guess and _is_part_of_program(site)) or is_unreached(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 

@@ -16,7 +16,7 @@ from perflint.semantics.callers.defaults import keeps_default
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
-from perflint.semantics.callers.public import is_imported, serves_programs
+from perflint.semantics.callers.public import is_imported, serves_programs, serves_project
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
@@ -143,6 +143,11 @@ class Model:
     def serves_programs(self) -> bool:
         """True if only programs of the project use the file: no package exports it, and no model is made of it."""
         return serves_programs(self.view, self.module)
+
+    @cached_property
+    def serves_project(self) -> bool:
+        """True if files of the project use the file, and no package offers it to other code."""
+        return serves_project(self.view, self.module)
 
     @cached_property
     def is_imported(self) -> bool:

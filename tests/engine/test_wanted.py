@@ -21,7 +21,7 @@ def mean_size(boxes: torch.Tensor):
     return boxes.float().mean().item()
 """
 USES = "from helper import mean_size\n\n\ndef report(boxes):\n    print(mean_size(boxes))\n"
-MODEL = "from helper import mean_size\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    pass\n"
+MODEL = USES + "\n\nclass Net(nn.Module):\n    pass\n"
 
 
 @pytest.mark.parametrize(

@@ -1687,6 +1687,65 @@ def decode(model: nn.Module, n: int):
                 row.sum().item()        # hot
 """
 
+FIRST_TURN = """
+def train(model: nn.Module, loader, optimizer):
+    for i, x in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if i == 0:
+            loss.item()                 # cold
+        else:
+            loss.item()                 # hot
+        if not i and loss.ndim == 0:
+            loss.item()                 # cold
+        if i > 0:
+            loss.item()                 # hot
+        else:
+            loss.item()                 # cold
+        if i == 1:
+            loss.item()                 # hot
+        if x == 0:
+            loss.item()                 # hot
+        is_first = i == 0
+        if is_first:
+            loss.item()                 # cold
+
+def sample(model: nn.Module, n: int, k: int):
+    for i, _ in enumerate(trange(n)):
+        y = model(cuda)
+        if i == 0:
+            y.sum().item()              # cold
+        for j in range(k):
+            if j == 0:
+                y.sum().item()          # hot
+    for i in range(n):
+        i = i % 3
+        y = model(cuda)
+        if i == 0:
+            y.sum().item()              # hot
+    for i in range(n - 1, -1, -1):
+        y = model(cuda)
+        if i == 0:
+            y.sum().item()              # hot
+    for i in range(2):
+        y = model(cuda)
+        if i == 0:
+            y.sum().item()              # hot
+    for name, i in enumerate(loader):
+        y = model(cuda)
+        if i == 0:
+            y.sum().item()              # hot
+
+class Net(nn.Module):
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            if i == 0:
+                x.sum().item()          # hot
+            x = layer(x)
+        return x
+"""
+
 ONE_TURN = """
 def first(model: nn.Module):
     for x in torch.utils.data.DataLoader(data):
@@ -1812,6 +1871,11 @@ def test_numbers_that_are_mostly_finite(case: Case) -> None:
 
 @table(FEW_TURNS)
 def test_loops_of_a_few_turns(case: Case) -> None:
+    check(case)
+
+
+@table(FIRST_TURN)
+def test_branches_for_the_first_turn(case: Case) -> None:
     check(case)
 
 

@@ -37,6 +37,15 @@ def serves_programs(view: View, module: Module) -> bool:
     return not any(_is_package(path) for other in others if other is not None for path in _users(view, other))
 
 
+def serves_project(view: View, module: Module) -> bool:
+    """True if files of the project use a module, and no package offers it to other code. Models may be made of it."""
+    package = _package_of(view, module)
+    if package is not None and _offers(package):
+        return False
+    users = _users(view, module)
+    return bool(users) and not any(map(_is_package, users))
+
+
 def is_imported(view: View, module: Module) -> bool:
     """True if another file, which is not a test, imports a definition of a module."""
     return bool(_users(view, module))

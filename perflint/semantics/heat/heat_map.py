@@ -25,7 +25,7 @@ from perflint.semantics.heat.once import runs_once
 from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.heat.test_code import TestCode
-from perflint.semantics.heat.turns import ranges_few, turns_few, turns_once
+from perflint.semantics.heat.turns import asks_for_first, counter_of, ranges_few, turns_few, turns_once
 from perflint.semantics.structure import block_in, children, last_name, names_in, place_in, walk
 from perflint.semantics.values import Function, Instance, Mapping, Tensor
 
@@ -47,6 +47,7 @@ class HeatMap:
         self._model: Model = weakref.proxy(model)
         self._knows_other_files = knows_other_files
         self._few: dict[ast.AST, bool] = {}
+        self._counters: dict[ast.AST, str] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
@@ -160,9 +161,25 @@ class HeatMap:
         if outcome and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return any(self._rarely(each, True) for each in test.values)
         bound = self._bound_flags(test) if isinstance(test, ast.Name) else self._returned(test)
-        if bound and all(rarely(value, outcome, self._model.value) for value in bound):
+        if bound and all(self._rarely_is(value, outcome) for value in bound):
             return True
-        return rarely(test, outcome, self._model.value) or is_switched_off(self._model, test, outcome)
+        return self._rarely_is(test, outcome) or is_switched_off(self._model, test, outcome)
+
+    def _rarely_is(self, test: ast.expr, outcome: bool) -> bool:
+        return self._is_first_turn(test, outcome) or rarely(test, outcome, self._model.value)
+
+    def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
+        """True if a test that comes out as `outcome` says that a loop around it is in its first turn: `if i == 0:`."""
+        name = asks_for_first(test, outcome)
+        for outer in self._model.ancestors(test) if name else ():
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return False
+            if isinstance(outer, (ast.For, ast.AsyncFor)):
+                if outer not in self._counters:
+                    self._counters[outer] = counter_of(outer)
+                if self._counters[outer] == name:
+                    return True
+        return False
 
     def _returned(self, test: ast.expr) -> list[ast.expr]:
         """The results of a function of the file that a test calls: `self.is_due(step)`."""

@@ -43,6 +43,40 @@ def ranges_few(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     return counted is not None and last_name(counted) == "range" and len(counted.args) == 1 and _is_few(counted.args[0])
 
 
+def asks_for_first(test: ast.expr, outcome: bool) -> str:
+    """The name that is 0 if a test comes out as `outcome`: "i" of `i == 0` and of `not i`; "" for other tests."""
+    if isinstance(test, ast.Name):
+        return "" if outcome else test.id
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Name):
+        return ""
+    limit, operator = test.comparators[0], test.ops[0]
+    is_zero = isinstance(limit, ast.Constant) and type(limit.value) is int and limit.value == 0
+    says_so = isinstance(operator, ast.Eq) if outcome else isinstance(operator, (ast.NotEq, ast.Gt))
+    return test.left.id if is_zero and says_so else ""
+
+
+def counter_of(loop: ast.For | ast.AsyncFor) -> str:
+    """The name that counts all turns of a loop: `for i, x in enumerate(xs)`, `for i in range(n)`; "" if there is none.
+
+    A loop of a few turns has none.
+    """
+    name = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+    if not isinstance(name, ast.Name):
+        return ""
+    if isinstance(loop.target, ast.Tuple):
+        counts = _is_counted(loop, name.id)
+    else:
+        calls = (node for node in walk(loop.iter) if isinstance(node, ast.Call))
+        ranges = [call.args for call in calls if last_name(call) in ("range", "trange")]
+        counts = len(ranges) == 1 and len(ranges[0]) == 1 and not _is_few(ranges[0][0])
+    return name.id if counts and not any(_binds(each, name.id) for each in loop.body) else ""
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    names = (node for node in walk(statement) if isinstance(node, ast.Name) and node.id == name)
+    return any(isinstance(node.ctx, ast.Store) for node in names)
+
+
 def _is_few(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value <= _FEW_TURNS
 

@@ -1,0 +1,36 @@
+"""Decides if no code that perflint knows calls a function, in a project that offers it to no other code."""
+
+from __future__ import annotations
+
+import re
+
+from perflint.engine.analyses import is_in_model
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import FunctionNode
+
+
+def is_unreached(site: Site) -> bool:
+    """True if no other file is known to lead to the function around a place, and no user of a package calls it.
+
+    Not in a model, whose methods are called in many ways, and not in a function inside another, which may be a hook.
+    """
+    if isinstance(site, FileSite):
+        return False
+    function = site.model.function(site.node)
+    return function is not None and not is_in_model(site.model, site.node) and _is_unreached(site.model, function)
+
+
+@once_per_node
+def _is_unreached(model: Model, function: FunctionNode) -> bool:
+    info = model.module.function(function.lineno, function.col_offset)
+    if info is None or info.outer is not None or not model.serves_project or model.chain(info) is not None:
+        return False
+    return not info.owner or not _is_read(model, info.name)
+
+
+def _is_read(model: Model, method: str) -> bool:
+    """True if any file reads an attribute with the name of a method: its object may be one of the class."""
+    pattern = re.compile(rf"\.{re.escape(method)}\b")
+    return any(model.view.finds(file.path, pattern) for file in model.view.mentioning(method))
