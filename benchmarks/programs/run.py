@@ -481,7 +481,10 @@ def main() -> int:
             list(pool.map(lambda each: _contained(each, prepare, options.checkouts.resolve()), programs))
         _tell(began, "prepared")
         known = not wanted or EXPERIMENTS in wanted
-        missing = [each for each in programs if known and not (traces / f"{each.name}.gz").exists()]
+        traced = options.traced.split(",") if options.traced else names
+        missing = [
+            each for each in programs if known and each.name in traced and not (traces / f"{each.name}.gz").exists()
+        ]
         share = (deadline - time.monotonic()) * (1.0 if options.record else 0.45)
         end = time.monotonic() + share
         with ThreadPoolExecutor(2) as pool:
@@ -623,6 +626,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--experiment-time", type=int, default=90, help="seconds for experiments (default: %(default)s)"
     )
+    parser.add_argument("--traced", metavar="LIST", help="the programs to record, with commas (default: all)")
     parser.add_argument("--variants", metavar="LIST", help=f"of {', '.join(ORDER[1:])}, with commas (default: all)")
     parser.add_argument("--small", action="store_true", help="on the CPU, with small sizes")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
