@@ -37,10 +37,10 @@ def spell(symbols: Symbols, name: str, at: ast.AST) -> Spelling | None:
         bound.setdefault(each.local, set()).add(each.full)
     for prefix in _prefixes(name):
         for local, full in bound.items():
-            if full == {prefix} and not _is_rebound(local, scopes):
+            if full == {prefix} and not _is_rebound(symbols, local, scopes):
                 return Spelling(local + name[len(prefix) :])
     root = name.partition(".")[0]
-    if root in bound or _is_rebound(root, scopes):
+    if root in bound or _is_rebound(symbols, root, scopes):
         return None
     return Spelling(name, (f"import {root}",))
 
@@ -76,7 +76,7 @@ def _always_runs(symbols: Symbols, scope: Scope, statement: ast.stmt) -> bool:
     return True
 
 
-def _is_rebound(name: str, scopes: Iterable[Scope]) -> bool:
+def _is_rebound(symbols: Symbols, name: str, scopes: Iterable[Scope]) -> bool:
     """True if something other than an import binds a name in one of some scopes.
 
     `x = None` beside a guarded import does not count.
@@ -84,8 +84,8 @@ def _is_rebound(name: str, scopes: Iterable[Scope]) -> bool:
     return any(
         binding.how is not How.IMPORT and not (isinstance(binding.value, ast.Constant) and binding.value.value is None)
         for scope in scopes
-        if scope.binds(name)
-        for binding in scope.variables[name].bindings
+        if symbols.binds(scope, name)
+        for binding in symbols.bound(scope)[name].bindings
     )
 
 

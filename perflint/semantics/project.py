@@ -31,8 +31,8 @@ _TESTS = frozenset({"test", "tests"})
 _LITERALS = tuple(getattr(ast, name) for name in ("Constant", "JoinedStr", "TemplateStr") if hasattr(ast, name))
 _MOST_FOLDERS = 4
 """The folders above a script that are searched for what it imports."""
-_TEXT_IN_MEMORY = 5_000_000
-"""Characters of source whose trees are kept; a tree takes about 60 bytes a character."""
+_TEXT_IN_MEMORY = 3_500_000
+"""Characters of source whose trees are kept; a tree with its tables takes 60 to 110 bytes a character."""
 
 
 class Module:

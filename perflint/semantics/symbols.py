@@ -80,8 +80,6 @@ class Scope:
     node: ScopeNode
     outer: Scope | None
     """The scope around it; None for the module."""
-    variables: dict[str, Variable] = field(default_factory=dict)
-    """The variables that belong to it, by name."""
     declared: dict[str, ast.Global | ast.Nonlocal] = field(default_factory=dict)
     """The names that it declares `global` or `nonlocal`."""
 
@@ -105,13 +103,13 @@ class Scope:
             scope for scope in self.chain if isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))
         )
 
-    def binds(self, name: str) -> bool:
-        """True if a name is a variable of this scope."""
-        return name in self.variables
-
 
 class Symbols:
-    """The scopes of a file and the variables in them."""
+    """The scopes of a file and the variables in them.
+
+    Variables know their scopes, and no scope knows its variables: without circles the tree of a file is freed as soon
+    as it is not used any more, also where the garbage collector is off.
+    """
 
     def __init__(self, tree: ast.Module, structure: Structure) -> None:
         self.module = Scope(tree, None)
@@ -119,6 +117,7 @@ class Symbols:
         self._scopes: dict[ast.AST, Scope] = {tree: self.module}
         self._around: dict[ast.AST, Scope] = {tree: self.module}
         """The scope in which a node is evaluated, for all nodes that were passed on the way to one."""
+        self._bound: dict[Scope, dict[str, Variable]] = {}
         self._variables: dict[ast.AST, Variable] = {}
         self._unbound: dict[str, Variable] = {}
         """The names that nothing in the file binds."""
@@ -138,8 +137,16 @@ class Symbols:
     def variables(self) -> Iterator[Variable]:
         """All variables, those of each scope in turn; names that nothing in the file binds come last."""
         for scope in self.scopes:
-            yield from scope.variables.values()
+            yield from self.bound(scope).values()
         yield from self._unbound.values()
+
+    def bound(self, scope: Scope) -> Mapping[str, Variable]:
+        """The variables that belong to a scope, by name."""
+        return self._bound.get(scope, {})
+
+    def binds(self, scope: Scope, name: str) -> bool:
+        """True if a name is a variable of a scope."""
+        return name in self.bound(scope)
 
     def scope(self, node: ast.AST) -> Scope:
         """The scope that a module, class, function, lambda or comprehension makes."""
@@ -187,7 +194,7 @@ class Symbols:
         found = self._resolved.get((scope, name))
         if found is None:
             home = self._home(scope, name)
-            found = home.variables.get(name) or self._unbound.get(name)
+            found = self.bound(home).get(name) or self._unbound.get(name)
             if found is None:
                 found = self._unbound[name] = Variable(name, home)
             self._resolved[scope, name] = found
@@ -237,8 +244,9 @@ class Symbols:
         found: dict[str, set[Scope]] = {}
         for scope in self.scopes:
             if not isinstance(scope.node, ast.ClassDef):
-                for name in scope.variables.keys() & self.imported.keys():
-                    if any(binding.how is not How.IMPORT for binding in scope.variables[name].bindings):
+                bound = self.bound(scope)
+                for name in bound.keys() & self.imported.keys():
+                    if any(binding.how is not How.IMPORT for binding in bound[name].bindings):
                         found.setdefault(name, set()).add(scope)
         return found
 
@@ -301,13 +309,14 @@ class Symbols:
             if scope is not self.module:
                 for name in scope.declared:
                     self.resolve(scope, name).seen_in.add(scope)
-            for variable in scope.variables.values():
+            for variable in self.bound(scope).values():
                 variable.bindings.sort(key=lambda binding: _place(binding.node))
 
     def _bind(self, home: Scope, scope: Scope, name: str, binding: Binding) -> None:
-        variable = home.variables.get(name)
+        bound = self._bound.setdefault(home, {})
+        variable = bound.get(name)
         if variable is None:
-            variable = home.variables[name] = Variable(name, home)
+            variable = bound[name] = Variable(name, home)
         variable.bindings.append(binding)
         variable.seen_in.update((scope, scope.frame) if binding.how is How.NAMED else (scope,))
         self._variables[binding.node] = variable
@@ -325,7 +334,7 @@ class Symbols:
                 declaration = scope.declared.get(name)
                 if isinstance(declaration, ast.Global):
                     return self.module
-                if declaration is None and name in scope.variables:
+                if declaration is None and self.binds(scope, name):
                     return scope
             scope = scope.outer
         return scope

@@ -123,3 +123,17 @@ def test_a_model_is_freed_after_a_crash(models: list[weakref.ref[Model]]) -> Non
     assert report.problems
     assert models
     assert not [model for model in models if model() is not None]
+
+
+def test_a_tree_that_is_not_kept_is_freed_without_the_collector() -> None:
+    text = "class Net:\n    def forward(self, x):\n        return [lambda: x + y for y in x if (z := y)]\n"
+    source = Source("a.py", text)
+    module = Project().module_of(source)
+    assert {variable.name for variable in module.symbols.variables} >= {"Net", "forward", "x", "y", "z"}
+    gc.collect()
+    gc.disable()
+    try:
+        del source, module
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

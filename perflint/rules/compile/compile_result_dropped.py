@@ -221,4 +221,4 @@ def _is_bound_in(model: Model, function: FunctionNode | None, name: str) -> bool
     if function is None:
         return True
     scope = model.symbols.scope(function)
-    return scope.binds(name) or name in scope.declared
+    return model.symbols.binds(scope, name) or name in scope.declared

@@ -228,10 +228,9 @@ class Survey:
     def captured(self) -> Mapping[Scope, Set[str]]:
         """The names of each function that functions and lambdas inside it bind or read."""
         found: dict[Scope, set[str]] = {}
-        for names in self.model.symbols.scopes:
-            for variable in names.variables.values():
-                if variable.is_captured:
-                    found.setdefault(self._by_node[names.function.node], set()).add(variable.name)
+        for variable in self.model.symbols.variables:
+            if variable.bindings and variable.is_captured:
+                found.setdefault(self._by_node[variable.scope.function.node], set()).add(variable.name)
         return found
 
     def is_module_class(self, node: ast.ClassDef | None, depth: int = 5) -> bool:

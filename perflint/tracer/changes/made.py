@@ -145,7 +145,7 @@ def _free(symbols: Symbols, statement: ast.Return) -> str:
     """A name that is free in the scopes around a statement; empty if there is none."""
     scopes = list(symbols.scope_around(statement).chain)
     used = {node.id for scope in scopes for node in ast.walk(scope.node) if isinstance(node, ast.Name)}
-    taken = {name for name in _NAMES if name in used or any(scope.binds(name) for scope in scopes)}
+    taken = {name for name in _NAMES if name in used or any(symbols.binds(scope, name) for scope in scopes)}
     return next((name for name in _NAMES if name not in taken), "")
 
 
