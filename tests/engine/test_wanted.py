@@ -456,6 +456,23 @@ def test_pictures_belong_on_the_cpu() -> None:
 COLLATED = """
 import torch
 from torch.utils.data import Dataset
+from torch_geometric.transforms import BaseTransform
+
+
+class Pad(BaseTransform):
+    def forward(self, box: torch.Tensor):
+        return torch.cat([box, torch.zeros(9 - len(box), 4).to(box)])  # low
+
+
+class PadOnGpu(BaseTransform):
+    def forward(self, box: torch.Tensor):
+        box = box.cuda()
+        return torch.cat([box, torch.zeros(9 - len(box), 4).to(box)])  # high
+
+
+class Pads(BaseTransforms):
+    def forward(self, box: torch.Tensor):
+        return torch.cat([box, torch.zeros(9 - len(box), 4).to(box)])  # medium
 
 
 class Boxes(Dataset):
@@ -477,7 +494,7 @@ def gpu_collate_fn(batch: list[torch.Tensor]):
 """
 
 
-def test_functions_that_join_items_for_a_loader_work_on_the_cpu() -> None:
+def test_functions_and_transforms_for_a_loader_work_on_the_cpu() -> None:
     found = {each.span.line: each.confidence.value for each in audited(COLLATED) if each.code == "TPF204"}
     lines = enumerate(COLLATED.splitlines(), start=1)
     assert found == {number: line.rpartition("# ")[2] for number, line in lines if "# " in line}

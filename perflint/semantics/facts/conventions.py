@@ -375,6 +375,11 @@ def is_dataset(name: str) -> Entry | None:
     return concept("dataset").of(name)
 
 
+def is_transform(name: str) -> Entry | None:
+    """Why a class changes the items of a dataset, by the full name of its base."""
+    return concept("transform").of(name)
+
+
 def is_worker_group(name: str) -> Entry | None:
     """Why an attribute stands for other processes."""
     return concept("worker-group").of(name)

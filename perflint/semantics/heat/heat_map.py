@@ -25,7 +25,7 @@ from perflint.semantics.heat.once import runs_once
 from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.heat.test_code import TestCode
-from perflint.semantics.heat.turns import asks_for_first, counter_of, ranges_few, turns_few, turns_once
+from perflint.semantics.heat.turns import asks_for_first, counter_of, counts_epochs, ranges_few, turns_few, turns_once
 from perflint.semantics.structure import block_in, children, last_name, names_in, place_in, walk
 from perflint.semantics.values import Function, Instance, Mapping, Tensor
 
@@ -291,7 +291,7 @@ class HeatMap:
         if not work.runs and not work.steps and self._goes_over_state(loop):
             return around
         trains = self._holds_training(loop) and not _goes_backward(loop) if work.steps else work.calls_loop
-        epochs = trains and _counts_epochs(loop)
+        epochs = trains and counts_epochs(loop)
         if work.is_turn and not epochs and (work.steps or not checks(self._model, loop)):
             return Heat.HOT
         if work.loops or work.calls_loop:
@@ -460,13 +460,6 @@ class HeatMap:
         # A hook or a factory is given away once and called often, so a cold place does not make it cold.
         given = [call for call in self._calls.given(info) if self.of(call) is Heat.HOT]
         return self._calls.calls(info) + given
-
-
-def _counts_epochs(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """`for epoch in range(10)`, `for _ in range(args.epochs)`."""
-    named = () if isinstance(loop, ast.While) else (loop.target, loop.iter)
-    words = (getattr(part, name, None) for node in named for part in walk(node) for name in ("id", "attr"))
-    return any(isinstance(word, str) and "epoch" in word.lower() for word in words)
 
 
 def _goes_backward(loop: ast.For | ast.AsyncFor | ast.While) -> bool:

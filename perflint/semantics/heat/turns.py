@@ -1,4 +1,4 @@
-"""Loops that turn once, or a few times."""
+"""Loops that turn once or a few times, and those that count their turns or the epochs."""
 
 from __future__ import annotations
 
@@ -41,6 +41,13 @@ def ranges_few(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     """True for `for i in range(10):` and shorter loops."""
     counted = loop.iter if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
     return counted is not None and last_name(counted) == "range" and len(counted.args) == 1 and _is_few(counted.args[0])
+
+
+def counts_epochs(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """True for `for epoch in range(10)`, `for _ in range(args.epochs)`."""
+    named = () if isinstance(loop, ast.While) else (loop.target, loop.iter)
+    words = (getattr(part, name, None) for node in named for part in walk(node) for name in ("id", "attr"))
+    return any(isinstance(word, str) and "epoch" in word.lower() for word in words)
 
 
 def asks_for_first(test: ast.expr, outcome: bool) -> str:

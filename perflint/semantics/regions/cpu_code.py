@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.facts import conventions
-from perflint.semantics.structure import last_name, root_of, walk
+from perflint.semantics.structure import last_name, path_of, root_of, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -40,7 +40,9 @@ class HostCode:
             return True
         known = self._known.get(unit)
         if known is None:
-            known = self._known[unit] = drives_processes(self._model.module, unit) or self._is_for_data(unit)
+            module = self._model.module
+            known = drives_processes(module, unit) or _is_transform(module, unit) or self._is_for_data(unit)
+            self._known[unit] = known
         return known
 
     def _collates(self, node: ast.AST) -> bool:
@@ -99,6 +101,14 @@ def _is_on_cpu(module: Module, node: ast.AST) -> bool:
     if isinstance(unit, ast.ClassDef):
         return any(map(conventions.is_dataset, map(last_name, unit.bases))) or drives_processes(module, unit)
     return isinstance(unit, _FUNCTIONS) and (bool(conventions.is_item(unit.name)) or drives_processes(module, unit))
+
+
+def _is_transform(module: Module, unit: ast.AST) -> bool:
+    """True if a class changes the items of a dataset, and moves nothing to the GPU."""
+    bases = unit.bases if isinstance(unit, ast.ClassDef) else []
+    if not any(conventions.is_transform(module.full_name(path_of(base))) for base in bases if path_of(base)):
+        return False
+    return not any(isinstance(node, ast.Call) and last_name(node) in _ON_GPU for node in walk(unit))
 
 
 def unit_of(module: Module, node: ast.AST) -> ast.AST | None:
