@@ -87,6 +87,9 @@ def _kind(node: ast.expr, value: Value) -> Index:
         return Index.VIEW
     tensor = value.tensor
     if tensor is not None:
+        if any(isinstance(member, Sequence) and member.type == "tuple" for member in value.members):
+            # `m.nonzero(as_tuple=True) if m.ndim else m`
+            return Index.UNKNOWN
         kind = _tensor_kind(tensor)
         return Index.MASK if kind is Index.TENSOR and _is_called_mask(node) else kind
     if scalar_type(value) == "slice":

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
+from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, writers
 from perflint.rules._order import has_effects
+from perflint.rules._project_text import some_file_says
 from perflint.rules._statements import block_of, statement_of, swallows
 from perflint.rules._visible import is_private
 from perflint.rules.sync._dimensions import has_dimensions
@@ -25,6 +28,7 @@ from perflint.semantics.structure import names_in, stands_in, walk
 from perflint.semantics.values import Evidence, Tensor
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+_TRACED = re.compile(r"symbolic_trace\(|create_feature_extractor\(|fx\.Tracer")
 _MOST = 16
 """Uses of one mask that are looked at."""
 
@@ -44,25 +48,61 @@ def searched_once(site: SubscriptSite) -> Fix | None:
     model, function = site.model, site.model.function(site.node)
     if function is None or isinstance(function, ast.Lambda) or _mask(site) is None:
         return None
+    if model.is_scripted(site.node.lineno):
+        return None
     search = _searches(model, function).get(site.node)
     if search is None:
         return None
     source, line = model.source, search.first.lineno
     mask = _mask(model.subscript(search.places[0]))
     assert mask is not None
-    text = source.written(mask.node)
-    text = text if isinstance(mask.node, (ast.Name, ast.Call, ast.Subscript)) else f"({text})"
-    added = f"{indentation(source, line)}{search.name} = {text}.nonzero(as_tuple=True)\n"
+    positions = _positions(model, mask, search)
+    if positions is None:
+        return None
+    added = f"{indentation(source, line)}{search.name} = {positions.text}\n"
     uses = [replace(source, source.span(each.slice), search.name) for each in search.places]
-    safety = Safety.UNSAFE if has_dimensions(model, mask.node) else Safety.RISKY
-    return Fix(_MESSAGE, safety, (insert(line, 1, in_newlines_of(source, line, added)), *uses), leaves=("TPF110",))
+    edits = (insert(line, 1, in_newlines_of(source, line, added)), *uses)
+    return Fix(_MESSAGE, positions.safety, edits, positions.imports, leaves=("TPF110",))
 
 
 _MESSAGE = "Search the mask once"
 
 
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """The code that searches a mask, and how far it may change what the program does."""
+
+    text: str
+    safety: Safety
+    imports: tuple[str, ...] = ()
+
+
+def _positions(model: Model, mask: Part, search: _Search) -> _Positions | None:
+    """The search of a mask. It asks the mask for the facts that the source does not show, if the mask is a name."""
+    text = model.source.written(mask.node)
+    text = text if isinstance(mask.node, (ast.Name, ast.Call, ast.Subscript)) else f"({text})"
+    asked: list[str] = []
+    imports: tuple[str, ...] = ()
+    if not mask.is_bool:
+        # Positions select as they are.
+        spelled = spell(model.symbols, "torch.bool", search.first)
+        if spelled is None:
+            return None
+        asked, imports = [f"{text}.dtype == {spelled.text}"], spelled.imports
+    if not has_dimensions(model, mask.node):
+        # A mask without dimensions selects in its own way.
+        asked.append(f"{text}.ndim")
+    found = f"{text}.nonzero(as_tuple=True)"
+    if not isinstance(mask.node, ast.Name):
+        return _Positions(found, Safety.RISKY if asked else Safety.UNSAFE)
+    if asked and some_file_says(model, _TRACED):
+        # A symbol for a tensor cannot be asked.
+        return None
+    return _Positions(f"{found} if {' and '.join(asked)} else {text}" if asked else found, Safety.UNSAFE, imports)
+
+
 def _mask(site: SubscriptSite) -> Part | None:
-    """The boolean mask of local names that is the whole index, or that full slices follow."""
+    """The mask of local names that is the whole index, or that full slices follow."""
     model = site.model
     if site.mode == "delete" or not _is_tensor(model, site.node.value, site.value(site.node.value)):
         return None
@@ -74,7 +114,9 @@ def _mask(site: SubscriptSite) -> Part | None:
     if len(written) != len(found) or not all(_is_full(each) for each in written[1:]):
         return None
     mask = found[0]
-    if mask.kind is not Index.MASK or not mask.is_bool or not _is_tensor(model, mask.node, mask.value):
+    if mask.kind is not Index.MASK or not _is_tensor(model, mask.node, mask.value):
+        return None
+    if not mask.is_bool and not isinstance(mask.node, ast.Name):
         return None
     tensor = mask.value.tensor
     parts_of = [each for each in walk(mask.node) if isinstance(each, (ast.expr, ast.keyword))]

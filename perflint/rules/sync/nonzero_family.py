@@ -83,9 +83,12 @@ class NonzeroFamily(Rule):
     If a boolean mask selects several times in a block (`a[m]`, then `b[m]`) and nothing writes to it in between,
     `m_at = m.nonzero(as_tuple=True)` in front of them searches it once, and each `[m]` becomes `[m_at]`, which is the
     search that torch itself makes, at each use and again in `backward()`. That is unsafe: the positions take more
-    memory than the mask, and a mask that is shorter than the tensor raises no error any more. It is risky if the
-    number of dimensions of the mask is unknown: a mask without dimensions selects otherwise. The mask may be computed
-    by functions of torch (`torch.isfinite(x)`, `m.any(dim=1)`); code in a `try` block gets no fix.
+    memory than the mask, and a mask that is shorter than the tensor raises no error any more. A mask without dimensions
+    selects otherwise, and so do positions that are called a mask. If the source does not show which it is, the new line
+    asks: `m_at = m.nonzero(as_tuple=True) if m.dtype == torch.bool and m.ndim else m`. For a mask that is no name
+    (`x > 0`) the fix is risky instead. The mask may be computed
+    by functions of torch (`torch.isfinite(x)`, `m.any(dim=1)`); code in a `try` block, TorchScript and projects
+    with `symbolic_trace` get no fix.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace has `aten::nonzero` with a

@@ -116,9 +116,70 @@ def case_mask_without_dimensions():
     return {"x": x.tolist(), "y": y.tolist()}
 
 
-def change_mask_without_dimensions(x, y):
-    """a mask without dimensions selects otherwise"""
-    assert x == ([2, 2], [2, 1]) and y == ([[1, 1]], [1])
+def written_out(x: torch.Tensor, y: torch.Tensor, kept: torch.Tensor):
+    x, y, kept = x.cuda(), y.cuda(), kept.cuda()
+    first = x[kept > 0]
+    return first, y[kept > 0]
+
+
+def case_written_out():
+    first, second = written_out(torch.randn(4, 3), torch.randn(4, 2), torch.tensor([1, 0, 0, 1]))
+    return {"first": first, "second": second}
+
+
+def case_written_out_without_dimensions():
+    first, second = written_out(torch.ones(2), torch.ones(2), torch.tensor(1.0))
+    return {"first": first.tolist(), "second": second.tolist()}
+
+
+def change_written_out_without_dimensions(first, second):
+    """For a mask that is no name … the fix is risky instead."""
+    assert first == second == ([[1, 1]], [1])
+
+
+def by_mask(x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor):
+    x, y, mask = x.cuda(), y.cuda(), mask.cuda()
+    selected = x[mask]
+    y[mask] = y[mask] * 2
+    return selected, y, x[mask]
+
+
+def case_by_mask_of_any_kind():
+    """Masks with and without dimensions, bytes, positions: all but the first kind select as before."""
+    masks = (
+        torch.tensor([True, False, True]),
+        torch.tensor([False, False, False]),
+        torch.tensor([[True, False], [False, True], [True, True]]),
+        torch.tensor(True),
+        torch.tensor(False),
+        torch.tensor([2, 0, -1]),
+        torch.tensor(1),
+        torch.tensor([[0, 1], [2, 0]]),
+        torch.zeros(0, dtype=torch.int64),
+    )
+    found = []
+    for mask in masks:
+        x, y = torch.randn(3, 2, requires_grad=True), torch.randn(3, 2, requires_grad=True)
+        selected, stored, again = by_mask(x, y * 1, mask)
+        (selected.sum() * 2 + (stored * stored).sum() + again.sum()).backward()
+        found.append((selected, stored, again, x.grad, y.grad))
+    return {"found": found}
+
+
+def change_by_mask_of_any_kind(waits):
+    """the new line asks: `m_at = m.nonzero(as_tuple=True) if m.dtype == torch.bool and m.ndim else m`"""
+    assert waits[1] < waits[0]
+
+
+def kept_where_the_mask_may_be_none(x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None):
+    x, y = x.cuda(), y.cuda()
+    return x[mask], y[mask]
+
+
+@torch.jit.script
+def kept_where_it_is_scripted(x: torch.Tensor, y: torch.Tensor):
+    kept = x.flatten() > 0
+    return x.flatten()[kept], y.flatten()[kept]
 
 
 def kept_where_the_mask_is_written(x: torch.Tensor):

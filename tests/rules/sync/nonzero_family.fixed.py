@@ -13,7 +13,7 @@ class Masked(nn.Module):
     def forward(self, x: torch.Tensor, lengths: torch.Tensor):
         y = self.linear(x)
         keep = y > 0
-        keep_at = keep.nonzero(as_tuple=True)
+        keep_at = keep.nonzero(as_tuple=True) if keep.ndim else keep
         picked = y[keep_at]
         rows = torch.nonzero(keep)
         where = torch.where(keep)
@@ -73,8 +73,10 @@ def selected_again(x: torch.Tensor, y: torch.Tensor, keep: torch.Tensor):
     other = x > 0
     if y.shape[0]:
         other = y > 0
-    y[far] = x[far]
-    return x[near], y[near], x[other], x[near].sum()
+    far_at = far.nonzero(as_tuple=True) if far.ndim else far
+    y[far_at] = x[far_at]
+    near_at = near.nonzero(as_tuple=True) if near.ndim else near
+    return x[near_at], y[near_at], x[other], x[near_at].sum()
 
 
 class SelectsTwice(nn.Module):
@@ -145,6 +147,13 @@ class SelectedLater(nn.Module):
         return a, b, later, each
 
 
+class SelectsByUnknownMasks(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor, mask_of_rows: torch.Tensor | None):
+        mask_at = mask.nonzero(as_tuple=True) if mask.dtype == torch.bool and mask.ndim else mask
+        a, b = x[mask_at], y[mask_at]
+        return a, b, x[mask_of_rows], y[mask_of_rows]
+
+
 class NotSelectedByTorch(nn.Module):
     """The indexed value may be an object with another meaning of `[]`."""
 
@@ -170,12 +179,14 @@ def selects_rows(x: torch.Tensor, y: torch.Tensor):
 def may_select_with_one_number(x: torch.Tensor, y: torch.Tensor):
     """These masks may have no dimensions."""
     last = x.amax(-1) > 2
-    a, b = x[last], y[last]
+    last_at = last.nonzero(as_tuple=True) if last.ndim else last
+    a, b = x[last_at], y[last_at]
     norm = x.norm(2) > 1
     c, d = x[norm], y[norm]
     squeezed = y[:, 0] > 1
     squeezed.squeeze_()
-    e, f = x[squeezed], y[squeezed]
+    squeezed_at = squeezed.nonzero(as_tuple=True) if squeezed.ndim else squeezed
+    e, f = x[squeezed_at], y[squeezed_at]
     return a, b, c, d, e, f
 
 

@@ -141,6 +141,12 @@ class SelectedLater(nn.Module):
         return a, b, later, each
 
 
+class SelectsByUnknownMasks(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor, mask_of_rows: torch.Tensor | None):
+        a, b = x[mask], y[mask]  # error: TPF110, TPF110
+        return a, b, x[mask_of_rows], y[mask_of_rows]  # error: TPF110, TPF110
+
+
 class NotSelectedByTorch(nn.Module):
     """The indexed value may be an object with another meaning of `[]`."""
 
