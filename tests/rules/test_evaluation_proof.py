@@ -520,3 +520,29 @@ def test_a_subclass_in_another_file_may_train(tmp_path: Path, other: str, is_men
         source, Project([path, trainer]), RuleSet([EvalWithoutNoGrad()]), Settings(profile=Profile.AUDIT)
     )
     assert [each.fix is not None for each in checked.findings] == [is_mended]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_fixed"),
+    [
+        ("net(torch.ones(8)).argmax()", True),
+        ("[net(x).argmax() for x in torch.ones(2, 8)]", True),
+        ("lambda x: net(x).argmax()", False),
+        ("(net(x).argmax() for x in torch.ones(2, 8))", False),
+    ],
+)
+def test_a_statement_is_put_under_no_grad_only_if_it_runs_the_model_itself(value: str, is_fixed: bool) -> None:
+    found = _found(
+        f"""
+        net = Net().cuda()
+        optimizer = torch.optim.Adam(net.parameters())
+        for step in range(3):
+            optimizer.zero_grad()
+            net(torch.ones(8)).sum().backward()
+            optimizer.step()
+        reads = {value}
+        for x in range(100):
+            print(reads)
+        """
+    )
+    assert found.get(8, False) is is_fixed, found

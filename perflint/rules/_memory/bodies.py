@@ -26,6 +26,12 @@ _PLAIN: tuple[type[Value], ...] = (Scalar, Const, Dtype, DeviceValue)
 """Values that hold no memory."""
 _MOST_OWNERS = 32
 """The number of objects with an attribute of one name that are kept apart."""
+_HANDS_OUT = frozenset(
+    "state_dict parameters named_parameters buffers named_buffers get_parameter get_buffer trainable_parameters".split()
+)
+"""Methods whose results share the memory of a module's parameters and buffers."""
+_STATE = ".state_dict()"
+"""The place of all that these methods hand out."""
 _LETS_OTHERS_RUN = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
 _LAYERS = _READS | {Fate.LAYER}
@@ -97,6 +103,8 @@ class Memory:
         with_owners = groups.union(*(self._owners.get(group, ()) for group in groups))
         if any(_any(self._writes.get(each), begin, end) for each in groups):
             return Writers.WRITTEN
+        if any(_STATE in self.members(each) for each in groups) and self._writes_of_others(begin, end):
+            return Writers.WRITTEN
         if not groups.isdisjoint(self._loose):
             return Writers.HANDED
         if len(with_owners) > _MOST_OWNERS or any(_any(self._passed.get(each), begin, end) for each in with_owners):
@@ -107,6 +115,14 @@ class Memory:
         if any(_any(self._layers.get(each), begin, end) for each in with_owners):
             return Writers.LAYERS
         return Writers.STRANGERS if strangers else Writers.NONE
+
+    def _writes_of_others(self, begin: Position, end: Position) -> bool:
+        """True if a statement between two positions writes to memory that the function did not make."""
+        return any(
+            _any(positions, begin, end)
+            for group, positions in self._writes.items()
+            if group in self._open or group in self._given or any(isinstance(each, str) for each in self.members(group))
+        )
 
     def is_written(self, node: ast.expr, begin: Position, end: Position) -> bool:
         """True if a statement between two positions writes to the memory of an expression."""
@@ -200,6 +216,8 @@ class Memory:
                 if each.attr not in operators.FACTS:
                     found.append(f".{each.attr}")
             elif isinstance(each, ast.Call):
+                if isinstance(each.func, ast.Attribute) and each.func.attr in _HANDS_OUT:
+                    found.append(_STATE)
                 waiting += self._handed_on(each)
             elif isinstance(each, (ast.IfExp, ast.BoolOp, ast.Tuple, ast.List, ast.Set, ast.Dict)):
                 waiting += [inner for inner in ast.iter_child_nodes(each) if isinstance(inner, ast.expr)]

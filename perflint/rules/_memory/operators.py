@@ -101,7 +101,10 @@ _RUNS_OTHERS = frozenset(
     f"builtins.{name}" for name in "next map filter exec eval getattr setattr __import__ super".split()
 ) | {"functools.reduce", "functools.partial", "operator.methodcaller", "operator.call"}
 """Functions of Python that run, or look up, code of others."""
-PASSES_ON = frozenset(f"builtins.{name}" for name in ("zip", "enumerate", "list", "tuple", "iter", "next", "reversed"))
+PASSES_ON = frozenset(
+    f"builtins.{name}"
+    for name in "zip enumerate list tuple iter next reversed dict sorted set frozenset min max".split()
+)
 """Functions of Python whose results hold their arguments or the elements of them."""
 _ARRAY_WRITES = _of("fill sort partition put itemset resize byteswap setfield")
 _ARRAY_FUNCTIONS = frozenset(

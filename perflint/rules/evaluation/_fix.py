@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 
 from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import in_newlines_of, indentation, insert
@@ -15,6 +16,7 @@ from perflint.rules.evaluation._leaving import may_leave
 from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import Region
 from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, walk
 from perflint.source.concrete import code, cst
 from perflint.source.text import Source
@@ -79,6 +81,8 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
         return None
     if statement.value is None or not any(node is call for node in walk(statement.value)):
         return None
+    if survey.model.function(call) is not survey.model.function(statement) or _runs_later(survey.model, call):
+        return None
     if not proofs(survey).statement(scope, statement):
         return None
     source = survey.model.source
@@ -92,6 +96,12 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
     text, proof = f"Put it under `with {spelling.text}():`", _NOTHING_COMES_IN if is_untrained else _NOTHING_USED
     edits = [Edit(first.span, opening + first.text), *rest]
     return Fix(text, Safety.RISKY, tuple(edits), spelling.imports, _FURTHER, proof=proof)
+
+
+def _runs_later(model: Model, call: ast.Call) -> bool:
+    """True if a call runs when a generator is used, which may be outside of the context."""
+    around = takewhile(lambda outer: not isinstance(outer, ast.stmt), model.ancestors(call))
+    return any(isinstance(each, ast.GeneratorExp) and not isinstance(model.parent(each), ast.Call) for each in around)
 
 
 def _indented(source: Source, statement: ast.stmt) -> list[Edit] | None:

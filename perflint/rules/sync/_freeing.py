@@ -26,6 +26,25 @@ def _is_housekeeping(model: Model, call: ast.Call) -> bool:
     return bool(rule_conventions.frees_memory(last_name(call)))
 
 
+def measures_memory(model: Model, node: ast.AST) -> bool:
+    """True if the function around a call measures memory, or handles the lack of it."""
+    function = model.function(node)
+    if function is None:
+        return False
+    for part in walk(function):
+        if isinstance(part, ast.Call) and model.target(part).rpartition(".")[2] in _MEASURES:
+            return True
+        if isinstance(part, ast.ExceptHandler) and part.type is not None and "OutOfMemory" in ast.dump(part.type):
+            return True
+    return False
+
+
+_MEASURES = frozenset(
+    """max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats mem_get_info
+    reset_peak_memory_stats reset_max_memory_allocated memory_summary""".split()
+)
+
+
 def asks_for_memory(model: Model, test: ast.expr) -> bool:
     """True if a test measures memory."""
     return any(isinstance(node, ast.Call) and "mem" in model.target(node) for node in walk(test))

@@ -41,7 +41,7 @@ def listed_on_device(site: CallSite, read: Read) -> Fix | None:
     end = with_last_comments(source, source.span(loop)).end_line
     if end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
-    new = detached(site.concrete, double=False, is_data=is_data(model, read.tensor))
+    new = detached(site.concrete, "", is_data=is_data(model, read.tensor))
     if not _is_only_read(model, read.tensor):
         new = cst.Call(cst.Attribute(new, cst.Name("clone")))
     line = f"{indentation(source, loop.lineno)}{name.id} = {stack.text}({name.id}).tolist() if {name.id} else []\n"

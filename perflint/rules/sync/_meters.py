@@ -12,7 +12,7 @@ from perflint.frozen import dataclass
 from perflint.rules._places import loops_around
 from perflint.rules._visible import is_local
 from perflint.rules.sync._scalars import SCALAR_READ, Read
-from perflint.rules.sync._sums import detached, is_data, is_of_comparison
+from perflint.rules.sync._sums import detached, is_data, is_of_comparison, wide_float
 from perflint.semantics.binders import How
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -64,7 +64,7 @@ def averaged_on_device(site: CallSite, read: Read) -> Fix | None:
     call = site.concrete
     assert isinstance(call.func, cst.Attribute)
     source, tensor = site.model.source, read.value.tensor
-    new = detached(call, double=True, is_data=is_data(site.model, read.tensor))
+    new = detached(call, wide_float(site.model), is_data=is_data(site.model, read.tensor))
     if tensor is None or tensor.rank != 0:
         # `"{:.3f}".format` takes tensors without dimensions only.
         new = cst.Call(cst.Attribute(new, cst.Name("reshape")), [argument("()")])

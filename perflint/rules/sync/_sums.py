@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from perflint.findings import Fix, Heat, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._places import inside
+from perflint.rules._project_text import some_file_says
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.semantics.model import Model
@@ -45,8 +47,8 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
         return None
     call = site.concrete
     assert isinstance(call.func, cst.Attribute)
-    # A Python float sums in double precision, and so does the device now.
-    new = detached(call, found.type == "float", is_data(site.model, read.tensor))
+    wide = wide_float(site.model) if found.type == "float" else ""
+    new = detached(call, wide, is_data(site.model, read.tensor))
     line = f"{indentation(source, found.loop.lineno)}{found.name} = {found.type}({found.name})\n"
     edits = (
         replace(source, source.span(site.node), new),
@@ -57,14 +59,22 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=leaves)
 
 
-def detached(read: cst.Call, double: bool, is_data: bool) -> cst.BaseExpression:
-    """`x.detach()` in place of `x.item()`, as a double if `double` is set. `is_data` says that `x` has no graph."""
+_WITHOUT_DOUBLES = re.compile(r"[\"']mps\b|backends\.mps\b|torch\.mps\b")
+
+
+def wide_float(model: Model) -> str:
+    """The dtype for sums of floats on the device. Python sums in double precision, which the GPUs of Apple lack."""
+    return "float" if some_file_says(model, _WITHOUT_DOUBLES) else "double"
+
+
+def detached(read: cst.Call, wide: str, is_data: bool) -> cst.BaseExpression:
+    """`x.detach()` in place of `x.item()`, as a `wide` dtype if one is named. `is_data` says that `x` has no graph."""
     assert isinstance(read.func, cst.Attribute)
     last = _last_methods(read.func.value)
     without_graph = is_data or "detach" in last
     new = read.func.value if without_graph else read.with_changes(func=read.func.with_changes(attr=cst.Name("detach")))
     dtype = next((name for name in last if name != "detach"), "")
-    return cst.Call(cst.Attribute(new, cst.Name("double"))) if double and dtype != "double" else new
+    return cst.Call(cst.Attribute(new, cst.Name(wide))) if wide and dtype not in (wide, "double") else new
 
 
 def is_data(model: Model, tensor: ast.expr) -> bool:

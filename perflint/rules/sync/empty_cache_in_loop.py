@@ -12,7 +12,7 @@ from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._statements import block_of, removal
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._freeing import asks_for_memory, frees_memory, is_once, is_retry
+from perflint.rules.sync._freeing import asks_for_memory, frees_memory, is_once, is_retry, measures_memory
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, walk
@@ -74,9 +74,9 @@ class EmptyCacheInLoop(Rule):
     ## Fix safety
     Unsafe: removing the call lets the cache grow, so that the process holds more memory at its
     peak; other processes on the GPU may miss it. No fix is offered in tests, if the line is not
-    known to run in each step, if a comment in the line or above it says why the call is there, or
-    if a block or function would be left empty. An `if` that only checked for a GPU, and imports that
-    served the call, are removed with it.
+    known to run in each step, if a comment in the line or above it says why the call is there, if the
+    function measures memory or handles the lack of it, or if a block or function would be left empty.
+    An `if` that only checked for a GPU, and imports that served the call, are removed with it.
 
     ## How a GPU shows it
     A trace records the waits of `empty_cache`, and the time of full garbage collections. A profile
@@ -184,6 +184,8 @@ def _fix(site: CallSite) -> Fix | None:
     """Where it certainly runs in each step of a program, of a function that does other things."""
     model, statement = site.model, site.model.parent(site.node)
     if site.heat is not Heat.HOT or serves_tests(model) or frees_memory(model, site.node):
+        return None
+    if measures_memory(model, site.node):
         return None
     if not isinstance(statement, ast.Expr) or _is_explained(model, statement):
         return None

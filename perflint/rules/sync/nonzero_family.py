@@ -85,9 +85,9 @@ class NonzeroFamily(Rule):
     search that torch itself makes, at each use and again in `backward()`. That is unsafe: the positions take more
     memory than the mask, and a mask that is shorter than the tensor raises no error any more. A mask without dimensions
     selects otherwise, and so do positions that are called a mask. If the source does not show which it is, the new line
-    asks: `m_at = m.nonzero(as_tuple=True) if m.dtype == torch.bool and m.ndim else m`. For a mask that is no name
-    (`x > 0`) the fix is risky instead. The mask may be computed
-    by functions of torch (`torch.isfinite(x)`, `m.any(dim=1)`); code in a `try` block, TorchScript and projects
+    asks: `m_at = m.nonzero(as_tuple=True) if m.dtype == torch.bool and m.ndim else m`. For a mask without
+    a name (`x > 0`) the fix is risky instead. The mask may be computed by functions of torch (`torch.isfinite(x)`,
+    `m.any(dim=1)`); code in a `try` block, TorchScript and projects
     with `symbolic_trace` get no fix.
 
     ## How a GPU shows it

@@ -69,12 +69,12 @@ class ScalarReadInLoop(Rule):
     ## Fix safety
     Unsafe. Sums: `total += loss.item()` becomes
     `total += loss.detach().double()`, with `total = float(total)` after the loop. The sum is the
-    same, in double precision like a Python float (some devices other than NVIDIA's and AMD's GPUs
-    do not support doubles); a sum of floats that began as `0` is `0.0` if the loop has no
-    iterations; the error of a failing kernel shows up later; a debugger sees a tensor. A sum that
-    began as `0` and may be a whole number gets no fix, unless it is only divided. If
-    something in the loop uses the sum in few turns, as for a log every hundredth step, it gets
-    `float(total)`; if it does so in each turn, no fix is offered.
+    same, in double precision like a Python float. Some devices other than NVIDIA's and AMD's GPUs
+    do not support doubles: in a program that names `mps` it is `.float()`, which may round otherwise.
+    A sum of floats that began as `0` is `0.0` if the loop has no iterations; the error of a failing kernel
+    shows up later; a debugger sees a tensor. A sum that began as `0` and may be a whole number gets no fix,
+    unless it is only divided. If something in the loop uses the sum in few turns, as for a log every hundredth
+    step, it gets `float(total)`; if it does so in each turn, no fix is offered.
 
     Lists: `losses.append(loss.item())` becomes `losses.append(loss.detach().clone())`, with
     `losses = torch.stack(losses).tolist() if losses else []` after the loop, if the loop does nothing else with a

@@ -153,3 +153,14 @@ def explained(model: nn.Module, loader: DataLoader) -> None:
     for x, _ in loader:
         model(x.cuda()).sum().backward()
         torch.cuda.empty_cache()  # batches differ in size: the next one did not fit
+
+
+def largest_batch(model: nn.Module, loader: DataLoader) -> int:
+    """It measures memory, so the cache has to be empty."""
+    peak = 0
+    for x, _ in loader:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        model(x.cuda()).sum().backward()
+        peak = max(peak, torch.cuda.max_memory_allocated())
+    return peak

@@ -133,7 +133,7 @@ def case_written_out_without_dimensions():
 
 
 def change_written_out_without_dimensions(first, second):
-    """For a mask that is no name … the fix is risky instead."""
+    """For a mask without a name … the fix is risky instead."""
     assert first == second == ([[1, 1]], [1])
 
 

@@ -66,7 +66,7 @@ def case_began_as_a_whole_number():
 
 
 def change_began_as_a_whole_number(none, waits):
-    """a sum of floats that began as `0` is `0.0` if the loop has no iterations"""
+    """A sum of floats that began as `0` is `0.0` if the loop has no iterations"""
     assert none == ("0", "0.0")
 
 
