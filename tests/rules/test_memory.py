@@ -244,3 +244,20 @@ def test_uses_of_what_is_computed_from_a_tensor_do_not_hide_those_of_the_tensor(
 
 def test_a_tensor_with_too_many_uses_counts_as_kept() -> None:
     assert not lint(_repeated(60, "pass"), [RULES["TPF212"]], "audit")
+
+
+CALLED = """
+import torch
+
+def sampled(logits, points):
+    scores = logits(points)
+    return scores.topk(2)
+
+def losses(size):
+    rows = torch.tensor([[[0.0, 0.0], [1.0, 0.0]]], device="cuda").repeat(size, 1, 1)
+    sampled(rows, 2)
+"""
+
+
+def test_a_tensor_that_is_called_counts_as_kept() -> None:
+    assert not lint(CALLED, [RULES["TPF212"]], "audit")

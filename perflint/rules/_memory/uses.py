@@ -97,7 +97,9 @@ class Uses:
             self._keep(node, how)
             return
         parent = self.model.parent(node)
-        if isinstance(parent, ast.Call):
+        if isinstance(parent, ast.Call) and node is parent.func:
+            self._keep(node, how)
+        elif isinstance(parent, ast.Call):
             self._argument(parent, node, "", how)
         elif isinstance(parent, ast.keyword):
             call = self.model.parent(parent)
