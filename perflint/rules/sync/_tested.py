@@ -15,7 +15,7 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Kind, Tensor, Value, scalar_type
+from perflint.semantics.values import Device, Evidence, Kind, Tensor, Value, scalar_type
 from perflint.source.concrete import code, cst
 
 _OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]|\bdevice_map\b")
@@ -75,7 +75,7 @@ def asked_together(model: Model, read: Read) -> Joined | None:
     new, joined = whole
     fix = Fix(
         "Ask the GPU once",
-        Safety.UNSAFE,
+        Safety.SAFE if _keeps_errors(model, row) else Safety.UNSAFE,
         (replace(model.source, model.source.span(test), new),),
         leaves=(TRUTH_OF_TENSOR, NAN_CHECK, SCALAR_READ),
     )
@@ -157,8 +157,12 @@ def _is_answer(model: Model, operand: _Operand) -> bool:
 
 
 def _is_of_truths(model: Model, node: ast.Call) -> bool:
-    value = model.value(node)
-    return isinstance(value, Tensor) and value.kind is Kind.BOOL
+    """True for `(x > 0).any()`, and for any() of another tensor that is certainly boolean."""
+    operand = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else node
+    value = model.value(operand)
+    if isinstance(operand, ast.Call) and model.target(operand).rpartition(".")[2] in _QUESTIONS:
+        return True
+    return isinstance(value, Tensor) and value.kind is Kind.BOOL and value.evidence >= Evidence.ANNOTATION
 
 
 def _follows(model: Model, row: list[_Operand], operand: _Operand) -> bool:
@@ -240,6 +244,44 @@ def _tensor_of(model: Model, node: ast.expr) -> str:
     assert isinstance(node, ast.Call)
     operand = node.func.value if not node.args and isinstance(node.func, ast.Attribute) else node.args[0]
     return ast.dump(operand)
+
+
+def _keeps_errors(model: Model, row: _Row) -> bool:
+    """True if all tests of a row are questions about one tensor, so that a later one raises no error of its own."""
+    first = row.operands[0].tensor
+    found = _tensors(model, first)
+    value = next(iter(found.values()), None)
+    if len(found) != 1 or not isinstance(value, Tensor) or value.evidence < Evidence.ANNOTATION:
+        return False
+    is_ordered = _has_order(first)
+    return all(
+        _tensors(model, each.tensor).keys() == found.keys()
+        and all(_is_harmless(model, part, is_ordered) for part in walk(each.tensor))
+        for each in row.operands
+    )
+
+
+def _is_harmless(model: Model, part: ast.AST, is_ordered: bool) -> bool:
+    """True for a part of a test that any tensor takes. Numbers of complex tensors have no order."""
+    if isinstance(part, ast.Compare):
+        number = part.comparators[0]
+        return (is_ordered or not _has_order(part)) and isinstance(number, ast.Constant) and _fits_any(number.value)
+    if isinstance(part, ast.Call):
+        return model.target(part).rpartition(".")[2] in _FOR_ANY
+    return isinstance(part, (ast.Name, ast.Attribute, ast.Constant)) or not isinstance(part, ast.expr)
+
+
+_FOR_ANY = _QUANTIFIERS | _NEED_ELEMENTS | {"isnan", "isinf", "isfinite"}
+
+
+def _has_order(node: ast.expr) -> bool:
+    compares = (each for each in walk(node) if isinstance(each, ast.Compare))
+    return any(isinstance(sign, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for each in compares for sign in each.ops)
+
+
+def _fits_any(number: object) -> bool:
+    """True for a number that a tensor of any dtype can be compared with."""
+    return isinstance(number, (int, float)) and 0 <= number < 128
 
 
 def _tensors(model: Model, node: ast.expr) -> dict[str, Value]:

@@ -67,7 +67,7 @@ class NanCheckPerStep(Rule):
     ```
 
     ## Fix safety
-    Unsafe. In an `assert`, `torch._assert_async(condition)` checks on the GPU
+    In an `assert`, `torch._assert_async(condition)` is unsafe: it checks on the GPU
     without waiting; `assert not x.any()` becomes the check of `~x.any()`. When the condition fails, the
     error comes later, at some other call, and the
     CUDA context cannot be used any more. No fix is offered if the code around the `assert` handles its error,
@@ -75,8 +75,8 @@ class NanCheckPerStep(Rule):
 
     Two checks in a row become one question: `torch.isnan(x).any() or torch.isinf(x).any()` becomes
     `torch.isnan(x).any() | torch.isinf(x).any()`. The answer is the same; the second check runs even if the first
-    one decides. truth-of-tensor says for which checks. Other checks need a place to collect the answer, and only
-    the author can choose it.
+    one decides. That is safe for checks of one tensor, and unsafe elsewhere, as truth-of-tensor describes.
+    Other checks need a place to collect the answer, and only the author can choose it.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::isnan` or

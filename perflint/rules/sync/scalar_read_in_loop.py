@@ -93,7 +93,7 @@ class ScalarReadInLoop(Rule):
     the first is read, so that none is read if one of them raises; tensors on different GPUs raise.
 
     Truth values in a row: `a.all().item() and b.all().item()` becomes `(a.all() & b.all()).item()`, as
-    truth-of-tensor describes.
+    truth-of-tensor describes. This fix is safe if all ask one tensor.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line. A profile shows `aten::item` with

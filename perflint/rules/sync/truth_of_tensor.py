@@ -66,7 +66,7 @@ class TruthOfTensor(Rule):
     ```
 
     ## Fix safety
-    Unsafe. In an `assert`, `torch._assert_async(condition)` checks on the GPU
+    In an `assert`, `torch._assert_async(condition)` is unsafe: it checks on the GPU
     without waiting; `assert not x.any()` becomes the check of `~x.any()`. When the condition fails, the
     error comes later, at some other call, and the
     CUDA context cannot be used any more; `python -O` does not remove the check. No fix is offered
@@ -75,7 +75,9 @@ class TruthOfTensor(Rule):
     Tests in a row become one: `a.any() or b.any()` becomes `a.any() | b.any()`, and
     `not a.any() and not b.any()` becomes `not (a.any() | b.any())`. The answer is the same. The later
     tests run even if the first one decides, which takes time and memory on the GPU, so they may only compare and
-    reduce, must be on the device of the first one, and must not need it: `m.any() and x[m].max() > 1` stays.
+    reduce, must be on the device of the first one, and must not need it: `m.any() and x[m].max() > 1` stays. That is
+    safe if all tests ask one tensor, by `any`, `all`, `isnan`, `isinf`, `isfinite` and comparisons with numbers from
+    0 to 127. It is unsafe elsewhere: a later test may raise an error that the first one prevented before.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::is_nonzero` and

@@ -140,6 +140,60 @@ _NUMBERS = (
 )
 _CONSTRUCTORS = ("tensor", "as_tensor", "asarray")
 
+_TESTS = (
+    "torch.isnan(t).any()",
+    "torch.isinf(t).any()",
+    "torch.isfinite(t).all()",
+    "t.any()",
+    "torch.all(t)",
+    "(t == 0).any()",
+    "(t != 1.5).all()",
+    "(t > 1).any()",
+    "(t <= 3).all()",
+    "t.min() < 0",
+    "t.max() > 1",
+    "(t > -1).all()",
+    "(t < 300).any()",
+    "(t > x).any()",
+)
+
+_TESTS_IN_A_ROW = Template(
+    "TPF105",
+    "row",
+    "t = <tensor>\nfound = []\nif <first> <sign> <second>:\n    found.append(1)\n"
+    "found.append(bool(<first>) <sign> bool(<second>))\nreturn found if not <first> or not <second> else t",
+    {
+        "tensor": ("x.cuda()", "x.cuda().flatten()", "matrix.cuda() * 2", 'torch.eye(3, device="cuda")', "row.cuda()"),
+        "sign": ("or", "and"),
+        "first": _TESTS,
+        "second": _TESTS,
+    },
+)
+
+_CHECKS_IN_A_ROW = Template(
+    "TPF107",
+    "row",
+    "t = <tensor>\nif <first> <sign> <second>:\n    return 1\nreturn bool(<second>) <sign> bool(<first>)",
+    {
+        "tensor": ("x.cuda()", "row.cuda() / 0", 'torch.full((2,), v, device="cuda")', "x.cuda().sum()"),
+        "sign": ("or", "and"),
+        "first": ("torch.isnan(t).any()", "t.isinf().any()", "not torch.isfinite(t).all()", "t.isnan()"),
+        "second": ("torch.isinf(t).any()", "t.isnan().all()", "not t.isfinite().any()", "t.isinf()"),
+    },
+)
+
+_ANSWERS_IN_A_ROW = Template(
+    "TPF101",
+    "row",
+    "t = <tensor>\nreturn [<first>.item() <sign> <second>.item()]",
+    {
+        "tensor": ("x.cuda()", "matrix.cuda() * 2", "row.cuda() > 0", "x.cuda().byte()"),
+        "sign": ("or", "and"),
+        "first": ("(t > 0).any()", "(t == 1).all()", "t.any()", "torch.isnan(t).any()"),
+        "second": ("(t <= 3).all()", "(t != 1).any()", "torch.all(t)", "torch.isinf(t).any()"),
+    },
+)
+
 _SCALAR_THERE = Template(
     "TPF116",
     "there",
@@ -638,6 +692,9 @@ return [list(batch) for batch in loader]""",
 
 TEMPLATES = (
     _CREATE_THEN_MOVE,
+    _TESTS_IN_A_ROW,
+    _CHECKS_IN_A_ROW,
+    _ANSWERS_IN_A_ROW,
     _SCALAR_THERE,
     _SCALAR_MOVED,
     _SCALAR_NEW,
