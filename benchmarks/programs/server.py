@@ -99,15 +99,19 @@ def _become(job: dict[str, Any]) -> None:
     os.chdir(job["folder"])
     sys.path[:0] = [job["folder"], *job["paths"]]
     sys.argv = [job["script"], *job["arguments"]]
-    status = 0
     try:
         _watch(job)
         runpy.run_path(job["script"], run_name="__main__")
     except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        # Here, while the frames of the program live: when they go, its loaders wait seconds for each of their workers.
+        _end(end.code if isinstance(end.code, int) else int(end.code is not None))
     except BaseException:
         traceback.print_exc()
-        status = 1
+        _end(1)
+    _end(0)
+
+
+def _end(status: int) -> None:
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -26,7 +26,7 @@ class Won:
     called: Span | None = None
     """The recorded call of the model, if it is in the same file."""
     beside: Sequence[tuple[Span, Span | None]] = ()
-    """The places that make and call each model of the file, where both are in it."""
+    """The places that make and call each model of the file that was tried with CUDA graphs."""
 
 
 class Refused(Exception):

@@ -11,7 +11,7 @@ from perflint.source.text import Source
 from perflint.tracer.changes import autocast, compiling, layout, tf32
 from perflint.tracer.changes.base import Change, Refused, Won
 from perflint.tracer.events import Experiment, Failure
-from perflint.tracer.experiments.launches import CudaGraph
+from perflint.tracer.experiments.launches import CompileWithGraphs, CudaGraph
 from perflint.tracer.experiments.models import AutocastChannelsLast, FusedNorms, Reparameterisation
 from perflint.tracer.experiments.regions import GraphedCallables
 from perflint.tracer.experiments.run import PART
@@ -55,7 +55,8 @@ def proposed(
     `made` and `called` are the experiments with models that the file makes and calls.
     """
     done: set[Change] = set()
-    beside = tuple(dict.fromkeys((span, _call(each, called)) for span, each in made))
+    graphs = ((span, each) for span, each in made if each.name == CompileWithGraphs.name)
+    beside = tuple(dict.fromkeys((span, _call(each, called)) for span, each in graphs))
     for tried, at_call in ((made, False), (called, True)):
         for span in dict.fromkeys(span for span, _ in tried):
             won = [each for at, each in tried if at == span and each.scope == "model" and _is_faster(each, trace)]

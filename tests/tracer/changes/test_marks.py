@@ -73,7 +73,13 @@ def of_one(text: str, calls: int = 8) -> tuple[Experiment | ModuleCall, ...]:
 
 def test_both_models_of_a_gan_replay_graphs_between_marks(perflint: Command) -> None:
     text = NET + GAN
-    lines, ran = fixed(perflint, text, *of_gan(text))
+    # Experiments with optimizers and layers have places in the file, too.
+    others = (
+        experiment("fused-optimizer", place(text, "torch.optim.Adam(generator"), scope="optimizer"),
+        experiment("bias-before-norm", place(text, "nn.Linear(", "Net.__init__"), scope="layer"),
+        experiment("fused-optimizer", place(text, "torch.rand("), scope="optimizer"),
+    )
+    lines, ran = fixed(perflint, text, *of_gan(text), *others)
     assert [line.strip("+ ") for line in lines] == [
         f"generator.{MODE}",
         f"critic.{MODE}",
