@@ -11,7 +11,7 @@ from perflint.semantics.facts.named import LOADER, by_name
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import is_tensor_class, lineage
 from perflint.semantics.lattice import union
-from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.structure import FunctionInfo, last_name
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
@@ -199,6 +199,9 @@ _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 
 
 def _generic(frame: Frame, node: ast.Subscript, device: Device) -> Value:
+    if last_name(node.value) == "Unpack":
+        # It says which keywords a function takes. Packages define it anew in a module that imports many others.
+        return UNKNOWN
     base = frame.evaluate(node.value)
     name = base.name if isinstance(base, (Name, Class)) else ""
     last = name.rpartition(".")[2]
