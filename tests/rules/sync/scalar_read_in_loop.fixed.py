@@ -120,6 +120,11 @@ class Engine:
         norm = self.norms[key].item()
         return loss.mean().item() / norm
 
+def in_a_row(check, x: torch.Tensor) -> None:
+    x = x.cuda()
+    check(((x >= 0).all() & (x <= 1).all()).item())
+
+
 # Look-alikes
 
 
