@@ -1,10 +1,10 @@
 """Measures how time and memory grow with the size of a project.
 
-    python benchmarks/speed/growth.py [--lines 1000,10000,100000] [--json FILE]
+    python benchmarks/speed/growth.py [--lines 1000,10000,100000] [--jobs N] [--json FILE]
 
 Generates projects of these sizes, of packages with ten modules of 132 lines each: a layer, helpers and training loops.
-Each module imports the two before it. The figures are CPU seconds and peak memory of one cold `perflint check` in one
-process, all rules, profile audit.
+Each module imports the two before it. The figures are those of one cold `perflint check` in N processes, all rules,
+profile audit: CPU seconds of all processes, wall seconds, and the memory of the largest process.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -88,23 +89,26 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="measure how time and memory grow with a project")
     parser.add_argument("--lines", default="1000,10000,100000", help="sizes of projects (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to a file")
     options = parser.parse_args()
     print(f"Python {sys.version.split()[0]}, {len(os.sched_getaffinity(0))} CPUs", flush=True)
     rows = []
     for lines in map(int, options.lines.split(",")):
         with tempfile.TemporaryDirectory(prefix="perflint-growth-") as temporary:
-            rows.append(measured(Path(temporary), lines))
+            rows.append(measured(Path(temporary), lines, options.jobs))
             print(rows[-1], flush=True)
     print(table(list(rows[0]), [[str(value) for value in row.values()] for row in rows]))
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(folder: Path, lines: int) -> dict[str, float]:
+def measured(folder: Path, lines: int, jobs: int) -> dict[str, float]:
     """The figures of a project of a number of lines."""
     files, written = generate(folder, lines)
-    with subprocess.Popen([*CHECK, "--jobs", "1", str(folder)], stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
+    command = [*CHECK, "--jobs", str(jobs), str(folder)]
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
@@ -115,6 +119,7 @@ def measured(folder: Path, lines: int) -> dict[str, float]:
         "files": files,
         "CPU seconds": round(spent, 2),
         "ms per 1,000 lines": round(spent * 1e6 / written),
+        "wall seconds": round(time.perf_counter() - began, 2),
         "peak MiB": used.ru_maxrss // 1024,
     }
 
