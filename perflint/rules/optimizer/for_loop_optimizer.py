@@ -32,7 +32,7 @@ class ForLoopOptimizer(Rule):
     ## What it does
     Finds optimizers of `torch.optim` that are created with `foreach=False`, and `Adam` and `AdamW`
     that are created without `fused=True` for parameters that are not on the CPU; `SGD` is reported
-    with severity info.
+    with severity info. The optimizers of a `LightningModule` count, because its Trainer takes a GPU if there is one.
 
     ## Why is this bad
     With `foreach=False` the CPU launches a handful of small kernels for each parameter tensor, and
@@ -73,7 +73,9 @@ class ForLoopOptimizer(Rule):
     Results differ in the last bits; the fused form raises for parameters other than floating point
     tensors on a supported device; the default needs more memory at its peak. Before torch 2.4 the
     fused form also raises if the model is moved to the GPU after the optimizer was created: for
-    these versions the fix needs parameters that are known to be on the GPU.
+    these versions the fix needs parameters that are known to be on the GPU. Optimizers that
+    Lightning asks for get no fix: its Trainer raises if it clips gradients in float16 and the
+    optimizer is fused.
 
     ## How a GPU shows it
     A trace records for each optimizer whether its steps updated the parameters one by one, in groups or in fused
@@ -139,10 +141,21 @@ def _name(site: CallSite) -> str:
 
 
 def _is_worth_fusing(site: CallSite) -> bool:
-    """True if the file uses a GPU, and the optimizer has many parameters and can be fused."""
-    if not _may_be_fused(site) or not site.model.matches(_USES_DEVICE):
+    """True if the code uses a GPU, and the optimizer has many parameters and can be fused."""
+    if not _may_be_fused(site) or not (site.model.matches(_USES_DEVICE) or _is_for_lightning(site)):
         return False
     return not (_is_small(site) or in_tests(site.model))
+
+
+def _is_for_lightning(site: CallSite) -> bool:
+    """True if Lightning's Trainer asks for the optimizer. It takes a GPU if there is one."""
+    function = site.model.function(site.node)
+    if not isinstance(function, ast.FunctionDef) or function.name != "configure_optimizers":
+        return False
+    info = site.model.module.function(function.lineno, function.col_offset)
+    owner = "" if info is None else info.owner
+    lineage = site.model.lineage(f"{site.model.module.name}.{owner}") if owner else ()
+    return any(cls.rpartition(".")[2] == "LightningModule" for cls in lineage)
 
 
 def _loops(site: CallSite) -> bool:
@@ -215,7 +228,7 @@ def _without_foreach(site: CallSite) -> Fix | None:
 
 
 def _with_fused(site: CallSite) -> Fix | None:
-    new = with_argument(site.concrete, "fused=True")
+    new = None if _is_for_lightning(site) else with_argument(site.concrete, "fused=True")
     if new is None:
         return None
     return Fix(
