@@ -67,6 +67,8 @@ class ClassInfo:
     assigned_in: dict[str, list[FunctionInfo]] = field(default_factory=dict)
     patterns: list[str] = field(default_factory=list)
     """The names among these that are computed and begin with a literal: "layer_*"."""
+    assigned: dict[tuple[str, FunctionInfo], list[ast.Constant | None]] = field(default_factory=dict)
+    """The literals that a method assigns to an attribute; None for anything else."""
 
 
 @dataclass(slots=True)
@@ -341,7 +343,7 @@ class _Walker:
     def _note(self, node: ast.AST, parent: ast.AST, function: FunctionInfo | None, owner: ClassInfo | None) -> None:
         structure = self.structure
         if function is not None:
-            _note(node, function, owner)
+            _note(node, parent, function, owner)
             if isinstance(node, ast.Call):
                 _note_use(node, function, structure.parents)
         if isinstance(node, ast.Call):
@@ -398,12 +400,13 @@ def _note_default(node: ast.Attribute, parent: ast.AST, structure: Structure) ->
         structure.default_devices += parent.args[:1]
 
 
-def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> None:
+def _note(node: ast.AST, parent: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> None:
     if isinstance(node, ast.Attribute):
         if isinstance(node.value, ast.Name):
             function.uses.setdefault(node.value.id, set()).add(node.attr)
             if owner is not None and isinstance(node.ctx, ast.Store) and node.value.id == "self":
-                _assigned(owner, node.attr, function)
+                value = parent.value if isinstance(parent, ast.Assign) else None
+                _assigned(owner, node.attr, function, value if isinstance(value, ast.Constant) else None)
     elif isinstance(node, ast.Call):
         callee = node.func
         if isinstance(callee, ast.Name):
@@ -472,7 +475,8 @@ def _note_filled(node: ast.expr, function: FunctionInfo, owner: ClassInfo | None
             _assigned(owner, node.attr, function)
 
 
-def _assigned(owner: ClassInfo, attribute: str, function: FunctionInfo) -> None:
+def _assigned(owner: ClassInfo, attribute: str, function: FunctionInfo, literal: ast.Constant | None = None) -> None:
+    owner.assigned.setdefault((attribute, function), []).append(literal)
     if attribute[1:].endswith("*") and attribute not in owner.patterns:
         owner.patterns.append(attribute)
     methods = owner.assigned_in.setdefault(attribute, [])

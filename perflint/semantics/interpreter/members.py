@@ -24,7 +24,7 @@ from perflint.semantics.interpreter.moves import anywhere, moves
 from perflint.semantics.interpreter.resolve import class_at, resolve
 from perflint.semantics.lattice import join, union
 from perflint.semantics.project import Module
-from perflint.semantics.structure import ClassInfo, FunctionInfo
+from perflint.semantics.structure import CONSTRUCTORS, ClassInfo, FunctionInfo
 from perflint.semantics.values import (
     NEVER,
     NONE,
@@ -135,6 +135,11 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
     facts.asked.add(name)
     for method in info.assigned_in[name]:
         if method.name in facts.methods_run:
+            continue
+        literal = info.assigned[name, method][0]
+        if literal is not None and len(info.assigned[name, method]) == 1:
+            # A flag: the method may be long and call much code of other files.
+            facts.note(name, Const(literal.value), method.name in CONSTRUCTORS)
             continue
         facts.methods_run.add(method.name)
         node = method.node

@@ -1,0 +1,68 @@
+"""The work of a check from a cold start, counted: the files that it parses, and the summaries that it makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.semantics.callers.kept import summaries
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+ADAPTERS = """\
+import heavy
+class Adapters:
+    def load(self, name):
+        self._loaded = True
+        self.table = heavy.read(name)
+"""
+TYPES = "import sys, typing, heavy\nif sys.version_info >= (3, 11):\n    Unpack = typing.Unpack\nelse:\n    Unpack = heavy.Any\n"
+HEAVY = "def read(name): return [name]\n"
+
+
+def model_of(folder: Path, files: dict[str, str], name: str) -> Model:
+    for each, text in files.items():
+        (folder / each).parent.mkdir(parents=True, exist_ok=True)
+        (folder / each).write_text(text)
+    model = Model(Source(str(folder / name), files[name]), Project(folder / each for each in files))
+    model.infer()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("read", "is_read"),
+    [
+        ("self._loaded", False),
+        # Only a run of the method shows this value.
+        ("self.table", True),
+    ],
+)
+def test_a_flag_is_known_without_a_run_of_the_method_that_sets_it(tmp_path: Path, read: str, is_read: bool) -> None:
+    net = (
+        f"from adapters import Adapters\nclass Net(Adapters):\n    def forward(self, x):\n        if {read}: return x\n"
+    )
+    model = model_of(tmp_path, {"net.py": net, "adapters.py": ADAPTERS, "heavy.py": HEAVY}, "net.py")
+    assert tmp_path / "adapters.py" in model.view.reads
+    assert (tmp_path / "heavy.py" in model.view.reads) == is_read
+
+
+def test_the_keywords_of_a_function_are_not_looked_up(tmp_path: Path) -> None:
+    net = "from types_ import Unpack\ndef forward(x, **options: Unpack[dict]):\n    return x\n"
+    model = model_of(tmp_path, {"net.py": net, "types_.py": TYPES, "heavy.py": HEAVY}, "net.py")
+    assert tmp_path / "heavy.py" not in model.view.reads
+
+
+def test_a_file_that_takes_another_name_is_not_run(tmp_path: Path) -> None:
+    """One that imports something else of the package, and has a function of the same name, calls none of this file."""
+    files = {
+        "net/__init__.py": "from .ops import *\nfrom .other import *\n",
+        "net/ops.py": "def scale(x): return x\n",
+        "net/other.py": "def shift(x): return x\n",
+        "run.py": "from net import scale\nscale(1)\n",
+        "elsewhere.py": "import torch\nfrom net import shift\nshift(torch.scale(1))\n",
+    }
+    model = model_of(tmp_path, files, "net/ops.py")
+    made = {path.name for path in summaries(model.view.project)._known}
+    assert "run.py" in made and "elsewhere.py" not in made
