@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._wholes import is_same_each_turn, whole_of
+from perflint.rules.placement import LEGACY_CONSTRUCTORS
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import torch_api
@@ -84,7 +85,10 @@ def uploaded(site: Site, node: ast.expr, is_asynchronous: bool = False) -> str:
     if origin.source is Source.BATCH:
         return f"Let {_loader(site, origin)} pin its batches (`pin_memory=True`){also}."
     if origin.source is Source.MADE and isinstance(origin.node, ast.Call) and _takes_device(site, origin.node):
-        return f"Make it on the GPU: pass `device=` to {quoted(site.text(origin.node.func))}."
+        maker = quoted(site.text(origin.node.func))
+        if site.model.target(origin.node) in LEGACY_CONSTRUCTORS:
+            return f"Make it on the GPU with `torch.tensor(…, device=…)`: {maker} takes no GPU."
+        return f"Make it on the GPU: pass `device=` to {maker}."
     if origin.source is Source.LITERAL:
         return "Make it once and keep it on the GPU, in a buffer or before the loop."
     if origin.source is Source.STATE:

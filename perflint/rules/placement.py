@@ -370,8 +370,9 @@ class Content(Enum):
     NOTHING = "nothing"
 
 
-_LEGACY = frozenset(name for name in CONSTRUCTORS if name.endswith("Tensor"))
-_LEGACY_ON_DEVICE = frozenset(name.replace("torch.", "torch.cuda.") for name in _LEGACY)
+LEGACY_CONSTRUCTORS = frozenset(name for name in CONSTRUCTORS if name.endswith("Tensor"))
+"""Those that make a tensor on the CPU alone: they accept `device=`, and raise for a GPU."""
+_LEGACY_ON_DEVICE = frozenset(name.replace("torch.", "torch.cuda.") for name in LEGACY_CONSTRUCTORS)
 _NUMBERS = frozenset({"bool", "int", "float", "complex"})
 
 
@@ -383,11 +384,11 @@ def content(site: Site, call: ast.Call, target: str) -> Content:
     if data is None:
         return Content.NOTHING
     value = site.value(data)
-    if target in _LEGACY or target in _LEGACY_ON_DEVICE or target == "torch.Tensor.new":
+    if target in LEGACY_CONSTRUCTORS or target in _LEGACY_ON_DEVICE or target == "torch.Tensor.new":
         if isinstance(value, Sequence) and value.type == "size":
             # A `torch.Size` is the shape of a tensor that is left uninitialized.
             return Content.FILLED
-    if target in _LEGACY or target in _LEGACY_ON_DEVICE:
+    if target in LEGACY_CONSTRUCTORS or target in _LEGACY_ON_DEVICE:
         if len(call.args) != 1 or isinstance(data, ast.Starred) or scalar_type(value) == "int":
             return Content.FILLED
     return data_content(value)

@@ -13,7 +13,17 @@ from perflint.rules._order import may_swap
 from perflint.rules._project_text import may_be_traced
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import MOVES, Content, Move, content, creator, dtype_name, host_confidence, move
+from perflint.rules.placement import (
+    LEGACY_CONSTRUCTORS,
+    MOVES,
+    Content,
+    Move,
+    content,
+    creator,
+    dtype_name,
+    host_confidence,
+    move,
+)
 from perflint.rules.transfer._computed import computed_there
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
@@ -134,12 +144,16 @@ class CreateThenMove(Rule):
         if moved is None or source is None or not moved.blocking:
             return
         function = site.text(made.func)
+        if site.model.target(made) in LEGACY_CONSTRUCTORS:
+            advice = f"Make it with `torch.empty(…, device=…)`: `{function}` takes no GPU."
+        else:
+            advice = f"Pass `device=` to `{function}`, so that the GPU fills it."
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} fills the tensor on the CPU and copies it to the GPU: the CPU waits"
             f"{often(site)}",
             confidence=weakest(moved.confidence, source),
-            help=f"Pass `device=` to `{function}`, so that the GPU fills it.",
+            help=advice,
             fix=_fix(site, moved, made) or computed_there(site),
         )
 
