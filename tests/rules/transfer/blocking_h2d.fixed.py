@@ -326,3 +326,10 @@ class Shape:
 class Sizes(nn.Module):
     def forward(self, x: torch.Tensor):
         return x * Shape(x.shape[1]).mask.shape[0]
+
+
+def of_arrays(arrays, model: nn.Module):
+    model.cuda()
+    for array in arrays:
+        x = torch.FloatTensor(np.asarray(array))
+        model(x.cuda()).sum().backward()
