@@ -19,7 +19,7 @@ from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Evidence, Kind, Tensor, scalar_type
 
 _DEPTH = 6
-_COMPARES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+COMPARES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ELEMENTWISE = frozenset(
     """abs neg float double half bfloat16 int long bool detach clone contiguous eq ne lt le gt ge less less_equal
     greater greater_equal not_equal isnan isinf isfinite logical_and logical_or logical_not logical_xor exp log sqrt
@@ -60,7 +60,7 @@ def _least(model: Model, node: ast.expr, count: int, depth: int) -> bool:
         return _is_bound(model, bound, count, depth - 1, frozenset()) or _is_shown(model, node, bound, count)
     if isinstance(node, ast.Compare):
         return (
-            isinstance(node.ops[0], _COMPARES)
+            isinstance(node.ops[0], COMPARES)
             and len(node.ops) == 1
             and _any_of(model, [node.left, *node.comparators], count, depth - 1)
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
@@ -18,14 +17,23 @@ from perflint.rules._statements import block_of, statement_of, swallows
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
-from perflint.rules.sync._once import always_runs, is_module, is_of_torch, is_plain, names_of, starts_line, words
+from perflint.rules.sync._once import (
+    always_runs,
+    is_module,
+    is_of_torch,
+    is_on_only_gpu,
+    is_plain,
+    names_of,
+    starts_line,
+    words,
+)
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, number_at
 from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Evidence, Kind, Tensor, Value, scalar_type
+from perflint.semantics.values import Device, Evidence, Kind, Tensor, scalar_type
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 _FEWEST, _MOST = 3, 8
@@ -37,7 +45,6 @@ _REAL = frozenset("abs std var".split())
 """Functions whose result is real if the operand is complex."""
 _ORDERED = frozenset("max min amax amin median".split())
 """Functions that raise an error if the operand is complex."""
-_OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]")
 _MOVES = frozenset("cpu cuda to type type_as numpy item tolist new_tensor new_zeros new_ones new_full".split())
 
 
@@ -190,7 +197,7 @@ def _keys(model: Model, read: Read) -> Iterator[object]:
     """Keys of a read: reads with a common key are certainly of one device and one dtype."""
     kind = read.value.kind if isinstance(read.value, Tensor) else Kind.UNKNOWN
     known = kind in _KINDS
-    if known and _is_on_gpu(model, read.value):
+    if known and is_on_only_gpu(model, read.value):
         yield kind
     calls, functions = _calls(read), _functions(model, read)
     roots = {each.id for each in names_of(read.tensor) if not is_module(model, each) and not _is_number(model, each)}
@@ -207,11 +214,6 @@ def _keys(model: Model, read: Read) -> Iterator[object]:
 
 
 _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Compare)
-
-
-def _is_on_gpu(model: Model, value: Value) -> bool:
-    """True if a tensor is on the GPU, and the file knows one GPU only."""
-    return isinstance(value, Tensor) and value.device in _ON_GPU and not model.matches(_OTHER_GPU)
 
 
 def _calls(read: Read) -> list[ast.Call]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.rules._visible import is_private
@@ -11,12 +12,20 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Tensor
+from perflint.semantics.values import Device, Tensor, Value
 
 LATER = (ast.Lambda, ast.GeneratorExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """Code that may run after names got other values."""
 _PARTS = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
 _SOMETIMES = (ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await, ast.Yield, ast.YieldFrom)
+
+_ON_GPU = frozenset((Device.CUDA, Device.MODEL))
+_OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]|\bdevice_map\b")
+
+
+def is_on_only_gpu(model: Model, value: Value) -> bool:
+    """True if a tensor is on the GPU, and the file knows one GPU only."""
+    return isinstance(value, Tensor) and value.device in _ON_GPU and not model.matches(_OTHER_GPU)
 
 
 def always_runs(model: Model, node: ast.expr, statement: ast.stmt) -> bool:

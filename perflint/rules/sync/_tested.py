@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._order import has_effects
-from perflint.rules.sync._once import is_module
+from perflint.rules.sync._dimensions import COMPARES
+from perflint.rules.sync._once import is_module, is_on_only_gpu
 from perflint.rules.sync._scalars import NAN_CHECK, SCALAR_READ, TRUTH_OF_TENSOR, Read
 from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Evidence, Kind, Tensor, Value, scalar_type
+from perflint.semantics.values import Evidence, Kind, Tensor, Value, scalar_type
 from perflint.source.concrete import code, cst
 
-_OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]|\bdevice_map\b")
-_ON_GPU = frozenset((Device.CUDA, Device.MODEL))
-_COMPARES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _QUESTIONS = frozenset("isnan isinf isfinite isposinf isneginf".split())
 _QUANTIFIERS = frozenset("any all".split())
 _ELEMENTWISE = frozenset("abs detach float double bool long int eq ne lt le gt ge logical_not".split())
@@ -144,7 +141,7 @@ def _is_answer(model: Model, operand: _Operand) -> bool:
     """True if an operand tests a truth value: `x.any()`, `x > 0`, `torch.isnan(x)`."""
     node = operand.tensor
     if isinstance(node, ast.Compare):
-        return len(node.ops) == 1 and isinstance(node.ops[0], _COMPARES) and isinstance(model.value(node), Tensor)
+        return len(node.ops) == 1 and isinstance(node.ops[0], COMPARES) and isinstance(model.value(node), Tensor)
     if not isinstance(node, ast.Call):
         return False
     owner, _, name = torch_api.canonical(model.target(node)).rpartition(".")
@@ -180,9 +177,7 @@ def _follows(model: Model, row: list[_Operand], operand: _Operand) -> bool:
         return False
     if any(name in before and value.tensor is not None for name, value in names.items()):
         return True
-    both = [model.value(each) for each in (first, node)]
-    known = all(isinstance(each, Tensor) and each.device in _ON_GPU for each in both)
-    return known and not model.matches(_OTHER_GPU)
+    return all(is_on_only_gpu(model, model.value(each)) for each in (first, node))
 
 
 def _is_total(model: Model, part: ast.AST, seen: set[str]) -> bool:
@@ -196,7 +191,7 @@ def _is_total(model: Model, part: ast.AST, seen: set[str]) -> bool:
     if isinstance(part, ast.BinOp):
         return isinstance(part.op, _ARITHMETIC)
     if isinstance(part, ast.Compare):
-        return len(part.ops) == 1 and isinstance(part.ops[0], _COMPARES)
+        return len(part.ops) == 1 and isinstance(part.ops[0], COMPARES)
     if isinstance(part, ast.Call):
         owner, _, name = torch_api.canonical(model.target(part)).rpartition(".")
         if owner not in ("torch", "torch.Tensor") or name not in _TOTAL or part.keywords:
