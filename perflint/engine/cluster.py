@@ -68,6 +68,7 @@ class _Listing(NamedTuple):
     files: tuple[Path, ...]
     is_whole: bool
     declared: Declared
+    settings: tuple[str, ...] | None
 
 
 class Parcel:
@@ -78,8 +79,11 @@ class Parcel:
         self._settings = settings
         self._tops = {absolute(file).parent: projects.top_of(file) for file in files}
         known = {top: projects.at(top) for top in set(self._tops.values())}
-        self._listings = {top: _Listing(each.files, each.is_whole, each.declared) for top, each in known.items()}
+        self._listings = {
+            top: _Listing(each.files, each.is_whole, each.declared, each.settings) for top, each in known.items()
+        }
         paths = {path for each in known.values() for path in each.files} | {absolute(file) for file in files}
+        paths |= {Path(path) for each in known.values() for path in each.settings or ()}
         folders = {folder for path in paths for folder in path.parents}
         # The packages that a file is in give its module the name.
         paths |= {path for path in (folder / "__init__.py" for folder in folders) if os.path.isfile(path)}
@@ -114,7 +118,7 @@ class Parcel:
     def projects(self) -> dict[Path, Project]:
         """The projects by their folders; each worker makes them once."""
         return {
-            top: Project(each.files, None if each.is_whole else len(each.files), each.declared)
+            top: Project(each.files, None if each.is_whole else len(each.files), each.declared, each.settings)
             for top, each in self._listings.items()
         }
 

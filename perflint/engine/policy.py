@@ -21,11 +21,12 @@ from perflint.engine.evaluations import (
     selects_for_evaluation,
 )
 from perflint.engine.pictures import is_in_drawing_function, joins_pictures
-from perflint.engine.unreached import is_unreached
+from perflint.engine.unreached import is_dead, is_unreached
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
+from perflint.rules._words import EVERY_STEP
 from perflint.rules.sync._asked import follows_wait
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import conventions
@@ -461,6 +462,14 @@ def _is_over_layers(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     )
 
 
+def _of_dead_code(finding: Finding, site: Site) -> Finding:
+    """Code that no program of the project reaches does not run, whatever its name says."""
+    is_shown = Severity.INFO is not finding.severity and Confidence.LOW is not finding.confidence
+    if isinstance(site, FileSite) or not is_shown or finding.heat is Heat.COLD or not is_dead(site.model, site.node):
+        return finding
+    return replace(finding, heat=Heat.COLD, message=finding.message.removesuffix(EVERY_STEP))
+
+
 _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     where_syncs_are_allowed,
     _while_a_module_is_made,
@@ -485,4 +494,5 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _computed_in_numpy,
     _beside_the_steps,
     in_sync_free_code,
+    _of_dead_code,
 )

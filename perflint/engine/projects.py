@@ -10,7 +10,7 @@ from pathlib import Path
 from perflint.config.settings import Settings
 from perflint.semantics.declared import Declared
 from perflint.semantics.project import Project
-from perflint.source.files import below
+from perflint.source.files import below, may_name_code
 
 _MARKERS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 """The entries of a folder that make it the root of a project; those of a repository decide over the others."""
@@ -56,19 +56,22 @@ class Projects:
         """The project of a folder that `top_of` gave."""
         if top not in self._known:
             most = _MOST_FILES if top in self._marked else _MOST_UNMARKED
-            self._known[top] = Project(self._files(top), most, Declared.of(self._settings))
+            settings: list[str] = []
+            self._known[top] = Project(self._files(top, settings), most, Declared.of(self._settings), settings)
         return self._known[top]
 
-    def _files(self, folder: Path) -> Iterator[Path | str]:
-        """The files of the project, found when they are asked for."""
+    def _files(self, folder: Path, settings: list[str]) -> Iterator[Path | str]:
+        """The files of the project, found when they are asked for; adds those that are not Python to `settings`."""
         if folder in self._marked or os.path.isfile(folder / "__init__.py"):
-            yield from below(str(folder), self._settings)
+            yield from below(str(folder), self._settings, settings)
             return
         for path in _entries(folder):
             if path.suffix == ".py":
                 yield path
             elif path.is_dir() and _has_code(path):
-                yield from below(str(path), self._settings)
+                yield from below(str(path), self._settings, settings)
+            elif may_name_code(str(path)):
+                settings.append(str(path))
 
 
 def root_of(folder: Path) -> Path | None:

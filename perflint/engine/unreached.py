@@ -1,7 +1,8 @@
-"""Decides if no code that perflint knows calls a function, in a project that offers it to no other code."""
+"""Decides if no program of a project reaches a function, or if no code is known to call it."""
 
 from __future__ import annotations
 
+import ast
 import re
 
 from perflint.engine.analyses import is_in_model
@@ -9,6 +10,20 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import FunctionNode
+
+
+def is_dead(model: Model, node: ast.AST) -> bool:
+    """True if a place is in a function that no program of the project reaches, nor a user of its packages."""
+    function = model.function(node)
+    return function is not None and not model.module.serves_tests and not _is_live(model, function)
+
+
+@once_per_node
+def _is_live(model: Model, function: FunctionNode) -> bool:
+    info = model.module.function(function.lineno, function.col_offset)
+    while info is not None and info.outer is not None:
+        info = info.outer
+    return info is None or model.is_live(info.qualname)
 
 
 def is_unreached(site: Site) -> bool:

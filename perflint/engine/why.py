@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.engine.unreached import is_dead
 from perflint.findings import Effect, Finding, Heat
 from perflint.semantics.callers.incoming import Chain
 from perflint.semantics.dataflow.origins import Origin, Source
@@ -140,6 +141,8 @@ class Whys:
     def _heat(self, finding: Finding, node: ast.AST) -> str:
         model = self._model
         if model.heat(node) is not finding.heat:
+            if finding.heat is Heat.COLD and is_dead(model, node):
+                return "no program of the project reaches this code"
             # The rule knows better than the place: a switch holds for the whole program.
             return ""
         block = next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)

@@ -16,7 +16,7 @@ from perflint.semantics.callers.defaults import keeps_default
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
-from perflint.semantics.callers.public import is_imported, serves_programs, serves_project
+from perflint.semantics.callers.public import is_imported, is_live, serves_programs, serves_project
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
@@ -153,6 +153,10 @@ class Model:
     def is_imported(self) -> bool:
         """True if another file of the project, which is not a test, imports anything of the file."""
         return is_imported(self.view, self.module)
+
+    def is_live(self, definition: str) -> bool:
+        """True if a program of the project, or a user of its packages, may reach a definition of the file."""
+        return is_live(self.view, self.module, definition)
 
     def chain(self, info: FunctionInfo) -> Chain | None:
         """How often other files call a function, and which calls show it; None if none is known to."""

@@ -7,7 +7,7 @@ import itertools
 import os
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +16,7 @@ from perflint.config.disk import absolute, is_file, is_folder
 from perflint.frozen import dataclass
 from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.declared import Declared
+from perflint.semantics.live import Code, Live
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
@@ -31,6 +32,11 @@ _TESTS = frozenset({"test", "tests"})
 _LITERALS = tuple(getattr(ast, name) for name in ("Constant", "JoinedStr", "TemplateStr") if hasattr(ast, name))
 _MOST_FOLDERS = 4
 """The folders above a script that are searched for what it imports."""
+_MOST_SETTINGS = 1_000
+"""Files that are not Python; a project with more of them keeps its data there."""
+_MOST_LIVE_FILES = 250
+_MOST_LIVE_TEXT = 1_500_000
+"""Files and characters of a project whose live code is looked for."""
 _TEXT_IN_MEMORY = 3_500_000
 """Characters of source whose trees are kept; a tree with its tables takes 60 to 110 bytes a character."""
 
@@ -215,9 +221,17 @@ class Project:
     """
 
     def __init__(
-        self, files: Iterable[Path | str] = (), most: int | None = None, declared: Declared | None = None
+        self,
+        files: Iterable[Path | str] = (),
+        most: int | None = None,
+        declared: Declared | None = None,
+        settings: Sequence[str] | None = None,
     ) -> None:
-        """`files` are listed when they are needed; those that are texts are absolute. `most` of them are taken."""
+        """`files` are listed when they are needed; those that are texts are absolute. `most` of them are taken.
+
+        `settings` are complete when the files are listed.
+        """
+        self._settings = settings
         self.declared = declared or Declared()
         """The functions that the settings declare."""
         self._listing = files
@@ -266,6 +280,16 @@ class Project:
         found = {path if isinstance(path, str) else str(path.absolute()) for path in listed}
         return tuple(sorted(found, key=lambda path: os.path.normcase(path).split(os.sep)))
 
+    @cached_property
+    def settings(self) -> tuple[str, ...] | None:
+        """The files that are not Python and may name definitions, such as *.yaml; None if they are not known."""
+        if self.base is not None:
+            return self.base.settings
+        is_listed = self.is_whole and self._settings is not None
+        return (
+            tuple(sorted(self._settings or ())) if is_listed and len(self._settings or ()) <= _MOST_SETTINGS else None
+        )
+
     @property
     def is_whole(self) -> bool:
         """True if the listed files are all that there are; if not, an unlisted file may use anything."""
@@ -308,8 +332,31 @@ class Project:
             module, name = question.arguments
             assert isinstance(module, str) and isinstance(name, str)
             return importers(module, name, self._importing)
+        if question.asks == "live":
+            path, definition = question.arguments
+            assert isinstance(path, str) and isinstance(definition, str)
+            file = self.file_text(Path(path))
+            is_live = self._live is None or self._live.has(Path(path), definition)
+            return (file,) if is_live and file is not None else ()
         found: tuple[FileText, ...] = getattr(self.texts, question.asks)(*question.arguments)
         return found
+
+    @cached_property
+    def _live(self) -> Live | None:
+        """The live code; None if it is not known, or if the project is large: each edit asks for all of it again."""
+        if self.settings is None or len(self.paths) > _MOST_LIVE_FILES:
+            return None
+        unchanged = self if self.base is None else self.base
+        paths = {*self.files, *self.changed}
+        files = [
+            file
+            for path in sorted(paths)
+            if (file := (self if path in self.changed else unchanged).file_text(path)) is not None
+        ]
+        if sum(len(file.text) for file in files) > _MOST_LIVE_TEXT:
+            return None
+        settings = (FileText(Path(path), "") for path in self.settings)
+        return Live((Code(file.path, file.blocks) for file in files), ((file.path, file.text) for file in settings))
 
     def file_text(self, path: Path) -> FileText | None:
         """The text of a file of the project; None for other files."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perflint.config.disk import regular_contents
 from perflint.frozen import dataclass
+from perflint.semantics.blocks import Blocks, blocks_of
 
 _IMPORT = re.compile(
     r"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+"
@@ -93,6 +94,11 @@ class FileText:
         """The last two parts of each full name that it imports or has in quotes."""
         names = (*self.imports, *re.findall(_QUOTED, self.text))
         return frozenset(part for name in names for part in name.split(".")[-2:])
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Its functions and classes, with the words that each may use."""
+        return blocks_of(self.text)
 
     @cached_property
     def outline(self) -> str:

@@ -153,6 +153,14 @@ class View:
         """The files whose texts contain a word, or a longer one with it."""
         return self._ask("mentioning", word)
 
+    def is_live(self, path: Path, definition: str) -> bool:
+        """True if a program of the project may reach a definition of a file, or if that is not known.
+
+        The file itself is the answer to the question if it is live.
+        """
+        known = self.project.is_whole and self.project.lists(path)
+        return not known or bool(self._ask("live", str(path), definition))
+
     def beside(self, module: Module, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that may run in one process with a module, and in which a regular expression matches."""
         return self._ask("beside", str(module.path), pattern)

@@ -15,6 +15,11 @@ from perflint.frozen import dataclass, field
 from perflint.source.reading import NOTEBOOK
 
 STANDARD_INPUT = "-"
+_NAMES_CODE = (".yaml", ".yml", ".toml", ".cfg", ".ini", ".gin", ".json", ".jsonnet", ".sh", NOTEBOOK)
+"""Suffixes of files that are not Python and may name functions and classes."""
+_LARGEST_SETTINGS = 100_000
+_LARGEST_NOTEBOOK = 2_000_000
+"""Bytes of such a file; larger ones hold data."""
 _PYTHON = frozenset({"", ".py", ".pyi", ".pyw"})
 """Suffixes of files that may hold Python: scripts often have none."""
 
@@ -74,9 +79,28 @@ def discover(
     return found
 
 
-def below(folder: str, settings: Settings) -> Iterator[str]:
-    """The Python files in a folder that neither settings nor .gitignore files exclude; folders are searched by name."""
-    return _Walker(settings, []).walk(folder)
+def below(folder: str, settings: Settings, others: list[str] | None = None) -> Iterator[str]:
+    """The Python files in a folder that neither settings nor .gitignore files exclude; folders are searched by name.
+
+    The files of other kinds that may name code are added to `others`.
+    """
+    if others is None:
+        yield from _Walker(settings, []).walk(folder)
+        return
+    for path in _Walker(settings, [], (".py", *_NAMES_CODE)).walk(folder):
+        if path.endswith(".py"):
+            yield path
+        elif may_name_code(path):
+            others.append(path)
+
+
+def may_name_code(path: str) -> bool:
+    """True for a file of settings or commands, or a notebook, that may name functions and classes; not for data."""
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        return False
+    return path.endswith(_NAMES_CODE) and size <= (_LARGEST_NOTEBOOK if path.endswith(NOTEBOOK) else _LARGEST_SETTINGS)
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -1,4 +1,4 @@
-"""Waits in functions that no code of the project is known to call are information, if no package offers them."""
+"""Waits in functions that no code is known to call are information, and code that no program reaches is cold."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
+from perflint.engine.projects import Projects
+from perflint.findings import Heat
+from perflint.rules.registry import RuleSet, all_rules
+from perflint.source.text import Source
 from tests.engine.test_wanted import shown
 
 FUNCTIONS = """
@@ -94,3 +100,46 @@ class Sizes{base}:
 def test_methods(tmp_path: Path, base: str, read: str, others: dict[str, str], is_shown: bool) -> None:
     head = "from base import Base\n" if "Base" in base else ""
     assert shown(tmp_path, METHODS.format(base=base, read=read, head=head), others) == is_shown
+
+
+DEAD = """
+import torch
+
+
+def used(x: torch.Tensor):
+    return x
+
+
+def decode_step(x: torch.Tensor):
+    for _ in range(9):
+        x = x.cuda() + 1
+        print(x.sum().item())
+"""
+RUN = "from helper import used\n\n\ndef run(x):\n    return used(x){call}\n\n\nif __name__ == '__main__':\n    run(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "files", "is_live"),
+    [
+        ("", {}, False),
+        (", helper.decode_step(x)", {}, True),
+        ("", {"test_helper.py": "from helper import decode_step\n\ndecode_step(1)\n"}, False),
+        ("", {"bench.py": "from helper import decode_step\n\ndecode_step(1)\n"}, True),
+        ("", {"conf/run.yaml": "_target_: helper.decode_step\n"}, True),
+        ("", {"package.json": '{"name": "helper"}'}, False),
+    ],
+)
+def test_dead_code(tmp_path: Path, call: str, files: dict[str, str], is_live: bool) -> None:
+    texts = {"pyproject.toml": "", "helper.py": DEAD, "run.py": RUN.format(call=call), **files}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    settings = Settings(profile=Profile.AUDIT)
+    project = Projects(settings).of(tmp_path / "helper.py")
+    report = check_source(Source(str(tmp_path / "helper.py"), DEAD), project, RuleSet(all_rules()), settings)
+    reads = [finding for finding in report.findings if finding.span.line == 12]
+    assert reads
+    for finding in reads:
+        assert ("no program" in (finding.why or "")) != is_live
+        assert is_live or finding.heat is Heat.COLD
+        assert is_live or "every step" not in finding.message

@@ -203,6 +203,9 @@ class Store:
                 self._base.execute("DELETE FROM result WHERE file = ? AND kind = ?", (file, kind))
         self._base.executemany("DELETE FROM question WHERE id = ?", ((id,) for id in gone))
         self._base.executemany("DELETE FROM member WHERE question = ?", ((id,) for id in gone))
+        # They were read to compare them; asked again, they are new.
+        self._asked = {question: id for question, id in self._asked.items() if id not in gone}
+        self._questions = {id: question for id, question in self._questions.items() if id not in gone}
 
     def _touched(self, files: set[int], words: Collection[str] | None) -> set[int]:
         """The questions that may have a new answer after an edit of some files, which have these words now."""

@@ -12,6 +12,10 @@ from perflint.frozen import replace
 from perflint.semantics.changes import Changes, Difference
 from perflint.semantics.project import Project
 
+_NEW = Difference(code=True, outline=True)
+_UNSEEN = Difference(code=False, outline=False)
+"""A file that no run has read as code: questions about all files may have another answer."""
+
 
 def bring_up(store: Store, project: Project) -> None:
     """Compare all files that the database knows, and those that the project lists, with their state on the disk.
@@ -25,7 +29,8 @@ def bring_up(store: Store, project: Project) -> None:
         changed: list[Row] = []
         differences: dict[Row, Difference] = {}
         moved = bool(rows) and shape != store.shape
-        for path in sorted(rows.keys() | listed):
+        settings = frozenset(project.settings or ())
+        for path in sorted(rows.keys() | listed | settings):
             row = rows.get(path)
             now = _now(path, path in listed, row)
             if now is row:
@@ -34,7 +39,10 @@ def bring_up(store: Store, project: Project) -> None:
             if row is None or now.digest != row.digest or now.listed != row.listed:
                 # It decides on the names of the modules in its folder.
                 moved = moved or (os.path.basename(path) == "__init__.py" and (row is None or _appears(row, now)))
-                differences[now] = Difference(code=True, outline=True) if row is None else _described(row, now, project)
+                if path in settings:
+                    differences[now] = _UNSEEN
+                else:
+                    differences[now] = _NEW if row is None else _described(row, now, project)
         if moved or not rows:
             store.forget_all()
             store.put(replace(row, id=0) for row in {**rows, **{row.path: row for row in changed}}.values())

@@ -46,6 +46,12 @@ def serves_project(view: View, module: Module) -> bool:
     return bool(users) and not any(map(_is_package, users))
 
 
+def is_live(view: View, module: Module, definition: str) -> bool:
+    """True if a program of the project, or a user of its packages, may reach a definition of a module."""
+    package = _package_of(view, module)
+    return (package is not None and _offers(package)) or view.is_live(module.path, definition)
+
+
 def is_imported(view: View, module: Module) -> bool:
     """True if another file, which is not a test, imports a definition of a module."""
     return bool(_users(view, module))

@@ -179,6 +179,20 @@ def test_an_edit_reads_few_files(sample: Path, means: Means, monkeypatch: pytest
     assert report.files == 1
 
 
+def test_settings_may_name_dead_code(sample: Path, means: Means) -> None:
+    (sample / "unused.py").write_text("import torch\n\ndef train_step(x: torch.Tensor):\n    return x.cuda().item()\n")
+    conf = sample / "conf.yaml"
+    seen = []
+    for text in ("_target_: other", "_target_: unused.train_step", "", None):
+        if text is None:
+            conf.unlink()
+        else:
+            conf.write_text(text)
+        seen.append(documents(sample, means))
+        assert seen[-1] == documents(sample)
+    assert seen[0] != seen[1] != seen[2] == seen[3]
+
+
 def test_a_folder_that_appears(sample: Path, means: Means) -> None:
     use = sample / "use.py"
     use.write_text("import torch\nfrom extra.deep.tools import moved\nfor step in range(9):\n    moved().item()\n")

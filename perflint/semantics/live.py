@@ -1,0 +1,193 @@
+"""Live code: the definitions that a program of the project, its settings or users of its packages may reach.
+
+A definition is live if live code has its name. That finds too many rather than too few: a name may mean something
+else. Code that looks for definitions by names that it computes keeps all that it may find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from perflint.semantics.blocks import Block, Blocks, words_of
+from perflint.semantics.test_files import is_test_path
+
+_LEAST_SHARE = 0.5
+"""If less of a project is live, its programs were not found."""
+_CLOSED_BASES = frozenset("Module object ABC Generic Protocol NamedTuple Enum Exception".split())
+"""Classes of libraries that call few methods of the classes that derive from them."""
+_CALLED_BY_TORCH = frozenset("forward extra_repr reset_parameters train eval state_dict load_state_dict".split())
+"""Methods that torch itself calls on modules."""
+_PACKAGING = frozenset({"setup.py", "setup.cfg", "pyproject.toml"})
+"""The files that make a project one that can be installed."""
+
+
+class Code(NamedTuple):
+    """A file of Python, for this question."""
+
+    path: Path
+    blocks: Blocks
+
+
+class _Place(NamedTuple):
+    """A block in a file."""
+
+    path: Path
+    block: Block
+
+    @property
+    def owner(self) -> str:
+        """The name of the class around it; empty for the module and what stands on its top level."""
+        return self.block.name.rpartition(".")[0]
+
+    @property
+    def last(self) -> str:
+        """The last part of its name; that of the file for a module."""
+        return self.block.name.rpartition(".")[2] or _module_name(self.path)
+
+
+class Live:
+    """The live definitions of some files. `settings` are the texts of files that are not Python, by their paths."""
+
+    def __init__(self, files: Iterable[Code], settings: Iterable[tuple[Path, str]]) -> None:
+        self._files = tuple(files)
+        self._places = [_Place(file.path, block) for file in self._files for block in file.blocks.blocks]
+        self._by_word: dict[str, list[_Place]] = {}
+        self._by_file: dict[Path, list[_Place]] = {}
+        self._inside: dict[tuple[Path, str], list[_Place]] = {}
+        for place in self._places:
+            self._by_word.setdefault(place.last, []).append(place)
+            self._by_file.setdefault(place.path, []).append(place)
+            if place.owner:
+                self._inside.setdefault((place.path, place.owner), []).append(place)
+        self._settings = tuple(settings)
+        paths = {path.name for path, _ in self._settings} | {file.path.name for file in self._files}
+        self._is_offered = not _PACKAGING.isdisjoint(paths)
+        """True if other projects may use the packages of this one."""
+        self._live: set[tuple[Path, str]] = set()
+        self._added: set[tuple[Path, int]] = set()
+        self._words: set[str] = set()
+        self._waiting: list[_Place] = []
+
+    def has(self, path: Path, name: str) -> bool:
+        """True if a definition is live, or if that is not known."""
+        return self._found is None or (path, name) in self._found
+
+    @cached_property
+    def _found(self) -> set[tuple[Path, str]] | None:
+        """The paths and names of the live definitions; None if they are not known."""
+        programs = [file for file in self._files if file.blocks.is_program and not is_test_path(file.path)]
+        if not programs:
+            return None
+        for _, text in self._settings:
+            self._say(words_of(text))
+        for file in self._files:
+            if file in programs or (self._is_offered and file.path.name == "__init__.py"):
+                self._add(self._by_file[file.path][0])
+        while self._waiting:
+            self._follow(self._waiting.pop())
+        known = {(place.path, place.block.name) for place in self._places}
+        return self._live if len(self._live) > _LEAST_SHARE * len(known) else None
+
+    def _add(self, place: _Place) -> None:
+        key = (place.path, place.block.line)
+        if key not in self._added:
+            self._added.add(key)
+            self._live.add((place.path, place.block.name))
+            self._waiting.append(place)
+
+    def _say(self, words: Iterable[str]) -> None:
+        """Add the definitions with these names, as far as the classes around them are live."""
+        for word in words:
+            if word in self._words:
+                continue
+            self._words.add(word)
+            for place in self._by_word.get(word, ()):
+                if not place.owner or (place.path, place.owner) in self._live:
+                    self._add(place)
+
+    def _follow(self, place: _Place) -> None:
+        """Add all that a block that has become live may use."""
+        path, block = place
+        self._say(block.words)
+        module = self._by_file[path][0]
+        self._add(module)
+        if not block.name:
+            for folder in path.parents:
+                for package in self._by_file.get(folder / "__init__.py", ())[:1]:
+                    self._add(package)
+        if not block.name or block.bases is not None:
+            for inner in self._by_file[path]:
+                if inner.owner == block.name and inner.block.name and inner.block.is_registered:
+                    self._add(inner)
+        if block.bases is not None:
+            self._open(place)
+        if block.finds_methods and place.owner:
+            self._add_family(place.owner.rpartition(".")[2])
+        if block.finds_own:
+            self._add_top(path)
+        if block.finds_modules or block.finds_in:
+            self._search(place)
+
+    def _open(self, place: _Place) -> None:
+        """Add the methods of a live class that other code calls without their names, or by names that are live."""
+        outside = self._outside_bases(place.block, set())
+        is_closed = outside <= _CLOSED_BASES
+        for method in self._inside.get((place.path, place.block.name), ()):
+            name = method.last
+            if (
+                not is_closed
+                or name in self._words
+                or (name.startswith("__") and name.endswith("__"))
+                or (name in _CALLED_BY_TORCH and outside)
+                or (self._is_offered and not name.startswith("_"))
+            ):
+                self._add(method)
+
+    def _outside_bases(self, block: Block, seen: set[str]) -> set[str]:
+        """The bases of a class, also of its bases, that are not of the project."""
+        found: set[str] = set()
+        for base in block.bases or ():
+            classes = [each.block for each in self._by_word.get(base, ()) if each.block.bases is not None]
+            if not classes:
+                found.add(base)
+            elif base not in seen:
+                seen.add(base)
+                found.update(*(self._outside_bases(each, seen) for each in classes))
+        return found
+
+    def _add_family(self, name: str) -> None:
+        """Add the methods of the classes of a name, and of those that derive from them."""
+        names, waiting = {name}, [name]
+        while waiting:
+            base = waiting.pop()
+            for place in self._places:
+                if base in (place.block.bases or ()) and place.last not in names:
+                    names.add(place.last)
+                    waiting.append(place.last)
+        for place in self._places:
+            if place.owner and place.owner.rpartition(".")[2] in names:
+                self._add(place)
+
+    def _add_top(self, path: Path) -> None:
+        """Add a module with all of its top level."""
+        for place in self._by_file[path]:
+            if not place.owner:
+                self._add(place)
+
+    def _search(self, place: _Place) -> None:
+        """Add all modules in which a block may look for definitions."""
+        block = place.block
+        for path in self._by_file:
+            folders = {path.parent, *path.parent.parents}
+            below = block.finds_modules and (
+                place.path.parent in folders or not block.words.isdisjoint(folder.name for folder in folders)
+            )
+            if (below and not is_test_path(path)) or _module_name(path) in block.finds_in:
+                self._add_top(path)
+
+
+def _module_name(path: Path) -> str:
+    return path.parent.name if path.name == "__init__.py" else path.stem
