@@ -114,6 +114,8 @@ def loops_in_callees(model: Model, call: ast.Call) -> Iterator[For]:
             continue
         info = model.module.function(value.line, value.column)
         node = None if info is None else info.node
+        # A bound method gets its object first.
+        at += value.receiver is not None
         if isinstance(node, ast.FunctionDef) and at < len(node.args.args):
             yield from _loops(model, node).over_path.get(node.args.args[at].arg, ())
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
+from perflint.rules._methods import calls_named
 from perflint.rules._places import inside
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.facts import conventions
-from perflint.semantics.sites import CallSite, FormatSite, Site, device_confidence
+from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, device_confidence
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Value
 from perflint.source.concrete import cst
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 # In the model, a progress bar is the iterable that it wraps, which may be a loader.
 _BARS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "torch.utils.data.DataLoader")
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
+_OF_WRITERS = ("add_scalar", "add_scalars")
+"""Methods that only writers of TensorBoard have."""
 TRACKERS = (
     *(f"{name}.set_postfix" for name in _BARS),
-    *(f"{name}.{method}" for name in _WRITERS for method in ("add_scalar", "add_scalars")),
+    *(f"{name}.{method}" for name in _WRITERS for method in _OF_WRITERS),
     *("wandb.log", "wandb.Run.log", "wandb.run.log", "swanlab.log", "mlflow.log_metric", "mlflow.log_metrics"),
 )
 """Functions that read the tensors among their arguments at once."""
@@ -102,18 +105,26 @@ class EagerFormat(Rule):
     code, name = "TPF108", "eager-format"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("eager-format-gpt", "eager-format-gpt-host-work", "eager-format-policy")
-    listens = (FormatSite, Calls(*TRACKERS))
+    listens = (FormatSite, Calls(*TRACKERS), Files(".add_scalar"))
 
-    def check(self, site: FormatSite | CallSite) -> Iterator[Finding]:
+    def check(self, site: FormatSite | CallSite | FileSite) -> Iterator[Finding]:
+        if isinstance(site, FileSite):
+            for call in calls_named(site, *_OF_WRITERS):
+                if not call.target and _has_tag(call):
+                    yield from self._reads(call)
+            return
         if isinstance(site, CallSite):
-            for part in _tracked(site):
-                how = f"is read by `{site.text(site.node.func)}`"
-                yield from self._report(site, part, _holding_tensor(site.value(part)), how)
+            yield from self._reads(site)
             return
         shown = _shown(site)
         if device_confidence(shown) is None or _is_of_failure(site) or _is_lazy(site, _LOWEST_LEVEL):
             return
         yield from self._report(site, site.node, shown, _how(site))
+
+    def _reads(self, site: CallSite) -> Iterator[Finding]:
+        for part in _tracked(site):
+            how = f"is read by `{site.text(site.node.func)}`"
+            yield from self._report(site, part, _holding_tensor(site.value(part)), how)
 
     def _report(self, site: FormatSite | CallSite, node: ast.expr, value: Value, how: str) -> Iterator[Finding]:
         confidence = device_confidence(value)
@@ -207,6 +218,11 @@ def _is_lazy(site: FormatSite, functions: tuple[str, ...]) -> bool:
         return False
     call = next((outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.Call)), None)
     return call is not None and site.model.target(call) in functions
+
+
+def _has_tag(site: CallSite) -> bool:
+    """True if a call passes a tag and a value, as writers of TensorBoard take them."""
+    return len(site.node.args) > 1 or any(each.arg in ("scalar_value", "tag_scalar_dict") for each in site.node.keywords)
 
 
 def _tracked(site: CallSite) -> Iterator[ast.expr]:

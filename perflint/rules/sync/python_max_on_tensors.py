@@ -12,12 +12,13 @@ from perflint.rules._advice import use_of
 from perflint.rules._order import may_swap
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._scalars import confidence_at
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
+from perflint.semantics.structure import keyword, last_name, walk
+from perflint.semantics.values import UNKNOWN, Evidence, Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code
 from perflint.source.quoting import quoted
 
@@ -29,7 +30,7 @@ class PythonMaxOnTensors(Rule):
     """
     ## What it does
     Finds Python's `max`, `min` and `sorted` on GPU tensors: `max(a, b)`, `max(t, 1)`,
-    `min(losses)`, `max(tensor)`, `sorted(tensors)`.
+    `min(losses)`, `max(tensor)`, `sorted(tensors)`, `sorted(zip(scores, boxes), key=lambda pair: pair[0])`.
 
     ## Why is this bad
     Python compares two elements at a time and converts each comparison to a bool, so the CPU reads
@@ -117,6 +118,10 @@ def _cure(site: CallSite) -> str:
         name = tensor.id
         return f"Convert it once (`{name} = int({name})`){times}, or compute it on the CPU."
     function = site.target.rpartition(".")[2]
+    elements = site.value(site.node.args[0])
+    if isinstance(elements, Sequence) and _is_tuple(elements):
+        by = "sort" if function == "sorted" else f"arg{function}"
+        return f"Find the order on the GPU: `torch.{by}` of all keys, and an index of the other tensors with it."
     if function == "sorted":
         return "Sort on the GPU: `torch.sort`, of `torch.stack(…)` for a list."
     if len(site.node.args) == 1:
@@ -175,23 +180,55 @@ def _goes_through_a_tensor(site: CallSite) -> bool:
 
 
 def _best(site: CallSite) -> Confidence | None:
-    if any(item.arg in ("key", None) for item in site.node.keywords):
+    if any(item.arg is None for item in site.node.keywords):
         return None
+    key = keyword(site.node, "key")
     values = [site.value(node) for node in site.node.args]
+    if key is not None:
+        return _compared_by(site, key, values[0]) if len(values) == 1 else None
     if len(values) == 1:
-        return _compared(values[0])
+        return _compared(site, values[0])
     found = [confidence for value in values if (confidence := device_confidence(value)) is not None]
     return found[0] if found else None
 
 
-def _compared(value: Value) -> Confidence | None:
+def _compared(site: CallSite, value: Value) -> Confidence | None:
     """How sure it is that going over a value gives several tensors of the device."""
     if isinstance(value, Sequence):
         if value.type == "size" or (value.items is not None and len(value.items) < 2):
             return None
-        return device_confidence(value.element)
+        return _confidence_of(site, _item(value.element, 0)) if _is_tuple(value) else device_confidence(value.element)
     tensor = value.tensor
     return None if tensor is None or tensor.rank == 0 else device_confidence(value)
+
+
+def _compared_by(site: CallSite, key: ast.expr, value: Value) -> Confidence | None:
+    """How sure it is that the keys of several elements are tensors of the device: `key=lambda pair: pair[0]`."""
+    if not isinstance(value, Sequence) or not isinstance(key, ast.Lambda) or len(key.args.args) != 1:
+        return None
+    part, name = key.body, key.args.args[0].arg
+    if not isinstance(part, ast.Subscript) or not isinstance(part.value, ast.Name) or part.value.id != name:
+        return None
+    index = part.slice.value if isinstance(part.slice, ast.Constant) else None
+    several = value.items is None or len(value.items) > 1
+    return _confidence_of(site, _item(value.element, index)) if several and type(index) is int else None
+
+
+def _confidence_of(site: CallSite, value: Value) -> Confidence | None:
+    """How sure it is that a key is on the device: one that is certainly a tensor is no number by mistake."""
+    is_tensor = isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
+    return confidence_at(site, value) if is_tensor else device_confidence(value)
+
+
+def _is_tuple(value: Sequence) -> bool:
+    return isinstance(value.element, Sequence)
+
+
+def _item(value: Value, index: int) -> Value:
+    """An item of a tuple or list; the value itself if it is none."""
+    if not isinstance(value, Sequence):
+        return value
+    return value.items[index] if value.items is not None and index < len(value.items) else UNKNOWN
 
 
 def _fix(site: CallSite) -> Fix | None:

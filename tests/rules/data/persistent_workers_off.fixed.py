@@ -113,3 +113,34 @@ def with_hidden_options(model, data, epochs: int, more: dict) -> None:
 def once_handed_on(model, data) -> None:
     loader = DataLoader(data, num_workers=2)
     one_epoch(model, loader)
+
+
+class Trainer:
+    def __init__(self, model) -> None:
+        self.model = model
+
+    def train_epoch(self, batches) -> None:
+        for x in batches:
+            self.model(x).sum().backward()
+
+    def size(self, batches, limit: int) -> int:
+        return min(len(batches), limit)
+
+
+def by_a_method(model, data, epochs: int) -> None:
+    loader = DataLoader(data, num_workers=2, persistent_workers=True)
+    trainer = Trainer(model)
+    for epoch in range(epochs):
+        trainer.train_epoch(loader)
+
+
+def once_by_a_method(model, data) -> None:
+    loader = DataLoader(data, num_workers=2)
+    Trainer(model).train_epoch(loader)
+
+
+def only_measured(model, data, epochs: int) -> None:
+    loader = DataLoader(data, num_workers=2)
+    trainer = Trainer(model)
+    for epoch in range(epochs):
+        trainer.size(loader, 10)

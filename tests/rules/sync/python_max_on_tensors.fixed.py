@@ -79,3 +79,24 @@ def total_norm(parameters: list[nn.Parameter], order: float = 2.0):
     if order == float("inf"):
         return max(p.grad.abs().max() for p in parameters)
     return torch.stack([p.grad.norm(order) for p in parameters]).norm(order)
+
+
+class Detector(nn.Module):
+    def forward(self, x: torch.Tensor, names: list[str]):
+        scores, labels = torch.max(x.softmax(dim=1), dim=1)
+        best = sorted(zip(scores, labels), key=lambda pair: pair[0], reverse=True)
+        first = max(zip(scores, names), key=lambda pair: pair[0])
+        pairs = sorted(zip(scores, labels))
+        return best, first, pairs
+
+
+class Named(nn.Module):
+    def forward(self, x: torch.Tensor, names: list[str]):
+        scores = x.softmax(dim=1)
+        by_name = sorted(zip(scores, names), key=lambda pair: pair[1])
+        by_number = sorted(enumerate(scores), key=lambda pair: pair[0])
+        by_length = sorted(zip(scores, names), key=lambda pair: len(pair[1]))
+        one = max([(scores.sum(), names)], key=lambda pair: pair[0])
+        in_order = sorted(enumerate(scores))
+        on_cpu = sorted(zip(scores.cpu(), names), key=lambda pair: pair[0])
+        return by_name, by_number, by_length, one, in_order, on_cpu
