@@ -16,6 +16,7 @@ _PRODUCTS = frozenset({"matmul", "bmm", "einsum"})
 _TURNS = frozenset({"transpose", "permute", "swapaxes", "swapdims", "t", "mT", "T", "adjoint"})
 _PASSES_ON = frozenset({"to", "type_as", "type", "float", "half", "bfloat16", "contiguous", "view", "reshape"})
 _MASKS = frozenset({"masked_fill", "masked_fill_"})
+_ZEROS = (Const(0), Const(0.0))
 _FACTS = frozenset({"shape", "size", "dtype", "device", "dim", "ndim"})
 
 
@@ -32,6 +33,7 @@ class Attention:
 
 def attentions(model: Model) -> Iterator[Attention]:
     """The attentions that a file writes out, in source order."""
+    seen: set[ast.expr] = set()
     for call in model.nodes(ast.Call):
         if not is_softmax(model, call):
             continue
@@ -42,7 +44,9 @@ def attentions(model: Model) -> Iterator[Attention]:
         product = _consumer(model, call, function)
         if product is not None:
             chain = _Chain(model, function, call)
-            if chain.leads_to_product(scores) and not chain.is_read_elsewhere():
+            # Softmaxes in two branches have one product.
+            if product not in seen and chain.leads_to_product(scores) and not chain.is_read_elsewhere():
+                seen.add(product)
                 yield Attention(call, product, chain.biased)
 
 
@@ -115,12 +119,14 @@ def _consumer(model: Model, node: ast.expr, function: ast.AST) -> ast.expr | Non
 
 
 def _outermost(model: Model, node: ast.expr) -> ast.expr:
-    """The expression with the casts and dropout around it."""
+    """The expression with the casts, dropout, and zeros for masked weights around it."""
     while True:
         parent = model.parent(node)
-        if isinstance(parent, ast.Attribute) and parent.attr in _PASSES_ON:
+        if isinstance(parent, ast.Attribute) and parent.attr in _PASSES_ON | _MASKS:
             call = model.parent(parent)
             if not isinstance(call, ast.Call) or call.func is not parent:
+                return node
+            if parent.attr in _MASKS and (len(call.args) != 2 or model.value(call.args[1]) not in _ZEROS):
                 return node
             node = call
         elif isinstance(parent, ast.Call) and parent.args[:1] == [node] and "drop" in last_name(parent).lower():
@@ -252,7 +258,7 @@ class _Chain:
             parent = self.model.parent(use)
             if isinstance(parent, ast.Attribute) and parent.attr in _FACTS | _MASKS:
                 continue
-            if not self._is_in_chain(use):
+            if not self._is_in_chain(use) and not self._is_in_other_branch(use):
                 return True
         return False
 
@@ -266,6 +272,25 @@ class _Chain:
             if isinstance(outer, ast.stmt):
                 return False
         return False
+
+    def _is_in_other_branch(self, use: ast.Name) -> bool:
+        """True if a softmax reads the scores that runs only if this one does not."""
+        if not any(isinstance(each, ast.Call) and is_softmax(self.model, each) for each in self.model.ancestors(use)):
+            return False
+        around = {each: inner for each, inner in _with_children(self.model, self.softmax) if isinstance(each, ast.If)}
+        return any(
+            outer in around and inner in outer.body and around[outer] in outer.orelse
+            for outer, inner in _with_children(self.model, use)
+            if isinstance(outer, ast.If)
+        )
+
+
+def _with_children(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """The nodes around one, each with its child on the way there."""
+    inner = node
+    for outer in model.ancestors(node):
+        yield outer, inner
+        inner = outer
 
 
 def _is_score_equation(call: ast.Call) -> bool:

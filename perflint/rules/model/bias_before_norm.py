@@ -17,6 +17,7 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.model._context import freezes_norms, touches_bias
 from perflint.rules.model._flow import handed_over
 from perflint.rules.model._layers import Built, cancels, has_bias, layer, norm
+from perflint.rules.model._module_lists import side_by_side
 from perflint.rules.model._sequence import neighbours
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
@@ -46,7 +47,8 @@ class BiasBeforeNorm(Rule):
     Finds convolutions and linear layers with a bias whose output goes straight, and only, into a
     batch norm or instance norm over the same channels. The proof is either two neighbours in one
     `nn.Sequential` that other code does not take apart, or the data flow in the class's methods:
-    `self.norm(self.conv(x))`, or `x = self.conv(x)` followed by `x = self.norm(x)`.
+    `self.norm(self.conv(x))`, or `x = self.conv(x)` followed by `x = self.norm(x)`. Two lists of
+    modules that run side by side count as well: `for conv, norm in zip(self.convs, self.norms)`.
 
     ## Why is this bad
     The norm subtracts each channel's mean, and the bias with it, so the bias has no effect. It
@@ -161,7 +163,7 @@ def _pairs(model: Model, names: Symbols) -> Iterator[_Pair]:
         yield from _pair(model, names, each.first, each.second, each.certain)
     for node in model.nodes(ast.ClassDef):
         if _holds_any(node, norms) and _holds_any(node, layers):
-            for first, second in handed_over(model, node):
+            for first, second in (*handed_over(model, node), *side_by_side(model, names, node)):
                 yield from _pair(model, names, first, second, True)
 
 

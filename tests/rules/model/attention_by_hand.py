@@ -51,6 +51,35 @@ class Biased(nn.Module):
         return self.softmax(attn) @ v  # audit: TPF303
 
 
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, q, k, v, mask):
+        scores = torch.matmul(q, k.transpose(-2, -1)) / 8
+        if mask.size(2) > 0:
+            hidden = mask.unsqueeze(1).eq(0)
+            scores = scores.masked_fill(hidden, -float("inf"))
+            weights = torch.softmax(scores, dim=-1).masked_fill(hidden, 0.0)  # error: TPF303
+        else:
+            weights = torch.softmax(scores, dim=-1)
+        weights = self.drop(weights)
+        return torch.matmul(weights, v)
+
+    def filled(self, q, k, v, mask):
+        weights = torch.softmax(torch.matmul(q, k.transpose(-2, -1)), dim=-1)
+        weights = weights.masked_fill(mask, 1e-3)
+        return torch.matmul(weights, v)
+
+    def both(self, q, k, v, sharp: bool):
+        scores = torch.matmul(q, k.transpose(-2, -1))
+        weights = torch.softmax(scores, dim=-1)
+        if sharp:
+            weights = weights * torch.softmax(scores, dim=-1)
+        return torch.matmul(weights, v)
+
+
 # Look-alikes
 
 

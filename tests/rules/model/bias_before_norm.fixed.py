@@ -332,3 +332,115 @@ class Short(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.layers(x)
+
+
+class Lists(nn.Module):
+    """Lists that run side by side."""
+
+    def __init__(self, widths: list[int]):
+        super().__init__()
+        last = 3
+        self.convs = nn.ModuleList()
+        self.norms = nn.ModuleList()
+        for width in widths:
+            self.convs.append(nn.Conv2d(last, width, 1, bias=False))
+            self.norms.append(nn.BatchNorm2d(width))
+            last = width
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for i, conv in enumerate(self.convs):
+            norm = self.norms[i]
+            x = F.relu(norm(conv(x)))
+        return x.max(2)[0]
+
+
+class Zipped(nn.Module):
+    def __init__(self, widths: list[int]):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv1d(a, b, 1, bias=False) for a, b in zip(widths, widths[1:])])
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths[1:])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for conv, norm in zip(self.convs, self.norms):
+            x = conv(x)
+            x = norm(x).relu()
+        return x
+
+
+class Counted(nn.Module):
+    def __init__(self, depth: int):
+        super().__init__()
+        self.convs = nn.ModuleList([
+            nn.Conv2d(8, 8, 3, bias=False),
+            nn.Conv2d(8, 16, 3, bias=False),
+        ])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(8), nn.BatchNorm2d(16)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for i in range(len(self.convs)):
+            x = F.relu(self.norms[i](self.convs[i](x)))
+        return x
+
+
+class LastWithout(nn.Module):
+    """The last layer has no norm behind it."""
+
+    def __init__(self, depth: int):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv2d(8, 8, 3) for _ in range(depth + 1)])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(8) for _ in range(depth)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for i, norm in enumerate(self.norms):
+            x = F.relu(norm(self.convs[i](x)))
+        return self.convs[-1](x)
+
+
+class Sometimes(nn.Module):
+    def __init__(self, depth: int):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv2d(8, 8, 3) for _ in range(depth)])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(8) for _ in range(depth)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for i, conv in enumerate(self.convs):
+            x = conv(x)
+            if i < len(self.convs) - 1:
+                x = self.norms[i](x)
+        return x
+
+
+class Shifted(nn.Module):
+    """Another norm than the one beside it, and a layer that runs twice."""
+
+    def __init__(self, depth: int):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv2d(8, 8, 3) for _ in range(depth)])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(8) for _ in range(depth + 1)])
+        self.twice = nn.ModuleList([nn.Conv2d(8, 8, 3) for _ in range(depth)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for i, conv in enumerate(self.convs):
+            x = self.norms[i + 1](conv(x))
+            y = self.norms[i](self.twice[i](x))
+            x = y + self.twice[i](y)
+        return x
+
+
+class Given(nn.Module):
+    """Lists that other code sees, and norms over all channels."""
+
+    def __init__(self, depth: int, build):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv2d(8, 8, 3) for _ in range(depth)])
+        self.norms = nn.ModuleList([nn.BatchNorm2d(8) for _ in range(depth)])
+        self.others = nn.ModuleList([nn.Conv2d(8, 8, 3) for _ in range(depth)])
+        self.groups = nn.ModuleList([nn.GroupNorm(2, 8) for _ in range(depth)])
+        self.shown = build(self.convs)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for conv, norm in zip(self.convs, self.norms):
+            x = norm(conv(x))
+        for conv, norm in zip(self.others, self.groups):
+            x = norm(conv(x))
+        return x
