@@ -71,7 +71,11 @@ def _lists(model: Model, names: Symbols, definition: ast.ClassDef) -> dict[str, 
 def _made(model: Model, names: Symbols, node: ast.Attribute) -> list[ast.expr] | None:
     """The elements that `self.x = nn.ModuleList(…)` makes; None for any other use of an attribute."""
     statement = model.parent(node)
-    if not isinstance(statement, ast.Assign) or statement.targets != [node] or not isinstance(statement.value, ast.Call):
+    if (
+        not isinstance(statement, ast.Assign)
+        or statement.targets != [node]
+        or not isinstance(statement.value, ast.Call)
+    ):
         return None
     call = statement.value
     if names.full_name(call.func) != _LIST or len(call.args) > 1 or call.keywords:

@@ -222,7 +222,9 @@ def _is_lazy(site: FormatSite, functions: tuple[str, ...]) -> bool:
 
 def _has_tag(site: CallSite) -> bool:
     """True if a call passes a tag and a value, as writers of TensorBoard take them."""
-    return len(site.node.args) > 1 or any(each.arg in ("scalar_value", "tag_scalar_dict") for each in site.node.keywords)
+    return len(site.node.args) > 1 or any(
+        each.arg in ("scalar_value", "tag_scalar_dict") for each in site.node.keywords
+    )
 
 
 def _tracked(site: CallSite) -> Iterator[ast.expr]:

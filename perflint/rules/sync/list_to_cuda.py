@@ -19,6 +19,7 @@ from perflint.rules.placement import (
     move,
 )
 from perflint.rules.sync._filling import filled_there, made_by, same_number
+from perflint.rules.sync._scalars import confidence_at
 from perflint.rules.sync._uploading import uploaded_later
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite, device_confidence
@@ -195,5 +196,5 @@ def _place(site: CallSite) -> Confidence | None:
     if site.target in _LEGACY:
         return Confidence.HIGH
     if site.target in _NEW and keyword(site.node, "device") is None:
-        return None if site.receiver is None else device_confidence(site.receiver)
+        return None if site.receiver is None else confidence_at(site, site.receiver)
     return creation_confidence(site)

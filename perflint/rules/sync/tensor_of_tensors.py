@@ -121,7 +121,7 @@ def _element(value: Value) -> Confidence | None:
     """Sizes and limits are annotated as tensors that callers have as numbers: an annotation alone proves little."""
     tensor = value.tensor
     if tensor is not None and tensor.off_host and tensor.device is not Device.CUDA:
-        return device_confidence(value) if tensor.evidence is Evidence.CERTAIN else Confidence.LOW
+        return Confidence.LOW if tensor.evidence is Evidence.ANNOTATION else device_confidence(value)
     return device_confidence(value)
 
 

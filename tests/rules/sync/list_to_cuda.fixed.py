@@ -152,3 +152,18 @@ def configured(steps: list[float], state: np.ndarray, model, loader):
         noise = torch.tensor(steps, device="cpu", pin_memory=torch.cuda.is_available()).to(device, non_blocking=True)
         seen = torch.FloatTensor(state.reshape(1, -1)).to(device)
         model(x, noise, seen).backward()
+
+
+class Counted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        size = x.new_full((1,), x.shape[0], dtype=torch.long)
+        return x * weight / size
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+def count_of(x):
+    return x.new_full((1,), x.shape[0], dtype=torch.long)

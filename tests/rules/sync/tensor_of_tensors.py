@@ -124,3 +124,28 @@ class OnCpu:
 
     def mean(self) -> torch.Tensor:
         return torch.as_tensor(self.values).mean()
+
+
+def sampled(triples, device):
+    heads, tails = zip(*triples)
+    return torch.tensor(heads, device=device), torch.tensor(tails, device=device)  # error: TPF104, TPF104
+
+
+def train(model, train_loader, optimizer, device):
+    for heads, tails in train_loader:
+        heads, tails = heads.to(device), tails.to(device)
+        loss = model(sampled(list(zip(heads, tails)), device))
+        loss.backward()
+        optimizer.step()
+
+
+def drawn(pairs, device):
+    heads, tails = zip(*pairs)
+    return torch.tensor(heads, device=device), torch.tensor(tails, device=device)
+
+
+def train_on_cpu_rows(model, train_loader, optimizer, device):
+    for heads, tails in train_loader:
+        loss = model(drawn(list(zip(heads, tails)), device))
+        loss.backward()
+        optimizer.step()
