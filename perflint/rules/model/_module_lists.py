@@ -47,7 +47,7 @@ def side_by_side(model: Model, names: Symbols, definition: ast.ClassDef) -> Iter
         if givers is None or givers is takers or givers.escapes or givers.calls != [giver]:
             continue
         if len(givers.elements) == len(takers.elements):
-            yield from zip(givers.elements, takers.elements)
+            yield from zip(givers.elements, takers.elements, strict=True)
 
 
 def _lists(model: Model, names: Symbols, definition: ast.ClassDef) -> dict[str, _List]:
@@ -155,6 +155,6 @@ def _of_loop(loop: Loop, target: ast.expr, over: ast.expr, name: ast.Name, index
         counter = target.elts[0]
         return _of_loop(loop, target.elts[1], over.args[0], name, counter.id) if isinstance(counter, ast.Name) else None
     if over.func.id == "zip" and len(over.args) == len(target.elts):
-        found = (_of_loop(loop, *pair, name, index) for pair in zip(target.elts, over.args))
+        found = (_of_loop(loop, *pair, name, index) for pair in zip(target.elts, over.args, strict=True))
         return next((place for place in found if place is not None), None)
     return None

@@ -22,7 +22,7 @@ from perflint.rules.sync._filling import filled_there, made_by, same_number
 from perflint.rules.sync._scalars import confidence_at
 from perflint.rules.sync._uploading import uploaded_later
 from perflint.semantics.dataflow.origins import Source
-from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Device
 from perflint.source.quoting import quoted
