@@ -14,7 +14,7 @@ def test_each_listed_problem_is_of_a_set() -> None:
     names = sets((FOLDER / "unseen.md").read_text("utf-8"))
     listed = problems((FOLDER / "unseen_problems.jsonl").read_text("utf-8"))
     assert listed
-    assert {names[each.package] for each in listed} == {"D", "E", "F", "G"}
+    assert {names[each.package] for each in listed} >= {"D", "E", "F", "G"}
 
 
 def test_a_problem_is_shown_by_a_finding_that_begins_or_ends_at_one_of_its_lines() -> None:

@@ -215,7 +215,7 @@ def _compared_by(site: CallSite, key: ast.expr, value: Value) -> Confidence | No
 
 
 def _confidence_of(site: CallSite, value: Value) -> Confidence | None:
-    """How sure it is that a key is on the device: one that is certainly a tensor is no number by mistake."""
+    """How sure it is that a key is on the device: a certain tensor cannot be a number by mistake."""
     is_tensor = isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
     return confidence_at(site, value) if is_tensor else device_confidence(value)
 
