@@ -45,12 +45,14 @@ def check_source(
     judge: Judge | None = None,
     keep: Callable[[Report, Model], None] | None = None,
     timings: Timings | None = None,
+    part: range | None = None,
 ) -> Report:
     """The findings of the rules in a file by position, with errors of the file or of perflint.
 
     Never raises: a syntax error or a crash of a rule is a problem in the report. Without `noqa`,
     comments of that name are left to the caller. `keep` is given the report of a file without problems, and the
-    model that it rests on, before the model is closed.
+    model that it rests on, before the model is closed. With `part`, the report has only findings that begin on these
+    lines and that rules find at one place: none about the whole file or its comments.
     """
     report = Report()
     project.adopt(source)
@@ -64,13 +66,15 @@ def check_source(
     report.lines = len(source.lines)
     here = rules_for_file(rules, settings, source.path)
     found: Sequence[Finding]
-    found, model = run_rules(source, project, here, settings.torch_version, report.problems, timings)
+    found, model = run_rules(source, project, here, settings.torch_version, report.problems, timings, part)
     try:
         if judge is not None:
             on = {rule.code for rule in here.rules}
             found = [
                 finding for finding in _offered(judge(source, found), len(found), settings, model) if finding.code in on
             ]
+        if part is not None:
+            found = [finding for finding in found if finding.span.line in part]
         found = sorted(found, key=lambda finding: (finding.span, finding.code))
         suppressions = Suppressions(source, noqa, settings.respect_comments)
         _sift(found, suppressions, settings, report)
@@ -82,7 +86,7 @@ def check_source(
             with phase("reasons"), crash, deep_stack():
                 model = model or Model(source, project)
                 report.findings = placed(report.findings, here.rules, model)
-        if (suppressions.comments or suppressions.unknown) and not report.problems:
+        if part is None and (suppressions.comments or suppressions.unknown) and not report.problems:
             from perflint.engine.comments import comment_findings
 
             about = comment_findings(source, suppressions, here, settings)
@@ -124,6 +128,7 @@ def run_rules(
     torch_version: Version | None,
     problems: list[Problem],
     timings: Timings | None = None,
+    part: range | None = None,
 ) -> tuple[list[Finding], Model | None]:
     """The findings of a file, and the model of it, if one was needed. Who calls it closes the model."""
     findings: list[Finding] = []
@@ -132,13 +137,14 @@ def run_rules(
         return findings, model
     with contained(problems, source.path, lambda: ("inference", None, _REPORT_IT)), deep_stack():
         crashed: set[Rule] = set()
-        model = Model(source, project)
+        model = Model(source, project, part=part)
         ask = look
         if timings is not None:
             with timings.phase("inference"):
                 model.infer()
             ask = timings.look
         for site in model.sites():
+            project.go_on()
             for rule in rules.listening(site):
                 if rule in crashed:
                     continue

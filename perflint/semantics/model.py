@@ -63,7 +63,7 @@ def _names_by_id(model: Model, node: ast.AST) -> Mapping[str, list[ast.Name]]:
 
 @once
 def _for_any_caller(model: Model) -> Model:
-    return Model(model.source, model.view.project, CallsOf.PRIVATE)
+    return Model(model.source, model.view.project, CallsOf.PRIVATE, model.part)
 
 
 def summary_of(project: Project, path: Path) -> Summary | None:
@@ -103,9 +103,19 @@ class Model:
     Raises SyntaxError and ValueError where the file does not parse.
     """
 
-    def __init__(self, source: Source, project: Project, calls: CallsOf = CallsOf.PROJECT) -> None:
-        """`calls` are those that arguments and heat are taken from."""
+    def __init__(
+        self,
+        source: Source,
+        project: Project,
+        calls: CallsOf = CallsOf.PROJECT,
+        part: range | None = None,
+    ) -> None:
+        """`calls` are those that arguments and heat are taken from.
+
+        With `part`, the model is one of these lines: it has their sites, and knows little of the other functions.
+        """
         self.source = source
+        self.part = part
         self.view = View(project)
         """The other files as this model has read them, and the results for them."""
         self._calls = calls
@@ -129,7 +139,7 @@ class Model:
         if self.callers is not None:
             self.view.outside = self.callers.arguments
         any_caller, keeps_calls = self._calls is CallsOf.PRIVATE, self._calls is CallsOf.FILE
-        return analyse(self.view, self.module, any_caller, keeps_calls)
+        return analyse(self.view, self.module, any_caller, keeps_calls, self.part)
 
     @cached_property
     def callers(self) -> Callers | None:

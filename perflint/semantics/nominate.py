@@ -14,11 +14,24 @@ if TYPE_CHECKING:
 
 
 def sites(model: Model) -> Iterator[Site]:
-    """The sites of a file, construct by construct, each in source order."""
-    yield FileSite(model, ast.Constant(None, lineno=1, col_offset=0, end_lineno=1, end_col_offset=0))
+    """The sites of a file or of a part of it, construct by construct, each in source order. A part has no file site."""
+    part = model.part
+    if part is None:
+        yield FileSite(model, ast.Constant(None, lineno=1, col_offset=0, end_lineno=1, end_col_offset=0))
     for kind, handler in _NODES.items():
         for node in model.nodes(kind):
-            yield from handler(model, node)
+            if part is None or _line(node) in part:
+                yield from handler(model, node)
+
+
+def _line(node: ast.AST) -> int:
+    """The line of a node; two types of nodes have none themselves."""
+    if isinstance(node, ast.comprehension):
+        return node.target.lineno
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno
+    assert isinstance(node, (ast.expr, ast.stmt))
+    return node.lineno
 
 
 def _call(model: Model, node: ast.Call) -> Iterator[Site]:

@@ -243,7 +243,7 @@ class Project:
         self.summaries: object = None
         """The summaries of the files, which `callers` keeps here."""
         self.is_wanted: Callable[[], bool] | None = None
-        """Asked between two functions of a run, which ends with `Interrupted` if the answer is no."""
+        """Asked before each function of a run, which ends with `Interrupted` if the answer is no."""
         self.answers: AnswerStore | None = None
         """Answers about the texts on the disk that are known from earlier runs."""
         self._parsed: OrderedDict[Path, Module | None] = OrderedDict()
@@ -444,6 +444,11 @@ class Project:
                 return
             for start in (folder, folder / "src"):
                 yield from self.locate(name, start)
+
+    def go_on(self) -> None:
+        """Raise Interrupted if the run is not wanted any more."""
+        if self.is_wanted is not None and not self.is_wanted():
+            raise Interrupted
 
     def lists(self, path: Path) -> bool:
         """True if a file is one of the project."""

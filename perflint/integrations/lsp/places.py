@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 
 from perflint.config.settings import Settings
@@ -11,12 +12,22 @@ from perflint.engine.active import active_rules
 from perflint.engine.cache.caches import Caches
 from perflint.engine.file import Judge, check_source
 from perflint.engine.projects import Projects
-from perflint.findings import Report
+from perflint.engine.sketch import sketch
+from perflint.findings import Finding, Report
 from perflint.rules.registry import RuleSet
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.project import Project
 from perflint.source.files import is_excluded
 from perflint.source.text import Source
+
+
+class Stage(Enum):
+    """The checks that follow an edit. Each takes longer than the one before, and comes nearer to `perflint check`."""
+
+    SKETCH = "the functions that changed, with the findings of before for the others"
+    DRAFT = "the whole file, with the calls in other files from before the edits"
+    """Most edits do not change these calls, and following them again takes longer than the check."""
+    FINAL = "the findings of `perflint check`"
 
 
 class Place:
@@ -43,28 +54,35 @@ class Place:
         self,
         source: Source,
         texts: Mapping[str, str],
-        draft: bool = False,
+        stage: Stage = Stage.FINAL,
+        known: tuple[Source, Sequence[Finding]] | None = None,
         judge: Judge | None = None,
         is_wanted: Callable[[], bool] | None = None,
-    ) -> tuple[Report, bool]:
-        """The report of a document, and whether it is final; `texts` are those of all open documents.
+    ) -> tuple[Report, Stage]:
+        """The report of a document, and the stage that it has reached; `texts` are those of all open documents.
 
-        `judge` gives the findings the verdicts of traces. A draft takes the calls in other files from before the edits:
-        most edits do not change them, and following them again takes longer than the check. Raises Interrupted in a
-        full check of edited texts, once `is_wanted` is false.
+        `known` is a text from before the edit with its findings, which a sketch needs. `judge` gives the findings the
+        verdicts of traces. Raises Interrupted in a draft or a final check of edited texts, once `is_wanted` is false.
         """
         project = self.project(source.path, texts)
-        if project.base is None and judge is None:
-            return self._caches.check(source, project), True
-        if not draft:
-            project.is_wanted = is_wanted if project.base is not None else None
-            try:
-                return check_source(source, project, self.rules, self.settings, judge=judge), True
-            finally:
-                project.is_wanted = None
-        with summaries(project).draft() as drafted:
-            report = check_source(source, project, self.rules, self.settings, judge=judge)
-        return report, not drafted
+        base = project.base
+        if base is None:
+            if judge is None:
+                return self._caches.check(source, project), Stage.FINAL
+            return check_source(source, project, self.rules, self.settings, judge=judge), Stage.FINAL
+        if stage is Stage.SKETCH and known is not None:
+            with summaries(project).draft():
+                return sketch(*known, source, project, self.rules, self.settings, judge), Stage.SKETCH
+        # A draft makes summaries of the files before the edits.
+        project.is_wanted = base.is_wanted = is_wanted
+        try:
+            if stage is Stage.FINAL:
+                return check_source(source, project, self.rules, self.settings, judge=judge), Stage.FINAL
+            with summaries(project).draft() as drafted:
+                report = check_source(source, project, self.rules, self.settings, judge=judge)
+            return report, Stage.DRAFT if drafted else Stage.FINAL
+        finally:
+            project.is_wanted = base.is_wanted = None
 
     def project(self, path: str, texts: Mapping[str, str]) -> Project:
         """The project of a document, with the open texts of its files."""

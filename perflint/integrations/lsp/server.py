@@ -24,6 +24,7 @@ from perflint.integrations.lsp.choices import Choices, editor_choices
 from perflint.integrations.lsp.diagnostics import SOURCE, diagnostics
 from perflint.integrations.lsp.messages import add_documents, add_settings
 from perflint.integrations.lsp.notebooks import Cells, diagnostics_by_cell
+from perflint.integrations.lsp.places import Stage
 from perflint.integrations.lsp.schedule import LONG_PAUSE, Schedule
 from perflint.integrations.lsp.session import Checked, Document, Session
 from perflint.output.plain import problem_sentences
@@ -68,6 +69,10 @@ class Server(LanguageServer):
         """The texts that have come from the editor."""
         self._again: dict[str, float] = {}
         """The time before which a document is not checked again."""
+        self._parsed: dict[str, Checked] = {}
+        """The latest check of a text that could be parsed."""
+        self._pauses: dict[str, float] = {}
+        """Seconds between a sketch of a document and the draft: as long as its last whole check took."""
         self._told: dict[str, tuple[Problem, ...]] = {}
         """The problems of a document that are in the log."""
         self._schedule = Schedule(self._check, self._rest)
@@ -90,8 +95,8 @@ class Server(LanguageServer):
     def take(self, uri: str, version: int, text: str) -> None:
         """Take a text of a document, and check it and the documents that it may concern.
 
-        After a check there is a pause as long as the check took, so that checks take half of the time. A full check
-        ends at once, since it may take much longer than a draft, and is made again later.
+        After a check there is a pause as long as the check took, so that checks take half of the time. A check that
+        is not a sketch ends at once, since it may take much longer, and is made again later.
         """
         path = to_fs_path(uri)
         if path is None:
@@ -133,6 +138,8 @@ class Server(LanguageServer):
         self._devices.pop(uri, None)
         self._told.pop(uri, None)
         self._again.pop(uri, None)
+        self._parsed.pop(uri, None)
+        self._pauses.pop(uri, None)
         if uri in self.cells:
             self._forget_cells(uri)
         else:
@@ -223,15 +230,20 @@ class Server(LanguageServer):
         if document is None:
             return
         before = self.checked.get(uri)
-        is_draft = before is not None and before.document is not document
-        taken = self._taken
-        found = await self.do(self.session.check, document, self.texts, is_draft, lambda: self._taken == taken)
+        stage, taken = _next_stage(document, before), self._taken
+        known = self._parsed.get(uri)
+        found = await self.do(self.session.check, document, self.texts, stage, known, lambda: self._taken == taken)
         if found is None or self.open.get(uri) is not document:
             # A later text waits for its check, or the document was closed.
             return
         self.checked[uri] = found
+        if found.parses:
+            self._parsed[uri] = found
+        if found.stage is not Stage.SKETCH:
+            self._pauses[uri] = min(found.seconds, _LONGEST_PAUSE)
         if not found.is_final and not self._schedule.is_due(uri):
-            self._schedule.ask(uri, LONG_PAUSE)
+            is_sketch = found.stage is Stage.SKETCH
+            self._schedule.ask(uri, self._pauses.get(uri, _LONGEST_PAUSE) if is_sketch else LONG_PAUSE)
         self._again[uri] = asyncio.get_running_loop().time() + min(found.seconds, _LONGEST_PAUSE)
         if found.problems != self._told.get(uri, ()):
             self._told[uri] = found.problems
@@ -257,6 +269,15 @@ class Server(LanguageServer):
 
     def _publish(self, uri: str, found: list[types.Diagnostic], version: int | None) -> None:
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+
+
+def _next_stage(document: Document, before: Checked | None) -> Stage:
+    """The stage of the next check of a document after another one."""
+    if before is None:
+        return Stage.FINAL
+    if before.document is not document:
+        return Stage.SKETCH
+    return Stage.DRAFT if before.stage is Stage.SKETCH else Stage.FINAL
 
 
 def serve(cache: Path | None) -> int:

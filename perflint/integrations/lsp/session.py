@@ -24,7 +24,7 @@ from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Choice, Outcome
 from perflint.frozen import dataclass, field, replace
 from perflint.integrations.lsp.choices import Choices
-from perflint.integrations.lsp.places import Place
+from perflint.integrations.lsp.places import Place, Stage
 from perflint.semantics.project import Interrupted, Project
 from perflint.source.text import Source
 from perflint.tracer.costs import Measured, measured
@@ -61,8 +61,13 @@ class Checked:
     settings: Settings = field(default_factory=Settings)
     seconds: float = 0.0
     """The time that the check took."""
-    is_final: bool = True
-    """False for a draft, which may differ from the findings of `perflint check`."""
+    stage: Stage = Stage.FINAL
+    """Only a final check surely has the findings of `perflint check`."""
+
+    @property
+    def is_final(self) -> bool:
+        """True if no further check of the text is needed."""
+        return self.stage is Stage.FINAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class Session:
     choices: Choices = field(default_factory=Choices)
     """The settings of the editor."""
     checks: int = 0
+    """Since the last collection of garbage."""
     _by_folder: dict[str, Place] = field(default_factory=dict)
     _by_settings: dict[Settings, Place] = field(default_factory=dict)
     _traces: dict[str, tuple[Stamp, Trace | None]] = field(default_factory=dict)
@@ -106,11 +112,17 @@ class Session:
             self.forget()
 
     def check(
-        self, document: Document, texts: Texts, draft: bool = False, is_wanted: Callable[[], bool] | None = None
+        self,
+        document: Document,
+        texts: Texts,
+        stage: Stage = Stage.FINAL,
+        before: Checked | None = None,
+        is_wanted: Callable[[], bool] | None = None,
     ) -> Checked | None:
-        """The findings of a document, or a draft of them, which is faster. A fault of the settings is a problem.
+        """The findings of a document. A fault of the settings is a problem.
 
-        None if `is_wanted` has become false meanwhile.
+        A sketch keeps findings of `before`, a check of a text that could be parsed. None if `is_wanted` has become
+        false meanwhile; a sketch does not ask.
         """
         source = Source(document.path, document.text)
         try:
@@ -121,15 +133,16 @@ class Session:
             return Checked(document, source)
         began = time.monotonic()
         self.checks += 1
-        if self.checks % _CHECKS_BETWEEN_COLLECTIONS == 0:
+        if self.checks >= _CHECKS_BETWEEN_COLLECTIONS and stage is not Stage.SKETCH:
+            self.checks = 0
             gc.collect()
-        report, is_final = Report(), True
+        report, known = Report(), None if before is None else (before.source, before.findings)
         problems: list[Problem] = []
         try:
             with contained(problems, document.path, lambda: _crash("the check")):
                 evidence = self._evidence(problems)
                 judge = None if evidence is None else evidence.judge
-                report, is_final = place.check(source, texts, draft, judge, is_wanted)
+                report, stage = place.check(source, texts, stage, known, judge, is_wanted)
         except Interrupted:
             return None
         return Checked(
@@ -140,7 +153,8 @@ class Session:
             parses=bool(report.files),
             settings=place.settings,
             seconds=time.monotonic() - began,
-            is_final=is_final,
+            # A text that is half typed has no better answer.
+            stage=stage if report.files or problems else Stage.FINAL,
         )
 
     def fix(self, checked: Checked, finding: Finding, texts: Texts, problems: list[Problem]) -> Change:

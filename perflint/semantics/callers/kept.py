@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from perflint.frozen import replace
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.changes import Changes, Difference
 from perflint.semantics.project import Project
+from perflint.source.changed import changed_lines
 
 Make = Callable[[Project, Path], Summary | None]
 """Gives the summary of a file of a project; None if the file does not parse."""
@@ -96,20 +96,13 @@ def _moved(summary: Summary, overlay: Project, base: Project) -> Summary:
     if before is None or now is None or before.text == now.text:
         return summary
     old, new = before.text.split("\n"), now.text.split("\n")
-    first = _shared(old, new)
-    last = min(_shared(old[::-1], new[::-1]), len(old) - first, len(new) - first)
-    after = len(old) - last
+    after = changed_lines(old, new).stop
     shift = len(new) - len(old)
     calls = {
-        callee: tuple(replace(call, line=call.line + shift) if call.line > after else call for call in every)
+        callee: tuple(replace(call, line=call.line + shift) if call.line >= after else call for call in every)
         for callee, every in summary.calls.items()
     }
     return replace(summary, calls=calls)
-
-
-def _shared(one: list[str], other: list[str]) -> int:
-    """The number of lines at the start that two texts share."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _changes(overlay: Project, base: Project) -> Changes:

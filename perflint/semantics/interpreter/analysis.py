@@ -14,7 +14,7 @@ from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.lineage import decorator_names
 from perflint.semantics.interpreter.resolve import class_at, run_module
 from perflint.semantics.lattice import join, union
-from perflint.semantics.project import Interrupted, Module
+from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo, last_name, root_of
 from perflint.semantics.values import (
     UNKNOWN,
@@ -37,21 +37,31 @@ _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
 _STEPS_OF_SUMMARY = 3
 """The same for a summary, which needs the values of arguments alone: half the time, and the same findings."""
+_STEPS_OF_PART = 500
+"""Nodes of called functions that may be run for a part of a file, and as many for its top level: most findings of the
+part are the same, and the time hardly depends on the called functions."""
 
 
-def analyse(view: View, module: Module, any_caller: bool = False, keeps_calls: bool = False) -> Recorder:
+def analyse(
+    view: View, module: Module, any_caller: bool = False, keeps_calls: bool = False, part: range | None = None
+) -> Recorder:
     """Run a file's top level, then each of its functions once, and record their values and calls.
 
     With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
+    With `part`, only the functions that begin on these lines are run, and those that may call them.
     """
     recorder = Recorder(any_caller=any_caller, keeps_calls=keeps_calls)
     with deep_stack():
-        budget = Budget((_STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE) * (module.structure.size + 100))
+        steps = (_STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE) * (module.structure.size + 100)
+        budget = Budget(steps if part is None else _STEPS_OF_PART)
         top = Frame(view, module, budget, names={}, recorder=recorder)
         run_module(top, lambda: _run(lambda: statements.run(top, module.tree.body)))
-        for info in _order(module):
-            if view.project.is_wanted is not None and not view.project.is_wanted():
-                raise Interrupted
+        order = list(_order(module))
+        if part is not None:
+            budget.left = _STEPS_OF_PART
+            order = _concerned(order, part)
+        for info in order:
+            view.project.go_on()
             _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
     recorder.steps = budget.steps
     return recorder
@@ -100,6 +110,19 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
     for info in (*others, *reversed(forwards), *objects):
         if info in waiting:
             yield from _callers_first(info, called_by, waiting, done)
+
+
+def _concerned(order: list[FunctionInfo], part: range) -> list[FunctionInfo]:
+    """The functions that begin on some lines, those that may call them, and the functions around all of these."""
+    found = {info for info in order if info.node.lineno in part}
+    names = {info.name for info in found}
+    found |= {info for info in order if not names.isdisjoint(info.calls | info.asks)}
+    for info in list(found):
+        outer = info.outer
+        while outer is not None:
+            found.add(outer)
+            outer = outer.outer
+    return [info for info in order if info in found]
 
 
 def _callers_first(

@@ -238,6 +238,7 @@ def activate(frame: Frame, function: Function, arguments: Arguments) -> Value:
     info = module.function(function.line, function.column) if module is not None else None
     if module is None or info is None:
         return UNKNOWN
+    frame.view.project.go_on()
     inner = enter(frame, module, info, function, arguments)
     return run_body(inner, info)
 

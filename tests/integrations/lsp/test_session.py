@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -15,6 +16,7 @@ pytest.importorskip("pygls")
 from lsprotocol import types
 from pygls.workspace import Workspace
 
+from perflint.integrations.lsp.places import Stage
 from perflint.integrations.lsp.server import Server, made
 from perflint.integrations.lsp.session import Checked, Document, Session, Texts
 from tests.integrations.lsp.test_server import HOT
@@ -39,38 +41,80 @@ def test_a_check_that_is_not_wanted_any_more_ends(session: Session, tmp_path: Pa
         asked.append(None)
         return len(asked) < 3
 
-    def check(version: int, text: str, draft: bool = False, ask: bool = True) -> Checked | None:
+    def check(
+        version: int, text: str, stage: Stage = Stage.FINAL, before: Checked | None = None, ask: bool = True
+    ) -> Checked | None:
         document = Document(path.as_uri(), str(path), version, text)
-        return session.check(document, {str(path): text}, draft, is_wanted if ask else None)
+        return session.check(document, {str(path): text}, stage, before, is_wanted if ask else None)
 
     # Without an edit, the result goes into the cache, so the check goes on.
     on_disk = check(0, MANY)
     assert on_disk is not None and len(on_disk.findings) == 6 and not asked
     assert check(1, MANY + HOT) is None
     assert len(asked) == 3
-    # A draft is what the user waits for.
-    draft = check(1, MANY + HOT, draft=True)
-    assert draft is not None and len(draft.findings) == 7 and len(asked) == 3
+    # A sketch is what the user waits for.
+    sketch = check(1, MANY + HOT, Stage.SKETCH, on_disk)
+    assert sketch is not None and len(sketch.findings) == 7 and len(asked) == 3 and not sketch.is_final
+    assert check(1, MANY + HOT, Stage.DRAFT) is None
     again = check(1, MANY + HOT, ask=False)
-    assert again is not None and again.findings == draft.findings and not again.problems
+    assert again is not None and len(again.findings) == 7 and again.is_final and not again.problems
+
+
+def random_text(lines: list[str], dice: random.Random) -> list[str]:
+    """Lines with a change that leaves them a program."""
+    at = dice.randrange(len(lines))
+    kind = dice.randrange(3)
+    body = [number for number, line in enumerate(lines) if line.startswith("        ")]
+    if kind == 0 and body:
+        at = dice.choice(body)
+        wait = dice.choice(["print(loss.item())", "torch.cuda.synchronize()", "y = 1", "# perflint: ignore", ""])
+        return [*lines[:at], f"        {wait}\n", *lines[at:]]
+    return [*lines[:at], *lines[at + dice.randrange(1, 4) :]] if kind == 1 else [*lines, *HOT.splitlines(True)[1:]]
+
+
+def test_after_all_stages_the_findings_are_those_of_a_check(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    path = tmp_path / "a.py"
+    path.write_text(MANY)
+    (tmp_path / "b.py").write_text("from a import train\n\nfor _ in range(9):\n    train(0, 0, 0)\n")
+    dice = random.Random(3)
+    lines = MANY.splitlines(keepends=True)
+    before, stages = None, list(Stage)
+    for version in range(20):
+        text = "".join(lines)
+        document = Document(path.as_uri(), str(path), version, text)
+        for stage in stages if version else [Stage.FINAL]:
+            found = session.check(document, {str(path): text}, stage, before)
+            assert found is not None and not found.problems
+            before = found if found.parses else before
+        assert found.is_final
+        path.write_text(text)
+        other = Session()
+        fresh = other.check(document, {str(path): text})
+        other.forget()
+        path.write_text(MANY)
+        assert fresh is not None and found.findings == fresh.findings
+        lines = random_text(lines, dice) if dice.random() < 0.9 else MANY.splitlines(keepends=True)
 
 
 class Endless(Session):
-    """Checks of a text without a draft end only if they are not wanted any more."""
+    """Drafts and final checks of edited texts end only if they are not wanted any more."""
 
-    done: list[tuple[int, bool]]
+    done: list[tuple[int, Stage]]
 
     def check(
-        self, document: Document, texts: Texts, draft: bool = False, is_wanted: Callable[[], bool] | None = None
+        self,
+        document: Document,
+        texts: Texts,
+        stage: Stage = Stage.FINAL,
+        before: Checked | None = None,
+        is_wanted: Callable[[], bool] | None = None,
     ) -> Checked | None:
-        while not draft and document.version and is_wanted is not None and is_wanted():
+        while stage is not Stage.SKETCH and document.version and is_wanted is not None and is_wanted():
             time.sleep(0.01)
-        self.done.append((document.version, draft))
-        found = super().check(document, texts, draft)
-        assert found is not None
-        if draft:
-            return Checked(document, found.source, found.findings, is_final=False)
-        return None if document.version else found
+        self.done.append((document.version, stage))
+        found = super().check(document, texts, stage, before)
+        return None if document.version and stage is not Stage.SKETCH else found
 
 
 def test_an_edit_ends_a_long_check(tmp_path: Path) -> None:
@@ -97,13 +141,13 @@ def test_an_edit_ends_a_long_check(tmp_path: Path) -> None:
         server.take(uri, 0, HOT)
         await until(lambda: shown == [0])
         server.take(uri, 1, HOT + "x = 1\n")
-        # The draft is shown, and the check in full begins.
+        # The sketch is shown, and the draft begins.
         await until(lambda: shown == [0, 1])
         await asyncio.sleep(0.7)
-        assert session.done == [(0, False), (1, True)]
+        assert session.done == [(0, Stage.FINAL), (1, Stage.SKETCH)]
         server.take(uri, 2, HOT + "x = 2\n")
         await until(lambda: shown == [0, 1, 2])
-        assert session.done == [(0, False), (1, True), (1, False), (2, True)]
+        assert session.done[2:] == [(1, Stage.DRAFT), (2, Stage.SKETCH)]
         # The check of another document, too.
         await asyncio.sleep(0.7)
         server.take((tmp_path / "b.py").as_uri(), 0, HOT)
