@@ -179,14 +179,14 @@ def test_notifications_leave_nothing_behind(tmp_path: Path) -> None:
         requests["asked"] = Future()
         item = types.TextDocumentItem(path.as_uri(), "python", 0, HOT)
         server.protocol._handle_notification("textDocument/didOpen", types.DidOpenTextDocumentParams(item))
-        while shown != [0]:
+        while 0 not in shown:
             await asyncio.sleep(0.01)
         identifier = types.VersionedTextDocumentIdentifier(1, path.as_uri())
         changes = [types.TextDocumentContentChangeWholeDocument(HOT + "x = 1\n")]
         server.protocol._handle_notification(
             "textDocument/didChange", types.DidChangeTextDocumentParams(identifier, changes)
         )
-        while shown != [0, 1]:
+        while 1 not in shown:
             await asyncio.sleep(0.01)
         await server.stop()
 
