@@ -1711,6 +1711,49 @@ def train(model: nn.Module, loader, optimizer):
         if is_first:
             loss.item()                 # cold
 
+def counted(model: nn.Module, loader, optimizer, epochs):
+    for epoch in range(epochs):
+        count = seen = total = again = 0
+        for batch in loader:
+            parts = model(batch)
+            parts.sum().backward()
+            optimizer.step()
+            inner = 0
+            for part in parts:
+                if count == 0:
+                    part.item()         # cold
+                if seen > 0:
+                    part.item()         # hot
+                if inner == 0:
+                    part.item()         # hot
+                count += 1
+                inner += 1
+            if seen == 0:
+                parts.sum().item()      # cold
+            if total == 0:
+                parts.sum().item()      # hot
+            if again == 0:
+                parts.sum().item()      # hot
+            seen += len(batch)
+            total += parts.shape.numel()
+            again += 1
+            if again == 2:
+                again = 0
+
+def few(model: nn.Module, x, batch_idx, epoch, level):
+    loss = model(x).sum()
+    loss.backward()
+    if batch_idx is not None and batch_idx < 10:
+        loss.item()                     # cold
+    if batch_idx >= 5:
+        loss.item()                     # warm
+    if batch_idx < 1000:
+        loss.item()                     # warm
+    if epoch < 5:
+        loss.item()                     # warm
+    if level < 3:
+        loss.item()                     # warm
+
 def sample(model: nn.Module, n: int, k: int):
     for i, _ in enumerate(trange(n)):
         y = model(cuda)

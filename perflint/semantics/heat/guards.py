@@ -17,6 +17,9 @@ from perflint.semantics.values import Device, Scalar, Value
 _SHORTEST_INTERVAL = 6
 """Code that runs every fifth step, or more often, still costs a good part of code that runs each step."""
 
+_FIRST_FEW = 10
+"""The first steps of a run, or of an epoch, that are few."""
+
 Values = Callable[[ast.expr], Value]
 """The function that evaluates an expression."""
 
@@ -182,9 +185,12 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
         return isinstance(operator, (ast.Eq, ast.In))
     if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)) and _is_length(left) and _is_longest(right):
         return isinstance(operator, (ast.Gt, ast.GtE))
-    is_zero = isinstance(right, ast.Constant) and right.value == 0 and not isinstance(right.value, (bool, str))
-    if is_zero and isinstance(operator, (ast.Eq, ast.NotEq, ast.Gt)) and _counts_steps(left):
-        return isinstance(operator, ast.Eq)
+    number = right.value if isinstance(right, ast.Constant) and type(right.value) is int else None
+    if number is not None and _counts_steps(left):
+        if number == 0 and isinstance(operator, (ast.Eq, ast.NotEq, ast.Gt)):
+            return isinstance(operator, ast.Eq)
+        if number <= _FIRST_FEW and isinstance(operator, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) and not _is_epoch(left):
+            return isinstance(operator, (ast.Lt, ast.LtE))
     return None
 
 
@@ -226,6 +232,11 @@ _INFINITIES = frozenset({"inf", "infinity"})
 def _counts_steps(node: ast.expr) -> bool:
     """`step`, `self.global_step`, `batch_idx`: it is 0 once."""
     return bool(conventions.counts_steps(_name_of(node)))
+
+
+def _is_epoch(node: ast.expr) -> bool:
+    """True for `epoch`: a run may have no more than ten."""
+    return "epoch" in _name_of(node)
 
 
 def mends_place(test: ast.expr, outcome: bool, branch: Sequence[ast.AST], values: Values) -> bool:

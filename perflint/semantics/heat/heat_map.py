@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
@@ -25,7 +25,16 @@ from perflint.semantics.heat.once import runs_once
 from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.heat.test_code import TestCode
-from perflint.semantics.heat.turns import asks_for_first, counter_of, counts_epochs, ranges_few, turns_few, turns_once
+from perflint.semantics.heat.turns import (
+    Loop,
+    asks_for_first,
+    counter_of,
+    counts_epochs,
+    loop_that_raises,
+    ranges_few,
+    turns_few,
+    turns_once,
+)
 from perflint.semantics.structure import block_in, children, last_name, names_in, place_in, walk
 from perflint.semantics.values import Function, Instance, Mapping, Tensor
 
@@ -47,7 +56,6 @@ class HeatMap:
         self._model: Model = weakref.proxy(model)
         self._knows_other_files = knows_other_files
         self._few: dict[ast.AST, bool] = {}
-        self._counters: dict[ast.AST, str] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
@@ -171,15 +179,11 @@ class HeatMap:
     def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
         """True if a test that comes out as `outcome` says that a loop around it is in its first turn: `if i == 0:`."""
         name = asks_for_first(test, outcome)
-        for outer in self._model.ancestors(test) if name else ():
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return False
-            if isinstance(outer, (ast.For, ast.AsyncFor)):
-                if outer not in self._counters:
-                    self._counters[outer] = counter_of(outer)
-                if self._counters[outer] == name:
-                    return True
-        return False
+        loops = list(self._loops_around(test)) if name else []
+        if any(counter_of(loop) == name for loop in loops):
+            return True
+        counting = loop_that_raises(name, loops)
+        return counting is not None and self.of(counting) is not Heat.HOT
 
     def _returned(self, test: ast.expr) -> list[ast.expr]:
         """The results of a function of the file that a test calls: `self.is_due(step)`."""
@@ -297,7 +301,7 @@ class HeatMap:
         if work.loops or work.calls_loop:
             # A loop over epochs: the code beside the inner loop runs once an epoch. If another
             # such loop is around it, it runs many times.
-            return Heat.WARM if around is Heat.COLD and self._in_loop(loop) else around
+            return Heat.WARM if around is Heat.COLD and any(self._loops_around(loop)) else around
         return around
 
     def _holds_training(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
@@ -313,13 +317,13 @@ class HeatMap:
         holder = self._model.value(loop.iter.func.value) if isinstance(loop.iter.func, ast.Attribute) else None
         return isinstance(holder, Mapping) and any(isinstance(each, Tensor) for each in holder.element.members)
 
-    def _in_loop(self, node: ast.AST) -> bool:
+    def _loops_around(self, node: ast.AST) -> Iterator[Loop]:
+        """The loops of a node's function that it is in, inner ones first."""
         for outer in self._model.ancestors(node):
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return False
+                return
             if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
-                return True
-        return False
+                yield outer
 
     # Functions
 

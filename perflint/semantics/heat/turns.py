@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from perflint.semantics.structure import children, last_name, walk
+
+Loop = ast.For | ast.AsyncFor | ast.While
 
 _FEW_TURNS = 10
 """Loops of no more turns are not worth a change."""
 
 
-def turns_once(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def turns_once(loop: Loop) -> bool:
     """True if the body of a loop always leaves the loop in its first turn: `for batch in loader: …; break`."""
     if not isinstance(loop.body[-1], (ast.Break, ast.Return, ast.Raise)):
         return False
@@ -24,7 +27,7 @@ def turns_once(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     return True
 
 
-def turns_few(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def turns_few(loop: Loop) -> bool:
     """True if a loop ends after a few turns, by a number in the code: `if step == 10: break`."""
     tests = (each.test for each in loop.body if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break))
     return any(
@@ -37,13 +40,13 @@ def turns_few(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     )
 
 
-def ranges_few(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def ranges_few(loop: Loop) -> bool:
     """True for `for i in range(10):` and shorter loops."""
     counted = loop.iter if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
     return counted is not None and last_name(counted) == "range" and len(counted.args) == 1 and _is_few(counted.args[0])
 
 
-def counts_epochs(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def counts_epochs(loop: Loop) -> bool:
     """True for `for epoch in range(10)`, `for _ in range(args.epochs)`."""
     named = () if isinstance(loop, ast.While) else (loop.target, loop.iter)
     words = (getattr(part, name, None) for node in named for part in walk(node) for name in ("id", "attr"))
@@ -62,11 +65,13 @@ def asks_for_first(test: ast.expr, outcome: bool) -> str:
     return test.left.id if is_zero and says_so else ""
 
 
-def counter_of(loop: ast.For | ast.AsyncFor) -> str:
+def counter_of(loop: Loop) -> str:
     """The name that counts all turns of a loop: `for i, x in enumerate(xs)`, `for i in range(n)`; "" if there is none.
 
     A loop of a few turns has none.
     """
+    if isinstance(loop, ast.While):
+        return ""
     name = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
     if not isinstance(name, ast.Name):
         return ""
@@ -79,6 +84,41 @@ def counter_of(loop: ast.For | ast.AsyncFor) -> str:
     return name.id if counts and not any(_binds(each, name.id) for each in loop.body) else ""
 
 
+def loop_that_raises(name: str, loops: Iterable[Loop]) -> Loop | None:
+    """The outermost of some loops, inner ones first, in which a number is only raised, and in each turn.
+
+    `count += 1`, `seen += len(x)`: such a number is 0 in the first turn alone. None if there is no such loop.
+    """
+    found: Loop | None = None
+    for loop in loops:
+        if _starts_again(loop, name):
+            break
+        if found is not None or _adds_each_turn(loop, name):
+            found = loop
+    return found
+
+
+def _adds_each_turn(loop: Loop, name: str) -> bool:
+    adds = (each for each in loop.body if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add))
+    return any(isinstance(each.target, ast.Name) and each.target.id == name and _is_count(each.value) for each in adds)
+
+
+def _is_count(node: ast.expr) -> bool:
+    """True for `1`, `len(x)`, `x.size(0)` and `x.shape[0]`."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int and node.value > 0
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    return isinstance(node, ast.Call) and last_name(node) in ("len", "size")
+
+
+def _starts_again(loop: Loop, name: str) -> bool:
+    """True if a loop binds a name other than by `+=`, as in `count = 0`."""
+    added = {node.target for node in walk(loop) if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)}
+    names = (node for node in walk(loop) if isinstance(node, ast.Name) and node.id == name)
+    return any(not isinstance(node.ctx, ast.Load) and node not in added for node in names)
+
+
 def _binds(statement: ast.stmt, name: str) -> bool:
     names = (node for node in walk(statement) if isinstance(node, ast.Name) and node.id == name)
     return any(isinstance(node.ctx, ast.Store) for node in names)
@@ -88,7 +128,7 @@ def _is_few(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value <= _FEW_TURNS
 
 
-def _is_counted(loop: ast.For | ast.AsyncFor | ast.While, name: str) -> bool:
+def _is_counted(loop: Loop, name: str) -> bool:
     """True if a name counts the turns of a loop: `for i, x in enumerate(xs)`, `i += 1`."""
     if isinstance(loop, (ast.For, ast.AsyncFor)) and isinstance(loop.target, ast.Tuple):
         first = loop.target.elts[0]
