@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
 from perflint.semantics import nominate
-from perflint.semantics.callers.defaults import keeps_default
+from perflint.semantics.callers.constants import constant_given
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
@@ -172,9 +172,9 @@ class Model:
         """How often other files call a function, and which calls show it; None if none is known to."""
         return None if self.callers is None else self.callers.chain(info)
 
-    def keeps_default(self, info: FunctionInfo, parameter: str) -> bool:
-        """True if no call of the project passes a parameter of a function of the file."""
-        return self.callers is not None and keeps_default(self.view, self.module, info, parameter)
+    def constant_given(self, info: FunctionInfo, parameter: str) -> ast.Constant | None:
+        """The constant that a parameter of a function of the file has in all calls of the project; None if none is."""
+        return None if self.callers is None else constant_given(self.view, self.module, info, parameter)
 
     def passing(self, info: FunctionInfo) -> list[Call]:
         """The calls in other files that pass arguments to a function of the file."""

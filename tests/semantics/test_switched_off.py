@@ -1,4 +1,4 @@
-"""Branches for parameters that no call of the project passes."""
+"""Branches for other values of parameters than those that the calls of the project give."""
 
 from __future__ import annotations
 
@@ -59,7 +59,16 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("check=False", "check and x.ndim", "reduce(model(x))", Heat.COLD),
         ("mask=None", "mask is not None", "reduce(model(x))", Heat.COLD),
         ("*, check=False", "check", "reduce(model(x))", Heat.COLD),
-        # A call passes it, or may.
+        # All calls pass one constant.
+        ("check", "check", "reduce(model(x), False)", Heat.COLD),
+        ("check=True", "check", "reduce(model(x), check=False)", Heat.COLD),
+        ("check=True", "not check", "reduce(model(x), check=False)", Heat.HOT),
+        ("check", "check", "reduce(model(x), False) + reduce(x, check=False)", Heat.COLD),
+        ("check", "check", "reduce(model(x), False) + reduce(x, check=True)", Heat.HOT),
+        ("check=False", "check", "reduce(model(x), False) + reduce(x, y)", Heat.HOT),
+        ("every=10", "every == 1", "reduce(model(x), every=True)", Heat.HOT),
+        ("every=10", "every > 50", "reduce(model(x), every=20)", Heat.COLD),
+        # A call passes another value, or may.
         ("_method='fast'", "_method == 'slow'", "reduce(model(x), 'slow')", Heat.HOT),
         ("_method='fast'", "_method == 'slow'", "reduce(model(x), _method=y)", Heat.HOT),
         ("check=False", "check", "reduce(*y)", Heat.HOT),

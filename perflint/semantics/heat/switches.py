@@ -1,13 +1,13 @@
-"""Switches that nothing turns on: `os.getenv("DUMP", "0") == "1"`, and parameters that no call passes."""
+"""Switches that nothing turns on: `os.getenv("DUMP", "0") == "1"`, and parameters with one value."""
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
-from perflint.semantics.binders import How, defaults
+from perflint.semantics.binders import How
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import last_name, walk
 
@@ -50,7 +50,7 @@ def needs_switch(test: ast.expr) -> bool:
 
 
 def is_switched_off(model: Model, test: ast.expr, outcome: bool) -> bool:
-    """True if a test never has an outcome, since it asks for parameters that no call of the project passes."""
+    """True if a test never has an outcome, since the parameters in it have one value in all calls of the project."""
     settled = _settled(model, test)
     return settled is not None and settled is not outcome
 
@@ -58,26 +58,51 @@ def is_switched_off(model: Model, test: ast.expr, outcome: bool) -> bool:
 @once_per_node
 def _settled(model: Model, test: ast.expr) -> bool | None:
     """The only outcome of a test; None if it may have both."""
-    names = [each for each in walk(test) if isinstance(each, ast.Name)]
     function = model.function(test)
-    info = None if function is None or not names else model.module.function(function.lineno, function.col_offset)
-    if info is None:
+    if function is None or isinstance(function, ast.Lambda):
         return None
-    known = {name: value for name, value in defaults(info.node).items() if isinstance(value, ast.Constant)}
-    asked = {each.id: known[each.id] for each in names if each.id in known}
+    names = {each.id: each for each in walk(test) if isinstance(each, ast.Name)}
+    asked = {name: node for name, node in names.items() if _is_parameter(model, node)}
+    info = model.module.function(function.lineno, function.col_offset) if asked else None
+    if info is None or not _depends_on(test, asked):
+        return None
+    given = {name: model.constant_given(info, name) for name in asked}
+    if None in given.values():
+        return None
 
-    def default(node: ast.expr) -> object:
-        if not isinstance(node, ast.Name) or node.id not in asked:
+    def value(node: ast.expr) -> object:
+        constant = given.get(node.id) if isinstance(node, ast.Name) else None
+        if constant is None:
             raise _Unknown
-        return asked[node.id].value
+        return constant.value
 
     try:
-        outcome = bool(_value(test, default)) if asked else None
+        return bool(_value(test, value))
     except (_Unknown, TypeError, ValueError):
         return None
-    variables = {each.id: model.symbols.variable(each) for each in names if each.id in asked}
-    are_parameters = all([each.how for each in one.bindings] == [How.PARAMETER] for one in variables.values())
-    return outcome if are_parameters and all(model.keeps_default(info, name) for name in asked) else None
+
+
+def _is_parameter(model: Model, name: ast.Name) -> bool:
+    """True if a name is a parameter of a function, which binds it nowhere else."""
+    return [each.how for each in model.symbols.variable(name).bindings] == [How.PARAMETER]
+
+
+def _depends_on(test: ast.expr, names: Container[str]) -> bool:
+    """True if some names and constants settle a test. Other files are asked for the names, which takes longer."""
+
+    def ask(node: ast.expr) -> object:
+        if not isinstance(node, ast.Name) or node.id not in names:
+            raise _Unknown
+        return ""
+
+    try:
+        _value(test, ask)
+    except (TypeError, ValueError):
+        # A text cannot stand for a number.
+        return True
+    except _Unknown:
+        return False
+    return True
 
 
 def _value(node: ast.expr, switch: _Switch) -> Any:
