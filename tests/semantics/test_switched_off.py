@@ -145,3 +145,12 @@ class Loss:
     assert heat(tmp_path, text.format(name="_reduce") + "\nLoss()._reduce(1, True)\n", {}) is not Heat.COLD
     by_name = "\n    def any(self, kind, x):\n        return getattr(self, f'_{kind}')(x, True)\n"
     assert heat(tmp_path, text.format(name="_reduce") + by_name, {}) is not Heat.COLD
+
+
+def test_program_gives_its_own_functions_one_value(tmp_path: Path) -> None:
+    text = OPS.format(parameter="check=True", test="check") + "\nif __name__ == '__main__':\n    reduce(1, check={0})\n"
+    assert heat(tmp_path, text.format(False), {}) is Heat.COLD
+    assert heat(tmp_path, text.format(True), {}) is not Heat.COLD
+    assert heat(tmp_path, text.replace("if __name__ == '__main__':\n    ", "").format(False), {}) is not Heat.COLD
+    other = {"train.py": PLAIN.format(call="reduce(model(x))")}
+    assert heat(tmp_path, text.format(False), other) is not Heat.COLD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics.binders import defaults
-from perflint.semantics.callers.public import serves_programs
+from perflint.semantics.callers.public import is_imported, serves_programs
 from perflint.semantics.callers.uses import calls_of, may_read_method, other_code_may_call
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
@@ -24,7 +24,8 @@ def constant_given(view: View, module: Module, info: FunctionInfo, parameter: st
         return None
     if node.name.startswith("__") or (info.owner and not node.name.startswith("_")):
         return None
-    if not (node.name.startswith("_") or parameter.startswith("_") or serves_programs(view, module)):
+    is_private = node.name.startswith("_") or parameter.startswith("_")
+    if not (is_private or serves_programs(view, module) or (module.is_program and not is_imported(view, module))):
         return None
     if other_code_may_call(view, module, info.qualname):
         return None
