@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
-_PATTERN = r"#[ \t]*type:[ \t]*(?!ignore\b)"
+_PATTERN = r"#[ \t]*type:[ \t]*+(?!ignore\b)"
 _ANY = re.compile(_PATTERN)
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""The fields of statements with statements in them."""
 _IN_BYTES = re.compile(_PATTERN.encode())
 
 
@@ -24,10 +27,20 @@ def parse(text: str) -> ast.Module:
         # Python is strict about what it takes for such a comment; the code itself may be fine.
         return ast.parse(text)
     lines = text.encode().splitlines()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            _annotate(node, lines)
+    for node in _functions(tree):
+        _annotate(node, lines)
     return tree
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions of a file. They are statements, so expressions are not looked at."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+        for block in _BLOCKS:
+            waiting += getattr(node, block, ())
 
 
 def _annotate(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[bytes]) -> None:

@@ -59,3 +59,19 @@ def test_a_signature_of_other_length_tells_the_result_only(comment: str) -> None
 def test_other_comments_say_nothing(comment: str) -> None:
     text = f"def f(a):\n    # type: {comment}\n    return a  # type: {comment}\n"
     assert said(*function(text)) == {}
+
+
+@pytest.mark.parametrize("comment", ["# type: ignore", "#type:ignore", "# type:  ignore[thing]"])
+def test_a_file_whose_comments_only_silence_a_type_checker_is_parsed_without_them(comment: str) -> None:
+    # Python's parser collects them if it is asked for types, which takes longer.
+    assert Source("a.py", f"x = f()  {comment}\n").tree.type_ignores == []
+
+
+def test_functions_in_all_blocks_get_their_types() -> None:
+    signature = "# type: (Tensor) -> Tensor"
+    blocks = ["if c:", "else:", "for i in c:", "while c:", "with c:", "try:", "except E:", "finally:", "class A:"]
+    text = "".join(f"{block}\n    def f(a):\n        {signature}\n        return a\n" for block in blocks)
+    text += f"match c:\n    case 1:\n        async def f(a):\n            {signature}\n            return a\n"
+    functions = [node for node in ast.walk(Source("a.py", text).tree) if hasattr(node, "returns")]
+    assert len(functions) == len(blocks) + 1
+    assert all(node.returns is not None and node.args.args[0].annotation is not None for node in functions)
