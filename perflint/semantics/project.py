@@ -242,6 +242,8 @@ class Project:
         """The texts of the files that an overlay changes."""
         self.summaries: object = None
         """The summaries of the files, which `callers` keeps here."""
+        self.top_levels: object = None
+        """The results of the top levels of modules, which the interpreter keeps here."""
         self.is_wanted: Callable[[], bool] | None = None
         """Asked before each function of a run, which ends with `Interrupted` if the answer is no."""
         self.answers: AnswerStore | None = None

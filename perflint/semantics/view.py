@@ -43,6 +43,8 @@ class View:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.memory = Memory()
+        self.checked: Path | None = None
+        """The file that the run is about; None for the run of one top level."""
         self.reads: dict[Path, Module | None] = {}
         """The other files whose contents the answers depend on; None for those that do not parse, and for files and
         folders that do not exist.
@@ -64,7 +66,9 @@ class View:
 
     def enter(self, source: Source) -> Module:
         """The module of the file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""
-        return self._enter(self.project.module_of(source))
+        module = self.project.module_of(source)
+        self.checked = module.path
+        return self._enter(module)
 
     def find(self, name: str, importer: Module) -> Module | None:
         """A module by the full name that a file uses; None if it is outside of the project."""

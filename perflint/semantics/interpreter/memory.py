@@ -96,6 +96,11 @@ class ModuleState:
     closures: dict[tuple[int, int], dict[str, Value]] = field(default_factory=dict)
     """The names that nested functions see, by the position of the function."""
 
+    @property
+    def is_running(self) -> bool:
+        """True while the top level is being run."""
+        return self.names is not None and not self.is_run
+
 
 @dataclass(slots=True)
 class Running:

@@ -11,6 +11,7 @@ from perflint.semantics.facts import libraries, torch_api
 from perflint.semantics.interpreter.decorators import captured
 from perflint.semantics.interpreter.frame import Budget, Frame, Names
 from perflint.semantics.interpreter.memory import ClassFacts
+from perflint.semantics.interpreter.top_levels import take_over
 from perflint.semantics.lattice import union
 from perflint.semantics.project import Module
 from perflint.semantics.values import FLOAT, UNKNOWN, Class, Dtype, Function, Name, Union, Value
@@ -110,14 +111,20 @@ def _starred(frame: Frame, module: Module, name: str) -> Value | None:
 
 
 def run_top_level(view: View, module: Module, budget: Budget) -> Names:
-    """Run a module's top level and return its names."""
+    """The names of a module after its top level, which is run unless another check has done so."""
+    return take_over(view, module, budget, _run_here)
+
+
+def _run_here(view: View, module: Module, budget: Budget) -> int:
     frame = Frame(view, module, budget, names={})
-    run_module(frame, lambda: frame.run(module.tree.body))
-    return frame.names or {}
+    return run_module(frame, lambda: frame.run(module.tree.body))
 
 
-def run_module(frame: Frame, run: Callable[[], None]) -> None:
-    """Run the top level of a frame's module. Until the end, answers that use its variables are provisional."""
+def run_module(frame: Frame, run: Callable[[], None]) -> int:
+    """Run the top level of a frame's module. Until the end, answers that use its variables are provisional.
+
+    The result is the outermost open question that its variables rest on, or `WHOLE`.
+    """
     state, memory, mark = frame.view.state(frame.module), frame.view.memory, _running(frame.module)
     state.names = frame.names
     state.meanings.clear()
@@ -126,9 +133,10 @@ def run_module(frame: Frame, run: Callable[[], None]) -> None:
         run()
     finally:
         # The values of its variables are final now.
-        memory.end(mark, start)
+        rests_on = memory.end(mark, start)
         state.names = frame.names or {}
         state.is_run = True
+    return rests_on
 
 
 def _running(module: Module) -> tuple[str, str]:
