@@ -24,6 +24,12 @@ _FINDS_OWN = re.compile(r"(?<![\w.])(?:globals|eval|exec|vars)\(|\bsys\.modules\
 _FINDS_METHODS = re.compile(r"\bgetattr\(\s*(?:self|cls)\s*,\s*(?![\"'])")
 _FINDS_IN = re.compile(r"\bgetattr\(\s*(?:\w+\.)*(\w+)\s*,\s*(?![\"'])")
 _STAR = re.compile(r"^[ \t]*from[ \t]+[\w.]*?(\w+)[ \t]+import[ \t]+\*", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|(?:[^\n;\\]|\\\n)*)|import[ \t]+(?:[^\n;\\]|\\\n)*)"
+    r"|^__all__[ \t]*\+?=[ \t]*[\[(][^\])]*[\])]",
+    re.MULTILINE,
+)
+"""An import, or the list of what a module offers: neither uses anything."""
 _ALIAS = re.compile(r"(\w+)[ \t]+as[ \t]+(\w+)")
 _SET_UP = frozenset("append insert extend filterwarnings simplefilter basicConfig use setLevel".split())
 """Calls that prepare something when a module is imported: the module may still be no program."""
@@ -43,7 +49,7 @@ class Block(NamedTuple):
     line: int
     """Where its definition begins; 0 for the module."""
     words: frozenset[str]
-    """The words that it may use, also those in strings; none of comments and docstrings."""
+    """The words that it may use, also those in strings; none of comments, docstrings, imports and `__all__`."""
     bases: tuple[str, ...] | None
     """The last words of the bases of a class; None for other blocks."""
     is_registered: bool
@@ -65,6 +71,8 @@ class Blocks(NamedTuple):
     """The module first."""
     is_program: bool
     """True if the module does something when it is run, or if it does not parse."""
+    named: frozenset[str]
+    """The words in its imports, in `__all__` and in strings: the modules that it uses are among them."""
 
 
 def blocks_of(text: str) -> Blocks:
@@ -72,7 +80,8 @@ def blocks_of(text: str) -> Blocks:
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Blocks((_block("", 0, text, [text], None, False),), is_program=True)
+        words = words_of(text)
+        return Blocks((_block("", 0, text, [text], None, False)._replace(words=words),), True, words)
     lines = text.splitlines(keepends=True)
     found: list[Block] = []
     waiting: list[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]] = [("", tree)]
@@ -88,7 +97,7 @@ def blocks_of(text: str) -> Blocks:
         registered = any(_last_word(each) not in _PLAIN_DECORATORS for each in decorators)
         parts = ["".join(lines[one:two]) for one, two in own]
         found.append(_block(name, getattr(node, "lineno", 0), text, parts, bases, registered))
-    return Blocks(tuple(found), any(_is_work(statement) for statement in tree.body))
+    return Blocks(tuple(found), any(_is_work(statement) for statement in tree.body), _named(text))
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -96,14 +105,20 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(map(sys.intern, _WORD.findall(text)))
 
 
+def _named(text: str) -> frozenset[str]:
+    return words_of(" ".join([*_IMPORT.findall(text), *filter(None, _COMMENT.findall(text))]))
+
+
 def _block(
     name: str, line: int, text: str, parts: list[str], bases: tuple[str, ...] | None, is_registered: bool
 ) -> Block:
     code = _COMMENT.sub(r"\1", "".join(parts))
+    imports = " ".join(_IMPORT.findall(code))
     return Block(
         name,
         line,
-        words_of(code),
+        # A name that is imported under another one is used by that.
+        words_of(_IMPORT.sub("", code)) | {name for name, _ in _ALIAS.findall(imports)},
         bases,
         is_registered,
         finds_modules=_FINDS_MODULES.search(code) is not None,

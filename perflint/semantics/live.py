@@ -1,7 +1,8 @@
 """Live code: the definitions that a program of the project, its settings or users of its packages may reach.
 
-A definition is live if live code has its name. That finds too many rather than too few: a name may mean something
-else. Code that looks for definitions by names that it computes keeps all that it may find.
+A definition is live if live code has its name, in a file that imports its module, also through other files. That finds
+too many rather than too few: a name may mean something else. Code that looks for definitions by names that it computes
+keeps all that it may find.
 """
 
 from __future__ import annotations
@@ -69,6 +70,9 @@ class Live:
         self._live: set[tuple[Path, str]] = set()
         self._added: set[tuple[Path, int]] = set()
         self._words: set[str] = set()
+        self._said: set[tuple[Path | None, str]] = set()
+        self._named: dict[Path, frozenset[Path]] = {}
+        self._reached: dict[Path, frozenset[Path]] = {}
         self._waiting: list[_Place] = []
 
     def has(self, path: Path, name: str) -> bool:
@@ -82,10 +86,13 @@ class Live:
         if not programs:
             return None
         for _, text in self._settings:
-            self._say(words_of(text))
+            self._say(words_of(text), None)
         for file in self._files:
-            if file in programs or (self._is_offered and file.path.name == "__init__.py"):
+            is_offered = self._is_offered and file.path.name == "__init__.py"
+            if file in programs or is_offered:
                 self._add(self._by_file[file.path][0])
+            if is_offered:
+                self._say(file.blocks.named, file.path)
         while self._waiting:
             self._follow(self._waiting.pop())
         known = {(place.path, place.block.name) for place in self._places}
@@ -98,26 +105,65 @@ class Live:
             self._live.add((place.path, place.block.name))
             self._waiting.append(place)
 
-    def _say(self, words: Iterable[str]) -> None:
-        """Add the definitions with these names, as far as the classes around them are live."""
+    def _say(self, words: Iterable[str], path: Path | None) -> None:
+        """Add the definitions with these names: those of files that a file imports, or all, if `path` is None.
+
+        Methods need a live class around them alone.
+        """
+        self._words.update(words)
         for word in words:
-            if word in self._words:
+            if (path, word) in self._said:
                 continue
-            self._words.add(word)
+            self._said.add((path, word))
             for place in self._by_word.get(word, ()):
-                if not place.owner or (place.path, place.owner) in self._live:
+                if (place.path, place.owner) in self._live if place.owner else self._may_name(path, place.path):
                     self._add(place)
+
+    def _may_name(self, path: Path | None, other: Path) -> bool:
+        """True if a file may use definitions of another one, since it imports it, also through other files."""
+        if path is None or path == other:
+            return True
+        found = self._reached.get(path)
+        if found is None:
+            reached, waiting = {path}, [path]
+            while waiting:
+                for each in self._imported(waiting.pop()) - reached:
+                    reached.add(each)
+                    waiting.append(each)
+            found = self._reached[path] = frozenset(reached)
+        return other in found
+
+    def _imported(self, path: Path) -> frozenset[Path]:
+        """The files that a file names in imports or strings, and the packages around it."""
+        found = self._named.get(path)
+        if found is None:
+            words = (word for word in self._blocks[path].named if word in self._modules)
+            named = {each for word in words for each in self._modules[word]}
+            packages = {package for folder in path.parents if (package := folder / "__init__.py") in self._by_file}
+            found = self._named[path] = frozenset(named | packages)
+        return found
+
+    @cached_property
+    def _blocks(self) -> dict[Path, Blocks]:
+        return {file.path: file.blocks for file in self._files}
+
+    @cached_property
+    def _modules(self) -> dict[str, list[Path]]:
+        """The files by the last parts of the names of their modules."""
+        found: dict[str, list[Path]] = {}
+        for path in self._by_file:
+            found.setdefault(_module_name(path), []).append(path)
+        return found
 
     def _follow(self, place: _Place) -> None:
         """Add all that a block that has become live may use."""
         path, block = place
-        self._say(block.words)
+        self._say(block.words, path)
         module = self._by_file[path][0]
         self._add(module)
         if not block.name:
-            for folder in path.parents:
-                for package in self._by_file.get(folder / "__init__.py", ())[:1]:
-                    self._add(package)
+            for other in self._imported(path):
+                self._add(self._by_file[other][0])
         if not block.name or block.bases is not None:
             for inner in self._by_file[path]:
                 if inner.owner == block.name and inner.block.name and inner.block.is_registered:

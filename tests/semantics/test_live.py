@@ -34,6 +34,22 @@ def dead(files: dict[str, str]) -> list[str]:
         ({"lib.py": "def one(): ...\n", "run.py": "import lib\none = 3\nx(one=3)\n"}, ["one"]),
         ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx('lib.one')\n"}, []),
         ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx('# of', one)\n"}, []),
+        # By names that the file has from the module: not by the import itself, nor by the same name of another module.
+        ({"lib.py": "def one(): ...\n", "run.py": "from lib import one\nx()\n"}, ["one"]),
+        ({"lib.py": "def one(): ...\n", "run.py": "from lib import (\n    one,  # for x\n    two,\n)\ntwo()\n"}, ["one"]),
+        ({"lib.py": "def one(): ...\n", "run.py": "from lib import one as first\nfirst()\n"}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "def get():\n    from lib import one; return one()\nget()\n"}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "from torch import one\none()\n"}, ["", "one"]),
+        ({"lib.py": "def one(): ...\n", "run.py": "from lib import *\none()\n"}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "import sys, \\\n    lib\nlib.one()\n"}, []),
+        ({"p/lib.py": "def one(): ...\n", "run.py": "from p.lib import one\none()\n"}, []),
+        ({"p/lib.py": "def one(): ...\n", "p/__init__.py": "from .lib import one\n", "run.py": "import p\np.one()\n"}, []),
+        (
+            {"p/lib.py": "def one(): ...\n", "p/__init__.py": "from .lib import one\n__all__ = ['one']\n", "run.py": "import p\nx()\n"},
+            ["one"],
+        ),
+        ({"lib.py": "def one(): ...\n", "more.py": "import lib\n", "run.py": "import more\nmore.lib.one()\n"}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "x('python -m lib', 'one')\n"}, []),
         # Modules that only tests import, or nothing.
         ({"lib.py": "def one(): ...\none\n", "tests/test_lib.py": "from lib import one\none()\n"}, ["", "", "one"]),
         ({"lib.py": "def one(): ...\none\n"}, ["", "one"]),
