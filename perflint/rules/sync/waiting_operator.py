@@ -40,15 +40,19 @@ _SAMPLE = "Use `rsample` under `torch.no_grad()`: it draws the same numbers and 
 _LENGTHS = "Pass both lengths as tensors on the CPU, which saves some of its copies. It has no form that does not wait."
 
 
-def _listing() -> str:
-    """The operators for the page, by the reason why they wait."""
+def _listing(library: str) -> str:
+    """The operators of a library for the page, by the reason why they wait."""
     lines: list[str] = []
     for why, words in _SHORT.items():
         found: dict[tuple[str, str], set[str]] = {}
         for wait in (wait for rows in waits().values() for wait in rows if wait.why == why):
+            if not wait.name.startswith(f"{library}."):
+                continue
             home, _, name = _spoken(wait).rpartition(".")
             found.setdefault((home, " and ".join(map(_condition, wait.when))), set()).add(name)
         listed = "; ".join(_group(*key, names) for key, names in sorted(found.items()))
+        if not found:
+            continue
         lines += textwrap.wrap(f"- {words}: {listed}.", 100, subsequent_indent="  ", break_on_hyphens=False)
     return "\n    ".join(lines)
 
@@ -81,7 +85,11 @@ class WaitingOperator(Rule):
     Finds operators, losses and optimizers of torch that make the CPU wait by themselves on GPU tensors, if no
     other rule reports them. The waits were measured on an H200:
 
-    {_listing()}
+    {_listing("torch")}
+
+    The source of PyTorch Geometric says that these wait:
+
+    {_listing("torch_geometric")}
 
     `sample` of `Normal`, and of distributions built on it, checks the scales as `torch.normal` does.
 

@@ -4,6 +4,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.distributions import Categorical, Independent, Normal
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
+from torch_geometric.nn import global_max_pool, global_mean_pool as pool
+from torch_geometric.utils import add_self_loops, remove_self_loops, to_dense_batch
 
 
 class Statistics(nn.Module):
@@ -48,6 +50,26 @@ class Recurrent(nn.Module):
         padded, _ = pad_packed_sequence(output)  # error: TPF136
         several = pack_sequence([x, padded], enforce_sorted=False)  # error: TPF136
         return padded, several.data, state
+
+
+class Graphs(nn.Module):
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor, graphs: int):
+        cleaned, _ = remove_self_loops(edge_index)  # error: TPF136
+        looped, _ = add_self_loops(edge_index)  # error: TPF136
+        dense, mask = to_dense_batch(x, batch)  # error: TPF136
+        return global_max_pool(x, batch), pool(x, batch, size=None), dense, looped, cleaned  # error: TPF136, TPF136
+
+
+class GraphsOfKnownSizes(nn.Module):
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor, graphs: int):
+        edge_index, _ = add_self_loops(edge_index, num_nodes=x.size(0))
+        dense, mask = to_dense_batch(x, batch, max_num_nodes=64, batch_size=graphs)
+        return global_max_pool(x, batch, graphs), pool(x, batch, size=graphs), pool(x, None), dense, edge_index
+
+
+def graphs_of_the_data_set():
+    x, batch = torch.ones(8, 8), torch.zeros(8, dtype=torch.long)
+    return pool(x, batch), remove_self_loops(batch.view(2, 4))
 
 
 def train(model, loader):

@@ -1,12 +1,13 @@
-"""The operators that make the CPU wait by themselves, read from the generated `waits.toml`."""
+"""The operators that make the CPU wait by themselves, of torch (the generated `waits.toml`) and of libraries."""
 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from perflint.frozen import dataclass
-from perflint.semantics.facts import torch_api
+from perflint.semantics.facts import tables, torch_api
 
 
 class Argument(NamedTuple):
@@ -53,7 +54,8 @@ class Wait:
 def waits() -> dict[str, tuple[Wait, ...]]:
     """The operators by full name, each with all the ways in which it may wait."""
     found: dict[str, list[Wait]] = {}
-    for row in torch_api.table("waits")["operators"]:
+    of_libraries = tables.table(Path(__file__).parents[1] / "library_waits.toml")
+    for row in (*torch_api.table("waits")["operators"], *of_libraries["operators"]):
         found.setdefault(row["name"], []).append(_wait(row))
     return {name: tuple(rows) for name, rows in found.items()}
 
