@@ -128,6 +128,7 @@ def _broken(source: Source, number: int, lines: _Lines, limit: int) -> Iterator[
         return
     bracket = _bracket(source, number, tokens, limit)
     if bracket is None:
+        yield from _unpacked(source, number, tokens, limit)
         return
     indent = indentation(source, number)
     inner = indent + ("\t" if "\t" in indent else "    ")
@@ -142,6 +143,30 @@ def _broken(source: Source, number: int, lines: _Lines, limit: int) -> Iterator[
             yield insert(number, last.start[1] + 1, f",{newline}{indent}")
             return
     yield insert(number, last.start[1] + 1, newline + indent)
+
+
+def _unpacked(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo], limit: int) -> Iterator[Edit]:
+    """Put the value of `a, b = value` into brackets, or else its targets, one in a line."""
+    at = next((index for index in range(1, len(tokens)) if _assigns(tokens, index)), None)
+    pairs = _pairs(tokens)
+    if at is None or at + 1 == len(tokens) or not pairs or number not in _statements(source):
+        return
+    commas = _outermost(tokens[:at])
+    if not commas or commas[-1] + 1 == at or _outermost(tokens[at + 1 :]):
+        return
+    if any(_assigns(tokens, index) for index in range(at + 1, len(tokens))):
+        return
+    indent = indentation(source, number)
+    newline = in_newlines_of(source, number, "\n")
+    inner = newline + indent + ("\t" if "\t" in indent else "    ")
+    value, end = tokens[at + 1].start[1], len(source.lines[number - 1].rstrip())
+    if value + 1 <= limit and len(inner.strip("\r\n").expandtabs(4)) + end - value <= limit:
+        yield insert(number, value + 1, f"({inner}")
+        yield insert(number, end + 1, f"{newline}{indent})")
+        return
+    yield insert(number, tokens[0].start[1] + 1, f"({inner}")
+    yield from _parted(number, tokens, commas, at, inner)
+    yield insert(number, tokens[at - 1].end[1] + 1, f",{newline}{indent})")
 
 
 def _parted(

@@ -34,12 +34,15 @@ def may_swap(model: Model, *expressions: ast.expr) -> bool:
     return len(active) == 1 and all(_is_fixed(model, each, active[0]) for each in expressions if each is not active[0])
 
 
-def has_effects(model: Model, node: ast.expr) -> bool:
-    """True if an expression may change the value of another one: it binds a name, or calls unknown code."""
+def has_effects(model: Model, node: ast.expr, *, but_for: frozenset[str] = frozenset()) -> bool:
+    """True if an expression may change the value of another one: it binds a name, or calls unknown code.
+
+    Calls of the functions `but_for` do not count.
+    """
     for each in walk(node):
         if isinstance(each, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return True
-        if isinstance(each, ast.Call) and not _only_computes(model, each):
+        if isinstance(each, ast.Call) and not _only_computes(model, each) and model.target(each) not in but_for:
             return True
     return False
 

@@ -12,6 +12,7 @@ from perflint.semantics.structure import block_in, stands_in, walk
 
 _ASKING = frozenset({"is_available", "is_initialized", "device_count", "is_bf16_supported"})
 """Functions of torch that ask which devices and formats are available."""
+_LET_PASS = ("torch.", "accelerate.Accelerator.")
 _TRIES = (ast.Try, ast.TryStar)
 
 
@@ -68,6 +69,6 @@ def swallows(model: Model, node: ast.AST) -> bool:
 
 
 def lets_pass(model: Model, item: ast.withitem) -> bool:
-    """True if a context is one of torch's, which let errors pass."""
+    """True if a context is one of torch's or of Accelerate's, which let errors pass."""
     call = item.context_expr
-    return isinstance(call, ast.Call) and model.target(call).startswith("torch.")
+    return isinstance(call, ast.Call) and model.target(call).startswith(_LET_PASS)

@@ -119,6 +119,16 @@ CASES = {
         f"first, second = torch.full({LONG}, {LONG}, device=d)\n",
         f"first, second = torch.full(\n    {LONG}, {LONG}, device=d\n)\n",
     ),
+    "a value that fits into the next line": (
+        f"{LONG}, {LONG}, last = torch.stack_of_all_of_them([a, b, c])\n",
+        f"{LONG}, {LONG}, last = (\n    torch.stack_of_all_of_them([a, b, c])\n)\n",
+    ),
+    "targets that fill the line": (
+        f"{LONG}, {LONG}, {LONG} = torch.stack([a, b, c]).tolist()\n",
+        f"(\n    {LONG},\n    {LONG},\n    {LONG},\n) = torch.stack([a, b, c]).tolist()\n",
+    ),
+    "one target": (f"{LONG}.{LONG}.{LONG} = f(x)\n", f"{LONG}.{LONG}.{LONG} = f(x)\n"),
+    "two assignments in one": (f"{LONG}, {LONG}, b = {LONG} = f(x)\n", f"{LONG}, {LONG}, b = {LONG} = f(x)\n"),
     "members": (
         f"x, y, z = torch.full({LONG}, d), last, torch.full({LONG}, device=device)\n",
         f"x, y, z = torch.full({LONG}, d), last, torch.full({LONG}, device=device)\n",

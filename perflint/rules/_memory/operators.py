@@ -96,7 +96,12 @@ BINDS = _of("apply_ map_ register_hook backward share_memory_ requires_grad_ ret
 GROWS = _of("append appendleft add insert extend update setdefault put push")
 """Methods by which a container takes something in."""
 _CHANGES = (*KEEPS, "torch.optim.", "torch._foreach", "torch.Tensor.backward", "torch.Tensor.register_hook")
-_KNOWN = ("torch.", "builtins.", "math.", "numpy.", "typing.", "warnings.", "logging.", "operator.", "functools.")
+GATHERS = frozenset(("accelerate.Accelerator.gather", "accelerate.Accelerator.gather_for_metrics"))
+"""Functions that join the tensors of all processes. All processes have to call them in one order."""
+_KNOWN = (
+    *("torch.", "builtins.", "math.", "numpy.", "typing.", "warnings.", "logging.", "operator.", "functools."),
+    *GATHERS,
+)
 _RUNS_OTHERS = frozenset(
     f"builtins.{name}" for name in "next map filter exec eval getattr setattr __import__ super".split()
 ) | {"functools.reduce", "functools.partial", "operator.methodcaller", "operator.call"}
@@ -104,8 +109,8 @@ _RUNS_OTHERS = frozenset(
 PASSES_ON = frozenset(
     f"builtins.{name}"
     for name in "zip enumerate list tuple iter next reversed dict sorted set frozenset min max".split()
-)
-"""Functions of Python whose results hold their arguments or the elements of them."""
+).union(GATHERS)
+"""Functions whose results hold their arguments or the elements of them. Of one process, nothing is gathered."""
 _ARRAY_WRITES = _of("fill sort partition put itemset resize byteswap setfield")
 _ARRAY_FUNCTIONS = frozenset(
     f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")

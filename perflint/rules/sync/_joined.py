@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from perflint.findings import Fix, Safety, Span
-from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
+from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, within
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, memory_around, writers
+from perflint.rules._memory.operators import GATHERS
 from perflint.rules._order import has_effects
 from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of, swallows
@@ -33,7 +35,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Evidence, Kind, Tensor, scalar_type
+from perflint.semantics.values import Device, Evidence, Instance, Kind, Tensor, scalar_type
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 _FEWEST, _MOST = 3, 8
@@ -108,10 +110,27 @@ def read_together(site: CallSite, read: Read) -> Fix | None:
     for each, name in zip(join.reads, join.names, strict=True):
         # `int(x)` keeps its conversion; `x.item()` is the number itself.
         old = each.node if _is_method(each) else each.tensor
-        edits.append(replace(source, source.span(old), name))
+        edits.append(replace(source, _with_brackets(model, old), name))
     return Fix(_MESSAGE, Safety.UNSAFE, tuple(edits), stack.imports, leaves=leaves)
 
 
+def _with_brackets(model: Model, value: ast.expr) -> Span:
+    """The span of an expression, with the brackets that only let the value of an assignment begin on a new line."""
+    source, statement, span = model.source, model.parent(value), model.source.span(value)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return span
+    target, whole = source.span(statement.targets[0]), source.span(statement)
+    found = _BRACKETED.fullmatch(
+        source.segment(Span(target.end_line, target.end_column, whole.end_line, whole.end_column))
+    )
+    if found is None or found["value"] != source.segment(span):
+        return span
+    return within(
+        source, Span(target.end_line, target.end_column, whole.end_line, whole.end_column), *found.span("all")
+    )
+
+
+_BRACKETED = re.compile(r"\s*=\s*(?P<all>\(\s*(?P<value>\S.*\S)\s*\))", re.DOTALL)
 _MESSAGE = "Read all numbers at once"
 
 
@@ -164,9 +183,40 @@ def _is_fit(model: Model, read: Read, statement: ast.stmt) -> bool:
         return False
     if not _is_method(read) and not (isinstance(read.node, ast.Call) and read.node.args == [read.tensor]):
         return False
-    if not always_runs(model, read.node, statement) or has_effects(model, read.tensor) or swallows(model, statement):
+    if not always_runs(model, read.node, statement) or swallows(model, statement):
         return False
-    return all(is_plain(model, each) for each in walk(read.tensor) if isinstance(each, (ast.expr, ast.keyword)))
+    if has_effects(model, read.tensor, but_for=GATHERS):
+        return False
+    if any(model.target(each) in GATHERS and not _gathers(model, each) for each in _calls(read)):
+        return False
+    gatherers = _gatherers(model, read.tensor)
+    parts = (each for each in walk(read.tensor) if isinstance(each, (ast.expr, ast.keyword)))
+    return all(each in gatherers or is_plain(model, each) for each in parts)
+
+
+def _gatherers(model: Model, node: ast.expr) -> set[ast.expr]:
+    """The parts of an expression that name the functions that gather: all of `self.accelerator.gather`."""
+    calls = (each for each in walk(node) if isinstance(each, ast.Call) and _gathers(model, each))
+    return {part for call in calls for part in walk(call.func) if isinstance(part, ast.expr)}
+
+
+def _gathers(model: Model, call: ast.Call) -> bool:
+    """True for a method of an object of Accelerate that the project makes or annotates: names alone prove nothing."""
+    if model.target(call) not in GATHERS or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    value = model.value(owner)
+    if not isinstance(value, Instance) or value.cls != "accelerate.Accelerator":
+        return False
+    bindings = model.symbols.variable(owner).bindings if isinstance(owner, ast.Name) else ()
+    annotated = [isinstance(each.node, ast.arg) and each.node.annotation is not None for each in bindings]
+    return value.origin is not None or (bool(annotated) and all(annotated))
+
+
+def _operands(model: Model, node: ast.expr) -> list[ast.Name]:
+    """The names in an expression that stand for no module, and for none of the objects that gather."""
+    gatherers = _gatherers(model, node)
+    return [each for each in names_of(node) if each not in gatherers and not is_module(model, each)]
 
 
 def _is_number_of_tensor(model: Model, read: Read) -> bool:
@@ -200,7 +250,7 @@ def _keys(model: Model, read: Read) -> Iterator[object]:
     if known and is_on_only_gpu(model, read.value):
         yield kind
     calls, functions = _calls(read), _functions(model, read)
-    roots = {each.id for each in names_of(read.tensor) if not is_module(model, each) and not _is_number(model, each)}
+    roots = {each.id for each in _operands(model, read.tensor) if not _is_number(model, each)}
     if len(roots) == 1 and not functions & _MOVES and not any(_says_device(each) for each in calls):
         (root,) = roots
         if known:
@@ -237,7 +287,7 @@ def _is_of_known_kind(model: Model, read: Read) -> bool:
     """True if an expression is made of tensors of known dtypes. `x.mean()` is a floating-point number or complex."""
     if "float" in _functions(model, read):
         return True
-    values = [model.value(each) for each in names_of(read.tensor) if not is_module(model, each)]
+    values = [model.value(each) for each in _operands(model, read.tensor)]
     return all(each.tensor is None or each.tensor.kind in _KINDS for each in values)
 
 
@@ -257,9 +307,7 @@ def _keeps(model: Model, members: list[tuple[Read, ast.stmt]]) -> bool:
     if _runs_last(model, last, [each.node for each, statement in members if statement is last]):
         end = (last.lineno, last.col_offset - 1)
     appends = _only_appends(model, members)
-    for name in names_of(read.tensor):
-        if is_module(model, name):
-            continue
+    for name in _operands(model, read.tensor):
         bindings = model.symbols.variable(name).bindings
         if any(begin <= (each.line, getattr(each.node, "col_offset", 0)) < start for each in bindings):
             return False
@@ -330,7 +378,7 @@ def _whole(model: Model, join: _Join) -> Span:
 def _named(model: Model, reads: tuple[Read, ...], taken: set[str]) -> Iterator[str]:
     """New names for the numbers: `loss_value` for `loss`, `x_max` for `x.max()`. Adds them to `taken`."""
     for read in reads:
-        roots = [each.id for each in names_of(read.tensor) if not is_module(model, each)]
+        roots = [each.id for each in _operands(model, read.tensor)]
         node: ast.expr = read.tensor
         while _called(model, node) in ("detach", "float", "double", "clone", "cpu"):
             assert isinstance(node, ast.Call)

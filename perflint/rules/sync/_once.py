@@ -12,7 +12,7 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Tensor, Value
+from perflint.semantics.values import Device, Evidence, Tensor, Value
 
 LATER = (ast.Lambda, ast.GeneratorExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """Code that may run after names got other values."""
@@ -64,6 +64,26 @@ def is_of_torch(model: Model, node: ast.expr) -> bool:
     return (
         target.startswith("torch.") and not target.startswith("torch.Tensor.") and torch_api.result(target) is not None
     )
+
+
+def is_tensor(model: Model, node: ast.expr, value: object) -> bool:
+    """True if a value is certainly a tensor, and no object with an indexing of its own."""
+    if not isinstance(value, Tensor):
+        return False
+    if value.evidence >= Evidence.ANNOTATION or _takes_dim(node) or is_of_torch(model, node):
+        return True
+    if not isinstance(node, ast.Name):
+        return False
+    bindings = model.symbols.variable(node).bindings
+    return all(
+        each.how is How.ASSIGNED and each.value is not None and is_of_torch(model, each.value) for each in bindings
+    )
+
+
+def _takes_dim(node: ast.expr) -> bool:
+    """True for `x.any(dim=1)`: only tensors have methods with this argument. Arrays of NumPy have `axis`."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return called and isinstance(node, ast.Call) and any(item.arg == "dim" for item in node.keywords)
 
 
 def is_plain(model: Model, node: ast.AST) -> bool:

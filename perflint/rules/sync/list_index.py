@@ -8,6 +8,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity, lowered, su
 from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.placement import host_confidence
+from perflint.rules.sync._copied_once import copied_once
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._positions import on_device
 from perflint.semantics.sites import SubscriptSite, device_confidence
@@ -60,8 +61,16 @@ class ListIndex(Rule):
     more: the slice ends before them.
 
     Two to four other numbers get an unsafe fix: `x[:, [2, 0]]` becomes `torch.stack([x[:, 2], x[:, 0]], 1)`,
-    whose layout in memory may differ. Longer lists have no fix: positions that never change belong in a
-    buffer.
+    whose layout in memory may differ. Longer lists that are written there have no fix: positions that never change
+    belong in a buffer.
+
+    The positions are copied once if a name stands for them, and nothing changes them or the name in between:
+    `rows_at = torch.as_tensor(rows, device=x.device)` in front of the first use, `order.to(x.device)` for a tensor,
+    and `x[rows_at]` at each use. The indexed tensors must certainly be on one device. A list of integers is copied
+    from pinned memory without blocking the CPU, so that one use is enough. That is unsafe: the positions stay in
+    memory on the GPU, and an array of floats or of 16-bit numbers raises an error, where torch made whole numbers of
+    64 bits. Code in a `try` block, TorchScript, compiled code, and projects that trace or export
+    models get no such fix.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each list; a trace shows
@@ -87,7 +96,7 @@ class ListIndex(Rule):
             f"{quoted(site.text(site.node))} copies the positions to the GPU: the CPU waits for the copy{often(site)}",
             confidence=confidence,
             help="Index with a slice or with integers, or keep the positions on the GPU, in a buffer.",
-            fix=on_device(site),
+            fix=on_device(site) or copied_once(site),
         )
 
 

@@ -1,5 +1,8 @@
 """Lists of numbers that become slices or stacks."""
 
+import contextlib
+
+import numpy as np
 import torch
 
 
@@ -49,3 +52,124 @@ def case_outside(x: torch.Tensor = torch.arange(6.0)):
 def change_outside(error):
     """Positions outside of the tensor raise no error any more: the slice ends before them."""
     assert "out of bounds" in error[0] and error[1] is None
+
+
+def picked(x: torch.Tensor, rows: list[int], turns: int):
+    x = x.cuda()
+    y, z = x * 2, x.exp()
+    order = torch.randperm(4)
+    found = [x[:, order]]
+    for _ in range(turns):
+        found.append(y[:, order])
+    several = np.arange(4)[1:]
+    found += [x[several], z[several, 1:]]
+    y[rows] += 1
+    z[rows] = x[rows, ...]
+    return [*found, y, z, len(rows)]
+
+
+def case_picked():
+    torch.manual_seed(0)
+    x = torch.arange(16.0).reshape(4, 4).requires_grad_()
+    found = picked(x, [2, -1, 0], 2)
+    sum(each.sum() for each in found).backward()
+    nothing = picked(x, [], 0)
+    return {"values": [each.detach() for each in found[:-1]], "gradient": x.grad, "nothing": nothing[-2].detach()}
+
+
+def change_picked(waits):
+    """The positions are copied once … from pinned memory"""
+    assert waits[1] < waits[0]
+
+
+def whole_numbers(x: torch.Tensor):
+    x = x.cuda()
+    rows = np.array([0.0, 1.0])
+    return x[rows] + x[rows]
+
+
+def case_whole_numbers():
+    return {"values": whole_numbers(torch.arange(6.0))}
+
+
+def change_whole_numbers(error):
+    """an array of floats or of 16-bit numbers raises an error"""
+    assert error[0] is None and "IndexError" in error[1]
+
+
+def kept_where_it_changes(x: torch.Tensor, rows: list[int], change):
+    x = x.cuda()
+    several = np.arange(4)
+    found = [x[several]]
+    several[0] = 2
+    found.append(x[several])
+    other = several
+    found.append(x[several])
+    other += 1
+    found.append(x[several])
+    np.random.shuffle(several)
+    found.append(x[several])
+    order = torch.arange(4)
+    found.append(x[order])
+    order.clamp_(max=1)
+    found.append(x[order])
+    order = order.flip(0)
+    found.append(x[order])
+    change(several, order)
+    return [*found, x[several], x[order], *(x[change(rows), rows] for _ in range(2))]
+
+
+def kept_where_others_know_it(x: torch.Tensor, several: np.ndarray, change):
+    x = x.cuda()
+    order = torch.arange(4)
+
+    def later():
+        nonlocal order
+        order = order.flip(0)
+
+    found = [x[several], x[order]]
+    change()
+    later()
+    return [*found, x[several], x[order]]
+
+
+def kept_where_it_is_a_mask(x: torch.Tensor, rows: list[bool], parts: list[list[int]], either: list[int | bool]):
+    x = x.cuda()
+    return x[rows], x[parts], x[either]
+
+
+def kept_where_devices_differ(x: torch.Tensor, y: torch.Tensor):
+    order = torch.randperm(4)
+    return x.cuda()[order], y.cpu()[order]
+
+
+def kept_where_an_error_is_handled(x: torch.Tensor):
+    x = x.cuda()
+    several = np.array([0.0, 7.0])
+    with contextlib.suppress(IndexError):
+        return x[several] + x[several]
+    return x
+
+
+def kept_where_a_number_is_stored(x: torch.Tensor, rows: list[int]):
+    x = x.cuda()
+    x[rows] = 1.0
+    return x
+
+
+def kept_where_nothing_is_saved(x: torch.Tensor):
+    x = x.cuda()
+    order, several = torch.randperm(4), np.arange(3)
+    return x[order], x[several]
+
+
+def kept_where_it_may_be_no_tensor(x, y, rows: list[int]):
+    return x[rows].cuda(), y[rows].cuda()
+
+
+def kept_in_a_script(x: torch.Tensor):
+    @torch.jit.script
+    def select(x: torch.Tensor, rows: list[int]):
+        return x[rows]
+
+    return select(x.cuda(), [0])

@@ -93,8 +93,9 @@ class Attention(nn.Module):
         scores = q @ q.transpose(-2, -1)
         top = scores.topk(3)[1]
         mask = Mask(q.shape[1], device=q.device).mask
-        chosen = mask[rows, top]
-        best = mask[rows, scores.sum().argmax()]
+        rows_at = rows.to(mask.device)
+        chosen = mask[rows_at, top]
+        best = mask[rows_at, scores.sum().argmax()]
         return chosen, best, mask[rows, rows.T]
 
 
@@ -155,3 +156,14 @@ def slices_along_a_dimension(x: torch.Tensor, dim: int, part: slice):
     index = [slice(None)] * len(x.shape)
     index[dim] = part
     return x[index]
+
+
+def the_same_rows(x: torch.Tensor, rows: list[int], count: int):
+    x = x.cuda()
+    rows_at = torch.tensor(
+        rows, dtype=torch.long, device="cpu", pin_memory=torch.cuda.is_available()
+    ).to(x.device, non_blocking=True)
+    first = x[rows_at]
+    several = np.random.permutation(count)
+    several_at = torch.as_tensor(several, device=x.device)
+    return first, x[several_at], x[:, several_at]

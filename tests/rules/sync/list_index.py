@@ -153,3 +153,10 @@ def slices_along_a_dimension(x: torch.Tensor, dim: int, part: slice):
     index = [slice(None)] * len(x.shape)
     index[dim] = part
     return x[index]
+
+
+def the_same_rows(x: torch.Tensor, rows: list[int], count: int):
+    x = x.cuda()
+    first = x[rows]  # error: TPF118
+    several = np.random.permutation(count)
+    return first, x[several], x[:, several]  # error: TPF118, TPF118

@@ -1,10 +1,28 @@
 """Sums that are read in each turn, and after the loop."""
 
 import sys
+import types
 
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
+
+
+class OneProcess:
+    """Accelerate's object in a program of one process: it gathers nothing."""
+
+    def __init__(self):
+        self.gathered = []
+
+    def gather(self, tensor):
+        self.gathered.append(len(self.gathered))
+        return tensor
+
+
+# The library is not installed where the tests run.
+sys.modules["accelerate"] = types.ModuleType("accelerate")
+sys.modules["accelerate"].Accelerator = OneProcess
+from accelerate import Accelerator  # noqa: E402
 
 
 def epoch(model: nn.Module, loader: DataLoader, look):
@@ -379,3 +397,53 @@ def change_of_truths(waits):
 def kept_where_they_are_numbers(x, seen):
     x = x.cuda()
     seen.append(x.byte().any().item() and x.sum().item())
+
+
+def gathered(accelerator: Accelerator, x: torch.Tensor, seen: dict):
+    x = x.float().cuda()
+    seen["low"] = accelerator.gather(x.min()).mean().item()
+    seen["high"] = accelerator.gather(x.max()).mean().item()
+    seen["mean"] = accelerator.gather(x.mean()).mean().item()
+
+
+def case_gathered():
+    seen, accelerator = {}, Accelerator()
+    gathered(accelerator, torch.randn(5), seen)
+    return {"seen": seen, "calls": accelerator.gathered}
+
+
+def change_gathered(waits):
+    """one `torch.stack([…]).tolist()` in front of them"""
+    assert waits[1] < waits[0]
+
+
+def kept_where_all_processes_meet_in_between(accelerator: Accelerator, x: torch.Tensor, seen: dict):
+    x = x.float().cuda()
+    seen["low"] = accelerator.gather(x.min()).mean().item()
+    accelerator.wait_for_everyone()
+    seen["high"] = accelerator.gather(x.max()).mean().item()
+    accelerator.wait_for_everyone()
+    seen["mean"] = accelerator.gather(x.mean()).mean().item()
+
+
+def kept_where_one_process_gathers(accelerator: Accelerator, x: torch.Tensor, seen: dict, first: bool):
+    x = x.float().cuda()
+    seen["low"] = accelerator.gather(x.min()).mean().item() if first else 0
+    seen["high"] = accelerator.gather(x.max()).mean().item() if first else 0
+    seen["mean"] = accelerator.gather(x.mean()).mean().item() if first else 0
+
+
+def kept_where_several_processes_have_several_numbers(accelerator: Accelerator, x: torch.Tensor, seen: dict):
+    x = x.float().cuda()
+    least = accelerator.gather(x.min())
+    seen["least"] = least.item()
+    seen["low"] = accelerator.gather(x.min()).item()
+    seen["high"] = accelerator.gather(x.max()).item()
+    seen["mean"] = accelerator.gather(x.mean()).item()
+
+
+def kept_where_a_name_alone_says_who_gathers(accelerator, x: torch.Tensor, seen: dict):
+    x = x.float().cuda()
+    seen["low"] = accelerator.gather(x.min()).mean().item()
+    seen["high"] = accelerator.gather(x.max()).mean().item()
+    seen["mean"] = accelerator.gather_for_metrics(x.mean()).mean().item()

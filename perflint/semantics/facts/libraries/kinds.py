@@ -35,6 +35,11 @@ def _beside(arguments: Arguments) -> Value:
     return _as_first(arguments, same_kind=False)
 
 
+def _gathered(value: Value) -> Value:
+    """A tensor of all processes: one without dimensions gets one if there are several processes."""
+    return value.with_(rank=None) if isinstance(value, Tensor) and value.rank == 0 else value
+
+
 def _as_first(arguments: Arguments, *, same_kind: bool) -> Value:
     """A tensor on the device of the first argument, which may be a list of tensors."""
     first = arguments.at(0)
@@ -52,6 +57,7 @@ RESULTS: dict[str, Callable[[Arguments], Value]] = {
     "beside": _beside,
     "host": lambda arguments: Tensor(Device.CPU),
     "first": lambda arguments: arguments.at(0),
+    "gathered": lambda arguments: _gathered(arguments.at(0)),
     "float": lambda arguments: FLOAT,
     "int": lambda arguments: INT,
     "str": lambda arguments: STR,
@@ -60,7 +66,7 @@ RESULTS: dict[str, Callable[[Arguments], Value]] = {
     "module": lambda arguments: Instance("torch.nn.Module"),
 }
 """The results of functions and methods: `follow` is a tensor on the device of the first argument and of its kind,
-`beside` one of another kind, `host` one on the CPU, `first` the first argument."""
+`beside` one of another kind, `host` one on the CPU, `first` the first argument, `gathered` it of all processes."""
 
 _PARAMETER = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
 

@@ -1,0 +1,184 @@
+"""Positions on the CPU that one copy brings to the GPU, for all of their uses in a block."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.findings import Fix, Safety
+from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
+from perflint.fixes.imports import spell
+from perflint.rules._memory.bodies import Writers, memory_around, writers
+from perflint.rules._memory.uses import Position
+from perflint.rules._order import has_effects
+from perflint.rules._project_text import may_be_traced, some_file_says
+from perflint.rules._statements import statement_of
+from perflint.rules.sync._indices import Index, Part, parts
+from perflint.rules.sync._once import is_on_only_gpu, is_tensor
+from perflint.rules.sync._repeated import Repeated, Sought, is_bound, repeated
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.sites import SubscriptSite
+from perflint.semantics.structure import path_of, walk
+from perflint.semantics.values import Array, Sequence, Tensor, scalar_type
+
+_COPIES = frozenset((Index.LIST, Index.HOST_POSITIONS))
+_TRACED = re.compile(r"symbolic_trace\(|create_feature_extractor\(|fx\.Tracer")
+_ASKS = frozenset("len print isinstance enumerate zip range sum min max".split())
+"""Functions of Python that leave a list as it is."""
+
+
+def copied_once(site: SubscriptSite) -> Fix | None:
+    """One copy of the positions in front of their first use; None if it would not remove a wait."""
+    model, function = site.model, site.model.function(site.node)
+    if function is None or isinstance(function, ast.Lambda) or _positions(site) is None:
+        return None
+    if model.is_scripted(site.node.lineno) or model.compiled(site.node) is not None:
+        return None
+    copied = _copies(model, function).get(site.node)
+    if copied is None or may_be_traced(model) or some_file_says(model, _TRACED):
+        return None
+    return _fix(model, copied)
+
+
+def _fix(model: Model, copied: Repeated) -> Fix | None:
+    source, line = model.source, copied.first.lineno
+    first = model.subscript(copied.places[0])
+    part = _positions(first)
+    assert part is not None
+    device = f"{source.written(_root(first.node))}.device"
+    made = _made(model, part, copied, device)
+    if made is None:
+        return None
+    text, imports = made
+    added = f"{indentation(source, line)}{copied.name} = {text}\n"
+    found = [_positions(model.subscript(each)) for each in copied.places]
+    uses = [replace(source, source.span(each.node), copied.name) for each in found if each is not None]
+    edits = (insert(line, 1, in_newlines_of(source, line, added)), *uses)
+    message = "Copy the positions once" if len(uses) > 1 else "Copy the positions without blocking the CPU"
+    return Fix(message, Safety.UNSAFE, edits, imports, leaves=("TPF117", "TPF201"))
+
+
+def _made(model: Model, part: Part, copied: Repeated, device: str) -> tuple[str, tuple[str, ...]] | None:
+    """The code that copies positions to a device, and its imports."""
+    name = model.source.written(part.node)
+    if isinstance(part.value, Tensor):
+        return f"{name}.to({device})", ()
+    if isinstance(part.value, Array):
+        spelled = spell(model.symbols, "torch.as_tensor", copied.first)
+        return None if spelled is None else (f"{spelled.text}({name}, device={device})", spelled.imports)
+    found = [
+        spell(model.symbols, each, copied.first) for each in ("torch.tensor", "torch.long", "torch.cuda.is_available")
+    ]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    tensor, long, is_available = (each.text for each in known)
+    pinned = f'{tensor}({name}, dtype={long}, device="cpu", pin_memory={is_available}())'
+    imports = tuple(dict.fromkeys(text for each in known for text in each.imports))
+    return f"{pinned}.to({device}, non_blocking=True)", imports
+
+
+@once_per_node
+def _copies(model: Model, function: ast.AST) -> dict[ast.Subscript, Repeated]:
+    """The copy that each indexing of a function belongs to."""
+    found = repeated(model, function, Sought(_positions, _group, _fewest, _keeps))
+    return {
+        place: copied for place, copied in found.items() if len(copied.places) > 1 or _runs_first(model, copied, place)
+    }
+
+
+def _fewest(part: Part) -> int:
+    """One copy of several is worth a name. A list is worth one alone: it can be copied from pinned memory."""
+    return 1 if isinstance(part.value, Sequence) else 2
+
+
+def _positions(site: SubscriptSite) -> Part | None:
+    """The only part of an index that is copied to the device: the name of a list, an array or a tensor."""
+    if site.mode == "delete" or (site.mode == "store" and not _stores_tensor(site)):
+        return None
+    root, found = _root(site.node), parts(site)
+    node = site.node.slice
+    written = node.elts if isinstance(node, ast.Tuple) else [node]
+    if len(written) != len(found) or any(isinstance(each, ast.Starred) for each in written):
+        return None
+    copied = [each for each in found if each.kind in _COPIES]
+    if len(copied) != 1 or not isinstance(copied[0].node, ast.Name) or not path_of(root):
+        return None
+    if not is_tensor(site.model, root, site.value(root)) or not isinstance(site.value(site.node.value), Tensor):
+        return None
+    return copied[0] if _is_sure(site.model, copied[0]) else None
+
+
+def _stores_tensor(site: SubscriptSite) -> bool:
+    """True unless a number is stored, which the device has to wait for as well."""
+    return site.stored is not None and isinstance(site.value(site.stored), Tensor)
+
+
+def _root(node: ast.Subscript) -> ast.expr:
+    root: ast.expr = node
+    while isinstance(root, ast.Subscript):
+        root = root.value
+    return root
+
+
+def _is_sure(model: Model, part: Part) -> bool:
+    """True for a tensor, an array and a list of integers. A list of booleans is a mask."""
+    value = part.value
+    if isinstance(value, Sequence):
+        members = [each for item in (value.items or (value.element,)) for each in item.members]
+        return value.type in ("list", "range") and all(scalar_type(each) == "int" for each in members)
+    return isinstance(value, Array) or is_tensor(model, part.node, value)
+
+
+def _group(site: SubscriptSite) -> object:
+    """The same for tensors that are certainly on one device."""
+    if is_on_only_gpu(site.model, site.value(site.node.value)):
+        return "GPU"
+    root = _root(site.node)
+    return root.id if isinstance(root, ast.Name) else site.node
+
+
+def _keeps(site: SubscriptSite, part: Part, begin: Position, end: Position) -> bool:
+    """True if positions stay as they are between two places, and the tensor where it is."""
+    model, root = site.model, _root(site.node)
+    if _group(site) != "GPU" and isinstance(root, ast.Name) and is_bound(model, root, begin, end):
+        return False
+    assert isinstance(part.node, ast.Name)
+    if isinstance(part.value, Tensor):
+        return True
+    memory = memory_around(model, part.node)
+    if not memory.is_own(part.node) and writers(model, part.node, begin, end) > Writers.NONE:
+        # Other code may know the list of a parameter.
+        return False
+    groups, function = memory.group(part.node), model.function(part.node)
+    return all(
+        _is_read(model, each)
+        for each in model.nodes(ast.Name)
+        if begin <= (each.lineno, each.col_offset) <= end and model.function(each) is function
+        if not groups.isdisjoint(memory.group(each))
+    )
+
+
+def _is_read(model: Model, name: ast.Name) -> bool:
+    """True if the use of a list leaves it as it is, and gives it to no other name."""
+    outer = model.parent(name)
+    if isinstance(outer, ast.Tuple):
+        index = model.parent(outer)
+        return isinstance(index, ast.Subscript) and index.slice is outer
+    if isinstance(outer, ast.Subscript):
+        return outer.slice is name or isinstance(outer.ctx, ast.Load)
+    if isinstance(outer, ast.Call):
+        return name in outer.args and model.target(outer).removeprefix("builtins.") in _ASKS
+    return isinstance(outer, (ast.Compare, ast.comprehension)) or (isinstance(outer, ast.For) and outer.iter is name)
+
+
+def _runs_first(model: Model, copied: Repeated, place: ast.Subscript) -> bool:
+    """True if a statement runs no unknown code before it indexes at a place."""
+    statement, around = statement_of(model, place), set(model.ancestors(place))
+    if statement is not copied.first:
+        return False
+    calls = (each for each in walk(statement) if isinstance(each, ast.Call) and each not in around)
+    return not any(has_effects(model, each) for each in calls) and not any(
+        isinstance(each, ast.NamedExpr) for each in walk(statement)
+    )
