@@ -20,7 +20,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite
 from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import Array, Sequence, Tensor, scalar_type
+from perflint.semantics.values import Array, Kind, Sequence, Tensor, scalar_type
 
 _COPIES = frozenset((Index.LIST, Index.HOST_POSITIONS))
 _TRACED = re.compile(r"symbolic_trace\(|create_feature_extractor\(|fx\.Tracer")
@@ -123,12 +123,17 @@ def _root(node: ast.Subscript) -> ast.expr:
 
 
 def _is_sure(model: Model, part: Part) -> bool:
-    """True for a tensor, an array and a list of integers. A list of booleans is a mask."""
+    """True for a tensor, and an array and a list of integers. A list of booleans is a mask.
+
+    Torch cuts arrays of floats to whole numbers if they are an index, and refuses tensors of them.
+    """
     value = part.value
     if isinstance(value, Sequence):
         members = [each for item in (value.items or (value.element,)) for each in item.members]
         return value.type in ("list", "range") and all(scalar_type(each) == "int" for each in members)
-    return isinstance(value, Array) or is_tensor(model, part.node, value)
+    if isinstance(value, Array):
+        return value.kind is Kind.INT
+    return is_tensor(model, part.node, value)
 
 
 def _group(site: SubscriptSite) -> object:

@@ -68,8 +68,8 @@ class ListIndex(Rule):
     `rows_at = torch.as_tensor(rows, device=x.device)` in front of the first use, `order.to(x.device)` for a tensor,
     and `x[rows_at]` at each use. The indexed tensors must certainly be on one device. A list of integers is copied
     from pinned memory without blocking the CPU, so that one use is enough. That is unsafe: the positions stay in
-    memory on the GPU, and an array of floats or of 16-bit numbers raises an error, where torch made whole numbers of
-    64 bits. Code in a `try` block, TorchScript, compiled code, and projects that trace or export
+    memory on the GPU, and an array of 8-bit or 16-bit numbers raises an error, where torch made numbers of 64 bits.
+    Arrays that may hold floats, code in a `try` block, TorchScript, compiled code, and projects that trace or export
     models get no such fix.
 
     ## How a GPU shows it

@@ -82,19 +82,25 @@ def change_picked(waits):
     assert waits[1] < waits[0]
 
 
-def whole_numbers(x: torch.Tensor):
+def short_numbers(x: torch.Tensor):
     x = x.cuda()
-    rows = np.array([0.0, 1.0])
+    rows = np.arange(2, dtype=np.int16)
     return x[rows] + x[rows]
 
 
-def case_whole_numbers():
-    return {"values": whole_numbers(torch.arange(6.0))}
+def case_short_numbers():
+    return {"values": short_numbers(torch.arange(6.0))}
 
 
-def change_whole_numbers(error):
-    """an array of floats or of 16-bit numbers raises an error"""
+def change_short_numbers(error):
+    """an array of 8-bit or 16-bit numbers raises an error"""
     assert error[0] is None and "IndexError" in error[1]
+
+
+def kept_where_floats_are_cut(x: torch.Tensor, given: np.ndarray):
+    x = x.cuda()
+    rows = np.array([0.0, 1.0])
+    return x[rows] + x[rows], x[given] + x[given]
 
 
 def kept_where_it_changes(x: torch.Tensor, rows: list[int], change):
