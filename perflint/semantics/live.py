@@ -7,6 +7,7 @@ keeps all that it may find.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,8 @@ _CLOSED_BASES = frozenset("Module object ABC Generic Protocol NamedTuple Enum Ex
 """Classes of libraries that call few methods of the classes that derive from them."""
 _CALLED_BY_TORCH = frozenset("forward extra_repr reset_parameters train eval state_dict load_state_dict".split())
 """Methods that torch itself calls on modules."""
+_REPORTS = re.compile(r'"(?:start_?)?line"\s*:\s*\d', re.IGNORECASE)
+"""A report of a tool, in JSON, tells where code is. It uses none."""
 _PACKAGING = frozenset({"setup.py", "setup.cfg", "pyproject.toml"})
 """The files that make a project one that can be installed."""
 
@@ -86,7 +89,8 @@ class Live:
         if not programs:
             return None
         for _, text in self._settings:
-            self._say(words_of(text), None)
+            if _REPORTS.search(text) is None:
+                self._say(words_of(text), None)
         for file in self._files:
             is_offered = self._is_offered and file.path.name == "__init__.py"
             if file in programs or is_offered:

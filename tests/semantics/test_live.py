@@ -50,6 +50,10 @@ def dead(files: dict[str, str]) -> list[str]:
         ),
         ({"lib.py": "def one(): ...\n", "more.py": "import lib\n", "run.py": "import more\nmore.lib.one()\n"}, []),
         ({"lib.py": "def one(): ...\n", "run.py": "x('python -m lib', 'one')\n"}, []),
+        # Not by the report of a tool.
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\n", "a.json": '{"function": "one"}'}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\n", "a.json": '{"function": "one", "line": 1}'}, ["one"]),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\n", "a.json": '{"one": {"startLine":1}}'}, ["one"]),
         # Modules that only tests import, or nothing.
         ({"lib.py": "def one(): ...\none\n", "tests/test_lib.py": "from lib import one\none()\n"}, ["", "", "one"]),
         ({"lib.py": "def one(): ...\none\n"}, ["", "one"]),
