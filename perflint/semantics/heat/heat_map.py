@@ -26,10 +26,11 @@ from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, chec
 from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.heat.turns import (
+    Counts,
     Loop,
     asks_for_first,
-    counter_of,
     counts_epochs,
+    counts_of,
     loop_that_raises,
     ranges_few,
     turns_few,
@@ -56,6 +57,7 @@ class HeatMap:
         self._model: Model = weakref.proxy(model)
         self._knows_other_files = knows_other_files
         self._few: dict[ast.AST, bool] = {}
+        self._counts: dict[ast.AST, Counts] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
@@ -179,8 +181,8 @@ class HeatMap:
     def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
         """True if a test that comes out as `outcome` says that a loop around it is in its first turn: `if i == 0:`."""
         name = asks_for_first(test, outcome)
-        loops = list(self._loops_around(test)) if name else []
-        if any(counter_of(loop) == name for loop in loops):
+        loops = [(loop, self._counts_of(loop)) for loop in self._loops_around(test)] if name else []
+        if any(counts.turns == name for _, counts in loops):
             return True
         counting = loop_that_raises(name, loops)
         return counting is not None and self.of(counting) is not Heat.HOT
@@ -278,6 +280,12 @@ class HeatMap:
         known = self._few.get(loop)
         if known is None:
             known = self._few[loop] = turns_few(loop)
+        return known
+
+    def _counts_of(self, loop: Loop) -> Counts:
+        known = self._counts.get(loop)
+        if known is None:
+            known = self._counts[loop] = counts_of(loop)
         return known
 
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:

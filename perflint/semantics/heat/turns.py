@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from perflint.semantics.structure import children, last_name, walk
 
@@ -65,11 +66,44 @@ def asks_for_first(test: ast.expr, outcome: bool) -> str:
     return test.left.id if is_zero and says_so else ""
 
 
-def counter_of(loop: Loop) -> str:
-    """The name that counts all turns of a loop: `for i, x in enumerate(xs)`, `for i in range(n)`; "" if there is none.
+class Counts(NamedTuple):
+    """The numbers that a loop counts."""
+
+    turns: str
+    """The name that counts all turns: `for i, x in enumerate(xs)`, `for i in range(n)`; "" if there is none.
 
     A loop of a few turns has none.
     """
+    raised: frozenset[str]
+    """The names that each turn raises: `count += 1`, `seen += len(x)`."""
+    set_anew: frozenset[str]
+    """The names that the loop binds other than by `+=`, as in `count = 0`."""
+
+
+def counts_of(loop: Loop) -> Counts:
+    """The numbers that a loop counts."""
+    adds = (each for each in loop.body if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add))
+    raised = frozenset(each.target.id for each in adds if isinstance(each.target, ast.Name) and _is_count(each.value))
+    added = {node.target for node in walk(loop) if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)}
+    bound = {node for node in walk(loop) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    return Counts(_counter_of(loop), raised, frozenset(node.id for node in bound - added))
+
+
+def loop_that_raises(name: str, loops: Iterable[tuple[Loop, Counts]]) -> Loop | None:
+    """The outermost of some loops, inner ones first, in which a number is only raised, and in each turn.
+
+    Such a number is 0 in the first turn alone. None if there is no such loop.
+    """
+    found: Loop | None = None
+    for loop, counts in loops:
+        if name in counts.set_anew:
+            break
+        if found is not None or name in counts.raised:
+            found = loop
+    return found
+
+
+def _counter_of(loop: Loop) -> str:
     if isinstance(loop, ast.While):
         return ""
     name = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
@@ -84,25 +118,6 @@ def counter_of(loop: Loop) -> str:
     return name.id if counts and not any(_binds(each, name.id) for each in loop.body) else ""
 
 
-def loop_that_raises(name: str, loops: Iterable[Loop]) -> Loop | None:
-    """The outermost of some loops, inner ones first, in which a number is only raised, and in each turn.
-
-    `count += 1`, `seen += len(x)`: such a number is 0 in the first turn alone. None if there is no such loop.
-    """
-    found: Loop | None = None
-    for loop in loops:
-        if _starts_again(loop, name):
-            break
-        if found is not None or _adds_each_turn(loop, name):
-            found = loop
-    return found
-
-
-def _adds_each_turn(loop: Loop, name: str) -> bool:
-    adds = (each for each in loop.body if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add))
-    return any(isinstance(each.target, ast.Name) and each.target.id == name and _is_count(each.value) for each in adds)
-
-
 def _is_count(node: ast.expr) -> bool:
     """True for `1`, `len(x)`, `x.size(0)` and `x.shape[0]`."""
     if isinstance(node, ast.Constant):
@@ -110,13 +125,6 @@ def _is_count(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
     return isinstance(node, ast.Call) and last_name(node) in ("len", "size")
-
-
-def _starts_again(loop: Loop, name: str) -> bool:
-    """True if a loop binds a name other than by `+=`, as in `count = 0`."""
-    added = {node.target for node in walk(loop) if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)}
-    names = (node for node in walk(loop) if isinstance(node, ast.Name) and node.id == name)
-    return any(not isinstance(node.ctx, ast.Load) and node not in added for node in names)
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:
