@@ -174,7 +174,7 @@ class Model:
 
     def constant_given(self, info: FunctionInfo, parameter: str) -> ast.Constant | None:
         """The constant that a parameter of a function of the file has in all calls of the project; None if none is."""
-        return None if self.callers is None else constant_given(self.view, self.module, info, parameter)
+        return None if self.callers is None else constant_given(self, info, parameter)
 
     def passing(self, info: FunctionInfo) -> list[Call]:
         """The calls in other files that pass arguments to a function of the file."""

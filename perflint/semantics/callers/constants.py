@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from perflint.semantics.binders import defaults
-from perflint.semantics.callers.public import is_imported, serves_programs
 from perflint.semantics.callers.uses import calls_of, may_read_method, other_code_may_call
-from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.test_files import is_test_path
-from perflint.semantics.view import View
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
 
 
-def constant_given(view: View, module: Module, info: FunctionInfo, parameter: str) -> ast.Constant | None:
+def constant_given(model: Model, info: FunctionInfo, parameter: str) -> ast.Constant | None:
     """The constant that a parameter has in all calls of a function, passed or by default; None if there is no such one.
 
     All calls must be calls of the project, outside of tests. Other code may call a function that is read in any other
     way, a method that is not private, and a function of a library, unless the function or the parameter is private.
     """
-    node = info.node
+    view, module, node = model.view, model.module, info.node
     if isinstance(node, ast.Lambda) or info.outer is not None:
         return None
     if node.name.startswith("__") or (info.owner and not node.name.startswith("_")):
         return None
     is_private = node.name.startswith("_") or parameter.startswith("_")
-    if not (is_private or serves_programs(view, module) or (module.is_program and not is_imported(view, module))):
+    if not (is_private or model.serves_programs or (module.is_program and not model.is_imported)):
         return None
     if other_code_may_call(view, module, info.qualname):
         return None
