@@ -30,6 +30,7 @@ from perflint.rules.sync._once import (
     words,
 )
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, number_at
+from perflint.semantics.binders import How
 from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -224,8 +225,22 @@ def _is_number_of_tensor(model: Model, read: Read) -> bool:
     value = read.value
     if isinstance(value, Tensor) and value.rank == 0:
         if value.evidence >= Evidence.ANNOTATION or is_of_torch(model, read.tensor):
-            return True
+            return not _computes_with_unknown(model, read.tensor)
     return _is_reduced(read.tensor)
+
+
+def _computes_with_unknown(model: Model, node: ast.expr, levels: int = 4) -> bool:
+    """True if an operand may have dimensions: `loss + model.penalty`, of which nothing is known."""
+    if isinstance(node, ast.BinOp):
+        return any(_computes_with_unknown(model, each, levels) for each in (node.left, node.right))
+    if isinstance(node, ast.UnaryOp):
+        return _computes_with_unknown(model, node.operand, levels)
+    value = model.value(node)
+    if not isinstance(value, Tensor):
+        return scalar_type(value) not in ("int", "float", "bool")
+    bindings = model.symbols.variable(node).bindings if isinstance(node, ast.Name) and levels else ()
+    sources = (each.value for each in bindings if each.how in (How.ASSIGNED, How.AUGMENTED) and each.whole)
+    return any(_computes_with_unknown(model, each, levels - 1) for each in sources if isinstance(each, ast.BinOp))
 
 
 def _is_reduced(node: ast.expr) -> bool:
