@@ -230,7 +230,7 @@ def _is_number_of_tensor(model: Model, read: Read) -> bool:
 
 
 def _computes_with_unknown(model: Model, node: ast.expr, levels: int = 4) -> bool:
-    """True if an operand may have dimensions: `loss + model.penalty`, of which nothing is known."""
+    """True if an operand is unknown, and may have dimensions: `loss + model.penalty`."""
     if isinstance(node, ast.BinOp):
         return any(_computes_with_unknown(model, each, levels) for each in (node.left, node.right))
     if isinstance(node, ast.UnaryOp):
