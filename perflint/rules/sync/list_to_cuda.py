@@ -24,7 +24,7 @@ from perflint.rules.sync._uploading import uploaded_later
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import NONE, Device
+from perflint.semantics.values import NONE, UNKNOWN, Array, Device, Tensor, Unknown
 from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
@@ -117,7 +117,7 @@ class ListToCuda(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of Python numbers{often(site)}",
+            f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of {_content(site)}{often(site)}",
             confidence=confidence,
             help=_cure(site),
             fix=_fix(site),
@@ -157,12 +157,26 @@ def _confidence(site: CallSite) -> Confidence | None:
     return place
 
 
-def _cure(site: CallSite) -> str:
-    """The advice, by the source of the numbers."""
+def _data(site: CallSite) -> ast.expr | None:
+    """The data that the tensor is made of."""
     made = site.node
     if site.target in MOVES and isinstance(site.node.func, ast.Attribute):
         made = creator(site, site.node.func.value) or made
-    data = made.args[0] if made.args else keyword(made, "data")
+    return made.args[0] if made.args else keyword(made, "data")
+
+
+def _content(site: CallSite) -> str:
+    """The kind of the data, as far as it is known."""
+    data = _data(site)
+    value = UNKNOWN if data is None else site.value(data)
+    if any(isinstance(member, (Array, Tensor, Unknown)) for member in value.members):
+        return "an array" if all(isinstance(member, Array) for member in value.members) else "numbers"
+    return "Python numbers"
+
+
+def _cure(site: CallSite) -> str:
+    """The advice, by the source of the numbers."""
+    data = _data(site)
     origin = source_of(site, data) if data is not None else None
     if origin is not None and origin.source is Source.LITERAL and not any(map(_is_variable, ast.walk(origin.node))):
         return "Make it once and keep it on the GPU: `register_buffer` in `__init__`, or a name before the loop."
