@@ -113,6 +113,14 @@ def f(a: int = 1, b: Optional[int] = None, c: float = 1, d: Tensor = None):
     c               # -> float
     d               # -> caller | None
 
+def f(a: Optional[Tensor] = True, b: Tensor = False, c: Tensor | bool = True, d: Tensor = False, e: Tensor = 1.0):
+    a               # -> bool=True
+    b               # -> bool=False
+    c               # -> bool | caller
+    d               # -> bool=False | caller
+    e               # -> caller
+    return d.masked_fill(mask, 0)
+
 def f(x):
     y = x           # -> ?
     return y.unsqueeze(0).masked_fill(mask, 0)
@@ -413,6 +421,20 @@ f(cuda)(1)          # -> cuda float 2
 """
 
 CALL_SITES = """
+class Episodes:
+    def __init__(self, count: int):
+        self.count = count
+        self.labels = torch.zeros(count)
+class Net(nn.Module):
+    def training_step(self, batch, index):
+        self.run(batch)
+    def run(self, batch: Episodes):
+        batch.count     # -> int
+    def forward(self, batch):
+        self.pass_on(batch)
+    def pass_on(self, batch):
+        batch.count     # -> model
+
 def helper(x):
     x               # -> cuda float 2
     return x * 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from typing import TypeGuard
 
 from perflint.semantics.facts import by_use, conventions, libraries, torch_api
 from perflint.semantics.facts.named import LOADER, by_name
@@ -269,7 +270,15 @@ def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | N
         return Scalar(value.type, default)
     if default == NONE and not isinstance(value, Unknown):
         return union([value, NONE])
+    if _is_switch(default) and value.tensor is not None and not any(isinstance(m, Scalar) for m in value.members):
+        # The annotation is wrong, unless the function uses the parameter as a tensor.
+        switch = _defaulted(default)
+        return union([value, switch]) if isinstance(_by_use(info, arg.arg, device), Tensor) else switch
     return value
+
+
+def _is_switch(default: Value | None) -> TypeGuard[Const]:
+    return isinstance(default, Const) and isinstance(default.value, bool)
 
 
 def _is_kernel(frame: Frame, info: FunctionInfo) -> bool:

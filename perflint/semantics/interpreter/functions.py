@@ -26,6 +26,7 @@ from perflint.semantics.values import (
     Const,
     Device,
     DeviceValue,
+    Evidence,
     Function,
     Instance,
     Mapping,
@@ -313,6 +314,9 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
     filled = _filled(info, function, arguments) if arguments is not None else ()
     for arg in (*ordered, *node.kwonlyargs):
         passed = given.get(arg.arg)
+        if _is_guess(passed) and _names_class(annotated(inner, arg.annotation)):
+            # The caller only assumes a batch of tensors. The annotation says what the object is.
+            passed = UNKNOWN
         if passed is None and arguments is not None and arg in node.args and arg.arg not in default_of:
             passed = arguments.rest if arguments.unpacked else None
         default = inner.evaluate(default_of[arg.arg]) if arg.arg in default_of else None
@@ -343,6 +347,17 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
             named = tuple([item for item in arguments.keywords if item[0] not in names])
             names[node.kwarg.arg] = Mapping(NEVER, named)
     return names
+
+
+def _is_guess(value: Value | None) -> bool:
+    """True for a batch that is assumed to hold tensors, by the name of the parameter alone."""
+    tensor = value.tensor if isinstance(value, Sequence) and value.type == "batch" else None
+    return tensor is not None and tensor.evidence <= Evidence.CONVENTION
+
+
+def _names_class(value: Value) -> bool:
+    """True if an annotation names a class whose attributes may be other things than tensors."""
+    return isinstance(value, Instance)
 
 
 def _filled(info: FunctionInfo, function: Function, arguments: Arguments) -> tuple[str, ...]:
