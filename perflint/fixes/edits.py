@@ -160,6 +160,11 @@ def indentation(source: Source, line: int) -> str:
     return text[: len(text) - len(text.lstrip(" \t\f"))]
 
 
+def one_level(margin: str) -> str:
+    """The white space that indents a block once more than its margin."""
+    return "\t" if "\t" in margin else "    "
+
+
 def delete_statement(source: Source, statement: ast.stmt, body: Sequence[ast.stmt]) -> Edit:
     """Delete a simple statement of a block with its line and the comment that ends it.
 

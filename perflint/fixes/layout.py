@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from perflint.findings import Edit, Span
 from perflint.fixes.comments import is_for_tools
-from perflint.fixes.edits import in_newlines_of, indentation, insert
+from perflint.fixes.edits import in_newlines_of, indentation, insert, one_level
 from perflint.frozen import dataclass
 from perflint.source.text import Source
 
@@ -131,7 +131,7 @@ def _broken(source: Source, number: int, lines: _Lines, limit: int) -> Iterator[
         yield from _unpacked(source, number, tokens, limit)
         return
     indent = indentation(source, number)
-    inner = indent + ("\t" if "\t" in indent else "    ")
+    inner = indent + one_level(indent)
     newline = in_newlines_of(source, number, "\n")
     first, last = tokens[bracket.opening], tokens[bracket.closing]
     content = last.start[1] - first.end[1]
@@ -158,7 +158,7 @@ def _unpacked(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo],
         return
     indent = indentation(source, number)
     newline = in_newlines_of(source, number, "\n")
-    inner = newline + indent + ("\t" if "\t" in indent else "    ")
+    inner = newline + indent + one_level(indent)
     value, end = tokens[at + 1].start[1], len(source.lines[number - 1].rstrip())
     if value + 1 <= limit and len(inner.strip("\r\n").expandtabs(4)) + end - value <= limit:
         yield insert(number, value + 1, f"({inner}")

@@ -6,7 +6,7 @@ import ast
 from itertools import takewhile
 
 from perflint.findings import Edit, Fix, Safety, Span
-from perflint.fixes.edits import in_newlines_of, indentation, insert
+from perflint.fixes.edits import in_newlines_of, indentation, insert, one_level
 from perflint.fixes.imports import spell
 from perflint.rules._since import INFERENCE_MODE
 from perflint.rules._statements import statement_of
@@ -113,6 +113,6 @@ def _indented(source: Source, statement: ast.stmt) -> list[Edit] | None:
     for node in walk(statement):
         if isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno != node.lineno:
             return None
-    step = "\t" if before.endswith("\t") else "    "
+    step = one_level(before)
     lines = range(statement.lineno + 1, (statement.end_lineno or statement.lineno) + 1)
     return [insert(statement.lineno, column, step), *(insert(line, 1, step) for line in lines)]

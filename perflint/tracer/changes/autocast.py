@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from perflint.findings import Edit, Fix, Safety, Span
-from perflint.fixes.edits import indentation, insert
+from perflint.fixes.edits import indentation, insert, one_level
 from perflint.rules._since import AMP_AUTOCAST
 from perflint.rules.traced.measured_autocast import MeasuredAutocast
 from perflint.semantics.structure import Structure, block_in, path_of, scan
@@ -105,7 +105,7 @@ def _has_long_text(statement: ast.stmt) -> bool:
 def _indented(source: Source, lines: Span, head: str) -> tuple[Edit, ...]:
     """The edits that put lines into the body of a `with`."""
     margin = indentation(source, lines.line)
-    unit = "\t" if "\t" in margin else "    "
+    unit = one_level(margin)
     others = (number for number in range(lines.line + 1, lines.end_line + 1) if source.lines[number - 1].strip())
     return (
         insert(lines.line, 1, f"{margin}{head}\n{unit}"),

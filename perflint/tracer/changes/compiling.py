@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflint.findings import Edit, Fix, Safety
+from perflint.fixes.edits import one_level
 from perflint.rules._since import MARK_STEP, MODULE_COMPILE
 from perflint.rules.traced.measured_compile import MeasuredCompile
 from perflint.tracer.changes.base import Change, Refused, Won, quote, spelled
@@ -24,11 +25,11 @@ _BRINGS_WITH_GRAPHS = (*_BRINGS, "TPF601")
 """Also the rule on optimizers, as only programs on a GPU have CUDA graphs."""
 _DATA_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 _WRAPPERS = {
-    "DataParallel": "DataParallel copies the model in each call, and the copies run the compiled code of the first",
     "DistributedDataParallel": "the experiment timed the model without the wrapper",
     "FullyShardedDataParallel": "the experiment timed the model without the wrapper",
 }
 """Classes that call another model, and the reasons why they are not compiled."""
+_REPLICAS = "it is given to DataParallel, whose replicas would all run the compiled code of the first one"
 
 
 def _write(won: Won) -> Fix | None:
@@ -36,7 +37,8 @@ def _write(won: Won) -> Fix | None:
     if won.experiment.subject in _WRAPPERS:
         raise Refused(_WRAPPERS[won.experiment.subject])
     made = made_at(won.source, won.span)
-    _require_plain(made)
+    is_spread = won.experiment.subject == "DataParallel"
+    _require_plain(made, is_spread=is_spread)
     _require_one_shape(won)
     mark = quote(won.source)
     has_graphs = won.experiment.name == CompileWithGraphs.name
@@ -45,11 +47,20 @@ def _write(won: Won) -> Fix | None:
     marks = _marks(won, made) if is_marked else ()
     brings = _BRINGS_WITH_GRAPHS if has_graphs else _BRINGS
     also = " and mark the beginning of a step" if marks else ""
+    if is_spread and won.experiment.note != IN_PLACE:
+        raise Refused(_REPLICAS)
     if won.experiment.note == IN_PLACE:
+        statements = (
+            # The replicas of several GPUs would run the compiled code of the first one.
+            (f"if len({made.name}.device_ids) < 2:", f"{one_level(made.margin)}{made.name}.module.compile({mode})")
+            if is_spread
+            else (f"{made.name}.compile({mode})",)
+        )
+        on_one = " if it runs on one GPU" if is_spread else ""
         return Fix(
-            f"Compile the model in place{also}",
+            f"Compile the model in place{on_one}{also}",
             Safety.RISKY if is_marked else Safety.UNSAFE,
-            (*made.behind(f"{made.name}.compile({mode})"), *marks),
+            (*made.behind(*statements), *marks),
             since=MODULE_COMPILE,
             brings=brings,
         )
@@ -65,14 +76,14 @@ def _write(won: Won) -> Fix | None:
     )
 
 
-def _require_plain(made: Made) -> None:
+def _require_plain(made: Made, *, is_spread: bool) -> None:
     """Raise Refused if the file compiles, scripts or replicates the model."""
-    if made.has_call("compile") or made.is_passed_to("torch.compile"):
+    if made.has_call("compile") or made.has_call("module.compile") or made.is_passed_to("torch.compile"):
         raise Refused("the file compiles it elsewhere")
     if any(call in made.source.text for call in ("torch.jit.script(", "torch.jit.trace(")):
         raise Refused("the file gives models to TorchScript")
-    if made.is_passed_to(*_DATA_PARALLEL):
-        raise Refused("it is given to DataParallel, whose replicas would all run the compiled code of the first one")
+    if made.is_passed_to(*_DATA_PARALLEL) and not is_spread:
+        raise Refused(_REPLICAS)
 
 
 def _require_one_shape(won: Won) -> None:

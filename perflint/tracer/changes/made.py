@@ -37,10 +37,14 @@ class Made:
         """True if it is returned and not bound."""
         return isinstance(self.statement, ast.Return)
 
+    @property
+    def margin(self) -> str:
+        """The white space that its statement starts with."""
+        return indentation(self.source, self.statement.lineno)
+
     def before(self, text: str) -> Edit:
         """Insert a statement in front."""
-        line = self.statement.lineno
-        return insert(line, 1, f"{indentation(self.source, line)}{text}\n")
+        return insert(self.statement.lineno, 1, f"{self.margin}{text}\n")
 
     def behind(self, *statements: str) -> tuple[Edit, ...]:
         """Insert statements behind, and behind those that move the object directly afterwards."""
@@ -57,7 +61,7 @@ class Made:
                     break
                 last = each
         end = self.source.span(last)
-        margin = indentation(self.source, self.statement.lineno)
+        margin = self.margin
         if end.end_line == len(self.source.lines) and not self.source.lines[-1].endswith(("\n", "\r")):
             text = "".join(f"\n{margin}{each}" for each in statements)
             edits.append(insert(end.end_line, len(self.source.lines[-1]) + 1, text))
@@ -73,11 +77,11 @@ class Made:
         )
 
     def has_call(self, method: str) -> bool:
-        """True if a method of the object, or of one of its name, is called in the file."""
-        return any(
-            isinstance(call.func, ast.Attribute) and call.func.attr == method and path_of(call.func.value) == self.name
-            for call in self.calls
-        )
+        """True if a method of the object, or of one of its name, is called in the file.
+
+        The method may belong to an attribute: `module.compile`.
+        """
+        return any(path_of(call.func) == f"{self.name}.{method}" for call in self.calls)
 
     @property
     def calls(self) -> list[ast.Call]:

@@ -128,10 +128,9 @@ def test_a_decoder_that_grows_is_not_compiled(perflint: Command) -> None:
     assert "the recorded steps called the model with 2 different shapes" in ran.err
 
 
-def test_a_wrapped_model_is_not_compiled(perflint: Command) -> None:
+def test_a_model_in_data_parallel_is_compiled_on_one_gpu(perflint: Command) -> None:
     lines, ran = fixed(perflint, "evaluation", NET + EVALUATION, ["torch.nn.DataParallel("], ["model(images)"])
-    assert not lines
-    assert re.search("torch.compile, 1.99 × .* was not written: DataParallel copies the model", ran.err)
+    assert lines == ["+    if len(model.device_ids) < 2:", "+        model.module.compile()"], ran.err
 
 
 @pytest.mark.parametrize(("name", "added"), [("graph", ["+model.compile()"]), ("recurrent", [])])
