@@ -64,7 +64,6 @@ LEAST = 25.0
 """Seconds below which a program is not begun."""
 SEED = 1
 FIRST = 150.0
-"""Seconds that a first run may take: the compiler works then."""
 
 
 @dataclass(slots=True)
@@ -77,6 +76,8 @@ class Measured:
     small: bool
     wanted: tuple[str, ...] = ()
     """The variants to make; empty for all."""
+    first: float = FIRST
+    """Seconds that a first run may take: the compiler works then."""
     diffs: dict[str, str] = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
     """The end of the messages of each fix and trace."""
@@ -324,7 +325,7 @@ def measure(program: Measured, server: Server, trace: Path, rounds: int, share: 
         return server.run(program, variant, min(limit, left))
 
     has_experiments = trace.exists() and (not program.wanted or EXPERIMENTS in program.wanted)
-    first = run(ORIGINAL, FIRST) if has_experiments else {}
+    first = run(ORIGINAL, program.first) if has_experiments else {}
     if "error" in first:
         program.errors.append(f"original: {first['error']}")
         runs[ORIGINAL] = [first]
@@ -348,7 +349,7 @@ def measure(program: Measured, server: Server, trace: Path, rounds: int, share: 
         if program.diffs[EXPERIMENTS] == before:
             continue
         # The compiler works in the first run; what it made is used again by the others.
-        tried = run(EXPERIMENTS, FIRST)
+        tried = run(EXPERIMENTS, program.first)
         reason = tried.get("error") or _slower(tried, first)
         if not reason:
             break
@@ -476,7 +477,7 @@ def main() -> int:
         traces = options.traces.resolve() if options.traces else work / "traces"
         traces.mkdir(exist_ok=True)
         wanted = (ORIGINAL, *options.variants.split(",")) if options.variants else ()
-        programs = [Measured(name, entries[name], work / name, options.small, wanted) for name in names]
+        programs = [Measured(name, entries[name], work / name, options.small, wanted, options.first) for name in names]
         with ThreadPoolExecutor(min(len(programs), os.cpu_count() or 2)) as pool:
             list(pool.map(lambda each: _contained(each, prepare, options.checkouts.resolve()), programs))
         _tell(began, "prepared")
@@ -534,7 +535,7 @@ def _warm_all(programs: Iterable[Measured], devices: Sequence[str], options: arg
     def warm(program: Measured, device: str) -> None:
         server = Server(device, every, work / "inductor", options.steps, options.warmup)
         try:
-            tried = server.run(program, HAND, FIRST)
+            tried = server.run(program, HAND, program.first)
         finally:
             server.close()
         if "error" in tried:
@@ -625,6 +626,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--recorders", type=int, default=3, help="traces at a time on a GPU (default: %(default)s)")
     parser.add_argument(
         "--experiment-time", type=int, default=90, help="seconds for experiments (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--first", type=float, default=FIRST, metavar="SECONDS", help="for a first run (default: %(default)g)"
     )
     parser.add_argument("--traced", metavar="LIST", help="the programs to record, with commas (default: all)")
     parser.add_argument("--variants", metavar="LIST", help=f"of {', '.join(ORDER[1:])}, with commas (default: all)")
