@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -20,9 +21,10 @@ from perflint.tracer.experiments import optimizers, run, timing
 from perflint.tracer.experiments.attention import AttentionWeights
 from perflint.tracer.experiments.base import Mode, NotPossible, Pair, Proposal, Run, difference
 from perflint.tracer.experiments.chains import ChannelsLastChains
+from perflint.tracer.experiments.copying import copied
 from perflint.tracer.experiments.launches import compiles_in_place, draws, overwrite
 from perflint.tracer.experiments.layers import followers, layer, layers, per_step, read_settings
-from perflint.tracer.experiments.live import Live, copied, unwrapped
+from perflint.tracer.experiments.live import Live, unwrapped
 from perflint.tracer.experiments.models import Subject
 from perflint.tracer.experiments.norms import BiasBeforeNorm, ConvBnFusion
 from perflint.tracer.experiments.sizes import ChannelMultiples, VocabularyPadding
@@ -455,14 +457,38 @@ def test_a_copy_has_no_gradients_and_no_hooks_of_the_program() -> None:
     assert calls == ["hook", "hook"]
 
 
-class Locked(nn.Linear):
+class Cache:
     """Cannot be copied."""
+
+    def __init__(self, *values: Any) -> None:
+        self.lock = threading.Lock()
+        self.values = {"last": values}
+
+
+class Locked(nn.Linear):
+    """Cannot be copied, and neither shared: a call of the copy would write to the tensors of the program."""
 
     def __init__(self) -> None:
         super().__init__(4, 4)
-        import threading
+        self.cache = Cache(torch.zeros(2))
 
-        self.lock = threading.Lock()
+
+def test_what_cannot_be_copied_is_shared_if_it_holds_no_tensors() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    model[0].writer, model[1].writer = Cache("a", 1), Cache(print, random)
+    model[1].sizes = [2, 2]
+    other = copied(model)
+    assert (other[0].writer, other[1].writer) == (model[0].writer, model[1].writer)
+    assert other[1].sizes is not model[1].sizes
+    assert other[1].weight is not model[1].weight and torch.equal(other[1].weight, model[1].weight)
+
+
+@pytest.mark.parametrize("value", [torch.zeros(2), nn.Linear(2, 2), Cache(torch.zeros(2)), list(range(20_000))])
+def test_what_may_hold_tensors_is_not_shared(value: Any) -> None:
+    model = nn.Linear(2, 2)
+    model.cache = Cache(value)  # type: ignore[assignment]
+    with pytest.raises(NotPossible, match=r"cannot be copied: .*lock"):
+        copied(model)
 
 
 def test_models_that_cannot_be_copied_say_why() -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from perflint.tracer.events import Place
 from perflint.tracer.experiments.base import Mode, NotPossible
-from perflint.tracer.modules import autocast_dtype, tensors
+from perflint.tracer.experiments.copying import copied
+from perflint.tracer.modules import autocast_dtype
 
 if TYPE_CHECKING:
     import torch
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 SHARE = 16
 """A call's arguments are kept where they take no more than this part of the GPU's memory."""
 _PLAIN = (type(None), bool, int, float, complex, str)
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_MORE = ("_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs")
 
 
 @dataclass(slots=True)
@@ -145,62 +143,3 @@ def unwrapped(module: Any) -> Any:
     if any(type(parameter).__name__ == "DTensor" for parameter in module.parameters()):
         raise NotPossible("the model's parameters are distributed")
     return module
-
-
-def copied(module: Any, extra: int = 0) -> Any:
-    """A copy of a model without gradients and without hooks but torch's own.
-
-    Raises NotPossible where it cannot be copied, or where the GPU has no room for it and `extra` bytes more.
-    """
-    held = [*module.parameters(), *module.buffers()]
-    check_room(str(held[0].device) if held else "cpu", size_in_bytes(held) + extra)
-    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
-    memo: dict[int, Any] = {id(gradient): None for gradient in gradients}
-    computed = list(_computed(module))
-    memo |= {id(tensor): tensor.detach().clone() for tensor in computed}
-    try:
-        other = copy.deepcopy(module, memo)
-    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
-        raise NotPossible(f"the model cannot be copied: {error}") from None
-    for inner in other.modules():
-        for name in _HOOKS:
-            _strip(inner, name)
-    return other
-
-
-def _computed(module: Any) -> Iterator[torch.Tensor]:
-    """Tensors that modules keep from their last call, such as a pruned weight: torch does not copy their history."""
-    import torch
-
-    for inner in module.modules():
-        for value in vars(inner).values():
-            if isinstance(value, torch.Tensor) and not value.is_leaf:
-                yield value
-
-
-def _strip(module: Any, name: str) -> None:
-    hooks: dict[int, Callable[..., Any]] = getattr(module, name, None) or {}
-    for number, hook in list(hooks.items()):
-        kind = hook if hasattr(hook, "__qualname__") else type(hook)
-        # Those of torch compute weights: of weight_norm, pruning and their like.
-        if not str(getattr(kind, "__module__", "")).startswith("torch."):
-            del hooks[number]
-            for more in _MORE:
-                getattr(module, more, {}).pop(number, None)
-
-
-def check_room(device: str, need: int) -> None:
-    """Raise NotPossible where the GPU has no room for so many bytes."""
-    import torch
-
-    if not device.startswith("cuda"):
-        return
-    free, _ = torch.cuda.mem_get_info(device)
-    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    if need > free:
-        raise NotPossible(f"it needs {need / 2**30:.1f} GiB of the GPU's memory, and {free / 2**30:.1f} are free")
-
-
-def size_in_bytes(value: Any) -> int:
-    """Of the tensors in something."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors(value))

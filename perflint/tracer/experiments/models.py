@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from perflint.tracer.events import ModuleCall
 from perflint.tracer.experiments.base import Mode, Pair, Run, difference
+from perflint.tracer.experiments.copying import copied
 from perflint.tracer.experiments.layers import Layer, followers, layers
-from perflint.tracer.experiments.live import RootCall, copied
+from perflint.tracer.experiments.live import RootCall
 from perflint.tracer.experiments.state import tf32
 
 LAUNCH_BOUND = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from perflint.tracer.experiments.base import NotPossible, Pair, difference
-from perflint.tracer.experiments.live import check_room, size_in_bytes
+from perflint.tracer.experiments.copying import check_room, size_in_bytes
 
 NAME = "fused-optimizer"
 CODES = ("TPF601",)
