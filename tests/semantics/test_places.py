@@ -498,7 +498,25 @@ class Given(Dataset):
 class Mixed(OnGpu):
     def __getitem__(self, i):
         return self.x[i], torch.tensor(3)
-def main(x, collate):
+class Moved(Dataset):
+    def __init__(self, x, device):
+        self.x = torch.tensor(x).to(device)
+        self.y = torch.tensor(x, device=device)
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+class Half(Moved):
+    def __getitem__(self, i):
+        return self.x[i], torch.tensor(i)
+class Scaled(Given):
+    def __getitem__(self, i):
+        return torch.as_tensor(self.x[i]) * 2, torch.stack([self.x[i], self.x[i]])
+class Loaded(Dataset):
+    def __init__(self, path, x):
+        self.x = torch.load(path)
+        self.y = torch.as_tensor(x)
+    def __getitem__(self, i):
+        return self.x[i].float(), torch.nn.functional.relu(self.y[i])
+def main(x, collate, device):
     for batch in DataLoader(OnGpu(x), num_workers=2):
         batch           # -> batch[cuda]
     for batch in DataLoader(Named(x)):
@@ -506,6 +524,14 @@ def main(x, collate):
     for batch in DataLoader(Given(x, 0)):
         batch           # -> batch[cpu]
     for batch in DataLoader(Mixed(x)):
+        batch           # -> batch[tensor]
+    for batch in DataLoader(Moved(x, device)):
+        batch           # -> batch[caller]
+    for batch in DataLoader(Half(x, device)):
+        batch           # -> batch[tensor]
+    for batch in DataLoader(Scaled(x, 0)):
+        batch           # -> batch[cpu]
+    for batch in DataLoader(Loaded("a", x)):
         batch           # -> batch[cpu]
     for batch in DataLoader(OnGpu(x), collate_fn=collate):
         batch           # -> batch[cpu]

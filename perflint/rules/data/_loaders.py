@@ -140,13 +140,19 @@ def repeats(model: Model, loop: For) -> bool:
 
 @once_per_node
 def move_in(model: Model, loop: For) -> CallSite | None:
-    """The first call in a loop over a loader that moves something to the device."""
+    """The first call in a loop over a loader that moves something to the device, unless it may be there already."""
     for part in walk(loop):
         if isinstance(part, ast.Call):
             site = model.call(part)
-            if site.target in MOVES and move(site) is not None:
+            if site.target in MOVES and move(site) is not None and not _may_be_there(site.receiver):
                 return site
     return None
+
+
+def _may_be_there(moved: Value | None) -> bool:
+    """True if a value is a tensor, or batch of tensors, that is not known to be on the CPU."""
+    tensor = moved.element if isinstance(moved, Sequence) else moved
+    return isinstance(tensor, Tensor) and tensor.off_host
 
 
 def added(

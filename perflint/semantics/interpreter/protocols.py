@@ -39,16 +39,29 @@ def iterated(frame: Frame, value: Instance) -> Value:
 
 
 def _batch_of(frame: Frame, loader: Instance) -> Value:
-    """A batch of a DataLoader, in whatever the collate function makes: on the CPU unless the items are on a GPU."""
+    """A batch of a DataLoader, in whatever the collate function makes: on the CPU unless its items are elsewhere."""
     # A loader that is told about pinned memory mostly pins.
     pinned = loader.argument("pin_memory") not in (None, NONE, Const(False))
     batch = Tensor(Device.CPU, evidence=Evidence.CONVENTION, pinned=pinned)
     dataset = loader.argument("dataset")
     if isinstance(dataset, Instance) and loader.argument("collate_fn") in (None, NONE):
-        items = _tensors(frame.item(dataset, INT))
-        if items and all(tensor.device is Device.CUDA for tensor in items):
-            batch = Tensor(Device.CUDA, evidence=Evidence.CONVENTION)
+        device = _place(_tensors(frame.item(dataset, INT)))
+        if device is not Device.CPU:
+            batch = Tensor(device, evidence=Evidence.CONVENTION)
     return Sequence("batch", batch)
+
+
+def _place(items: list[Tensor]) -> Device:
+    """The device of batches of some items; unknown if a dataset puts only some of them on a device."""
+    found = {_of_item(item) for item in items} or {Device.CPU}
+    return found.pop() if len(found) == 1 else Device.UNKNOWN
+
+
+def _of_item(item: Tensor) -> Device:
+    """The device of a tensor in an item of a dataset: the CPU, if the dataset does not move the tensor."""
+    # A dataset mostly gets its tensors on the CPU.
+    moved = item.device is Device.CALLER and item.evidence is Evidence.CERTAIN
+    return item.device if moved or item.device is Device.CUDA else Device.CPU
 
 
 def _tensors(item: Value) -> list[Tensor]:
