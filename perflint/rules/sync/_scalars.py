@@ -12,6 +12,7 @@ import ast
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
 from perflint.rules.placement import of_computed
+from perflint.semantics.facts import conventions
 from perflint.semantics.lattice import union
 from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
@@ -81,7 +82,7 @@ def confidence_at(site: Site, value: Value) -> Confidence | None:
     """How sure it is that a value is a tensor of the device where a site runs; None if it is not.
 
     A constructor runs before its module is moved, so its tensors are on the CPU, unless it says otherwise. A step
-    mostly reads its own results, so a tensor on an unknown device is likely on the GPU.
+    mostly reads its own results, so a tensor on an unknown device is likely on the GPU, unless its name says CPU.
     """
     function = site.model.function(site.node)
     if isinstance(function, ast.FunctionDef) and function.name in _CONSTRUCTORS:
@@ -90,10 +91,20 @@ def confidence_at(site: Site, value: Value) -> Confidence | None:
             return None
     confidence = device_confidence(value)
     if confidence is Confidence.LOW and site.heat is Heat.HOT and _is_off_host(value):
-        return confidence if _is_one_of_types(site) else Confidence.MEDIUM
+        return confidence if _is_one_of_types(site) or _is_called_cpu(site) else Confidence.MEDIUM
     if confidence is Confidence.LOW and _is_of_mask(site):
         return of_computed(value)
     return confidence
+
+
+def _is_called_cpu(site: Site) -> bool:
+    """True if the tensor that a site reads, or is computed from, has a name that says CPU: `x_cpu.sum().item()`."""
+    node: ast.AST = site.node
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute) and conventions.is_on_cpu(node.attr):
+            return True
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return isinstance(node, ast.Name) and conventions.is_on_cpu(node.id) is not None
 
 
 def _is_of_mask(site: Site) -> bool:
