@@ -37,10 +37,10 @@ def known_code(word: str, codes: Iterable[str]) -> str | None:
     return f"codes that begin with {first}: {', '.join(same)}" if same else "`perflint rules` lists all codes"
 
 
-def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
-    """A help text that names the candidate closest to a misspelt word; None if none is close."""
+def did_you_mean(word: str, candidates: Iterable[str], likeness: float = 0.65) -> str | None:
+    """A help text that names the candidate closest to a misspelt word; None if none is as much like it."""
     import difflib
 
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.65)
+    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=likeness)
     return f"did you mean `{by_folded[close[0]]}`?" if close else None

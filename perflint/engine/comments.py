@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from perflint.config.errors import ConfigurationError, known_code
+from perflint.config.errors import ConfigurationError, did_you_mean, known_code
 from perflint.config.selection import canonical, expand
 from perflint.config.settings import Settings
 from perflint.engine.active import holds
@@ -18,6 +18,8 @@ from perflint.source.text import Source
 
 UNKNOWN = "TPF982"
 WITHOUT_REASON = "TPF983"
+_MISSPELT = 0.8
+"""How much a word is like a name that is written in its place."""
 COMMENT_CODES = frozenset({UNUSED, UNKNOWN, WITHOUT_REASON})
 """The codes of findings about comments, which no comment silences."""
 
@@ -73,8 +75,9 @@ class _Judge:
             yield from self._finding(UNKNOWN, comment.span, "no block begins on the line of the comment", help, None)
         elif comment.selectors is None:
             if self._all_are_on() and not self._suppressions.is_used(comment, ALL):
-                fix = self._without(comment, ())
-                yield from self._finding(UNUSED, comment.span, "the comment silences no finding", None, fix)
+                stray = self._stray(comment)
+                fix = None if stray else self._without(comment, ())
+                yield from self._finding(UNUSED, comment.span, "the comment silences no finding", stray, fix)
         elif not comment.selectors:
             fix = self._without(comment, ())
             yield from self._finding(UNUSED, comment.span, "the comment names no rule", None, fix)
@@ -82,19 +85,34 @@ class _Judge:
             yield from self._of_list(comment, comment.selectors)
 
     def _of_list(self, comment: Comment, selectors: Sequence[Selector]) -> Iterator[Finding]:
-        unknown = {each: known_code(each.text, self._names) for each in selectors if not self._codes(each)}
+        unknown = {each: self._suggestion(each.text) for each in selectors if not self._codes(each)}
         unused = [each for each in selectors if each not in unknown and self._is_unused(comment, each)]
         # One removal for all, so that two fixes do not change one list.
         misspelt = {each for each, help in unknown.items() if _meant(help)}
         gone = {*unused, *unknown} - misspelt
         fix = self._without(comment, [each for each in selectors if each not in gone]) if gone else None
+        stray = self._stray(comment)
         for each in unused:
             message = f"`{each.text}` silences no finding here"
-            yield from self._finding(UNUSED, each.span, message, None, fix)
+            yield from self._finding(UNUSED, each.span, message, stray, None if stray else fix)
         for each, help in unknown.items():
             meant = _meant(help)
             message = f"no rule has the code or name `{each.text}`"
             yield from self._finding(UNKNOWN, each.span, message, help, _corrected(each, meant) if meant else fix)
+
+    def _suggestion(self, word: str) -> str | None:
+        """A help text for a word that names no rule; None if it is like no code and no name."""
+        return known_code(word, self._names) or did_you_mean(word, self._names.values(), _MISSPELT)
+
+    def _stray(self, comment: Comment) -> str | None:
+        """A help text for a comment that stands above the line that it is probably for; None if it stands elsewhere."""
+        text = self._source.lines[comment.span.line - 1]
+        above = comment.reach is Reach.LINE and not text[: comment.span.column - 1].strip()
+        return (
+            "a comment silences findings on its own line: put it at the end of the line that it is for"
+            if above
+            else None
+        )
 
     def _is_unused(self, comment: Comment, selector: Selector) -> bool:
         codes = self._codes(selector)

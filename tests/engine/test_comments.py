@@ -126,6 +126,26 @@ def test_fix_corrects_a_misspelt_code(perflint: Command) -> None:
     assert "ignore" not in fixed(perflint, "x = 1  # perflint: ignore[TPF1O1] why\n", RULES)
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("scalar-read-in-lop", "scalar-read-in-loop"), ("Scalar_Read_In_Loop", "scalar-read-in-loop"), ("scalar", None)],
+)
+def test_fix_corrects_a_misspelt_name(perflint: Command, word: str, meant: str | None) -> None:
+    text = LOOP + f"{READ}  # perflint: ignore[{word}] why\n" + STEP
+    perflint.write("a.py", text)
+    assert (f"did you mean `{meant}`?" in perflint("check", "a.py", RULES).out) == (meant is not None)
+    assert (f"ignore[{meant}] why" in fixed(perflint, text, RULES)) == (meant is not None)
+
+
+@pytest.mark.parametrize("comment", ["# perflint: ignore[TPF101] why", "# perflint: ignore"])
+def test_a_comment_above_its_line_is_not_removed(perflint: Command, comment: str) -> None:
+    text = LOOP + f"        {comment}\n{READ}\n" + STEP
+    perflint.write("a.py", text)
+    assert "help: a comment silences findings on its own line" in perflint("check", "a.py").out
+    assert comment in fixed(perflint, text)
+    assert comment not in fixed(perflint, LOOP + f"        total = loss  {comment}\n" + STEP)
+
+
 def test_comments_may_be_left_out(perflint: Command) -> None:
     text = LOOP + f"{READ}  # perflint: ignore[TPF101] why\n" + STEP
     assert codes(perflint, text, RULES, "--no-ignores") == ["7 TPF101"]

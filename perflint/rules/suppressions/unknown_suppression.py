@@ -37,7 +37,7 @@ class UnknownSuppression(CommentRule):
     ```
 
     ## Fix safety
-    The fix is safe: it corrects a misspelt code, and removes other words that name no rule. No code changes.
+    The fix is safe: it corrects a misspelt code or name, and removes other words that name no rule. No code changes.
 
     ## How a GPU shows it
     It does not: a comment costs no time.

@@ -37,7 +37,8 @@ class UnusedSuppression(CommentRule):
     ```
 
     ## Fix safety
-    The fix is safe: it removes the comment, or the code from its list. No code changes.
+    The fix is safe: it removes the comment, or the code from its list. No code changes. A comment that stands alone on
+    its line is probably meant for the next one, so it gets no fix.
 
     ## How a GPU shows it
     It does not: a comment costs no time.
