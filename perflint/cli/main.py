@@ -40,6 +40,8 @@ _HABITS = {
     "linter": "`perflint rules` lists all rules",
     "server": "`perflint lsp` serves editors",
     "format": "`perflint fix` rewrites only code of findings",
+    "lint": "`perflint check PATH`",
+    "generate-shell-completion": "`perflint completion bash`, zsh, fish, …",
 }
 """Verbs that users of other linters try, and the way to the same end here."""
 _DESCRIPTION = "perflint finds and fixes what slows PyTorch code down on GPUs."
@@ -193,7 +195,7 @@ def _unknown(verb: str) -> int:
     if os.path.exists(verb):
         help: str | None = f"`perflint check {verb}`?"
     else:
-        help = _HABITS.get(verb) or did_you_mean(verb, VERBS) or f"verbs: {', '.join(VERBS)}"
+        help = _HABITS.get(verb) or did_you_mean(verb, VERBS, 0.7) or f"verbs: {', '.join(VERBS)}"
     _say(f"unknown verb `{verb}`", help)
     return 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from argparse import ArgumentParser
@@ -27,12 +28,20 @@ _HABITS = {
     "--silent": "`--quiet --output-file FILE` prints errors only",
     "-s": "`--quiet --output-file FILE` prints errors only",
     "--all": "`perflint rules` lists all rules, `perflint rule TPF1` those of a family",
-    "--jobs": "only `perflint check` takes it",
+    "--extend-fixable": "`perflint fix --fixable RULES` fixes only findings of these rules",
+    "--enable": "`--select RULES`, `--extend-select RULES`",
+    "--disable": "`--ignore RULES`",
+    "-e": "`--exit-zero`",
+    "-n": "`--no-cache`",
+    "-o": "`--output-file FILE`",
+    "-w": "`--watch`",
     "-j": "`perflint check --jobs N`",
     "--target-version": "`--torch-version X.Y` names the oldest torch; Python is the one that runs perflint",
     "--preview": "`--profile pedantic` and `--profile audit` show more",
 }
 """Options that users of other linters try, and the way to the same end here."""
+_MISSPELT = 0.75
+"""How much an option is like the one that is meant."""
 _FORMATS = {"json-lines": "`jsonl`", "text": "`full`", "pylint": "`concise` has a line for each finding, too"}
 """Formats that users of other linters try."""
 
@@ -53,8 +62,27 @@ class Parser(ArgumentParser):
     def _hint(self, message: str) -> str | None:
         unknown = re.match(r"unrecognized arguments: (\S+)", message)
         if unknown is None:
-            chosen = re.match(r"argument --output-format: invalid choice: '([^']*)'", message)
-            return _FORMATS.get(chosen[1]) if chosen is not None else None
+            chosen = re.match(r"argument ([^ :/]+)[^:]*: invalid choice: '([^']*)'", message)
+            return self._choice(chosen[1], chosen[2]) if chosen is not None else None
         option = unknown[1].partition("=")[0]
         known = [name for action in self._actions for name in action.option_strings]
-        return _HABITS.get(option) or did_you_mean(option, known)
+        return _HABITS.get(option) or _other_verb(option) or did_you_mean(option, known, _MISSPELT)
+
+    def _choice(self, name: str, word: str) -> str | None:
+        """A help text for a value that an option does not take."""
+        choices = next(
+            action.choices or () for action in self._actions if name in (*action.option_strings, action.dest)
+        )
+        return (name == "--output-format" and _FORMATS.get(word)) or did_you_mean(word, map(str, choices))
+
+
+def _other_verb(option: str) -> str | None:
+    """A help text for an option of another verb; None if neither `check` nor `fix` takes it."""
+    if not option.startswith("--"):
+        return None
+    for verb in ("check", "fix"):
+        parser = ArgumentParser(verb)
+        importlib.import_module(f"perflint.cli.{verb}").add_arguments(parser)
+        if any(option in action.option_strings for action in parser._actions):
+            return f"`perflint {verb}` takes it"
+    return None

@@ -42,7 +42,7 @@ class Kind(ABC):
             try:
                 return self.read(tomllib.loads(f"value = {text}")["value"], where)
             except tomllib.TOMLDecodeError as error:
-                raise ConfigurationError(f"{where}: not valid TOML: {error}") from None
+                raise ConfigurationError(f"{where}: not valid TOML: {error}", 'texts in lists: `["a", "b"]`') from None
         return self.read(self.plain(text), where)
 
     def plain(self, text: str) -> object:

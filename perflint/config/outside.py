@@ -60,6 +60,9 @@ def _given(pairs: Sequence[str]) -> Options:
     for pair in pairs:
         name, _, text = pair.partition("=")
         name = name.strip()
+        table, dot, rest = name.partition(".")
+        if dot and table in KEYS:
+            raise ConfigurationError(f"`{OPTION} {pair}` names an entry of `{table}`", f"`{table}={{{rest}={text}}}`")
         key = known_key(name, f"unknown key `{name}` in `{OPTION} {pair}`")
         if key.name == "extend":
             raise ConfigurationError("`extend` stands in files only", f"`{OPTION} FILE` reads a file")

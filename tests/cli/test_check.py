@@ -288,6 +288,11 @@ HABITS = {
     ("check", "--ignore-noqa"): "`--no-ignores` shows what comments silence",
     ("check", "--add-noqa"): "`perflint check --add-ignore` writes comments",
     ("check", "--no-respect-gitignore"): "a file that is named is checked, whatever .gitignore says",
+    ("check", "--unfixable=TPF1"): "`perflint fix` takes it",
+    ("check", "--exit-non-zero-on-fix"): "`perflint fix` takes it",
+    ("fix", "--statistics"): "`perflint check` takes it",
+    ("check", "--strict"): "`perflint check --help`",
+    ("check", "-w"): "`--watch`",
     ("check", "-s"): "`--quiet --output-file FILE` prints errors only",
 }
 
@@ -304,6 +309,20 @@ def test_formats_of_other_tools(perflint: Command) -> None:
     ran = perflint("check", "--output-format=json-lines")
     assert ran.code == 2 and ran.err.endswith("\n  help: `jsonl`\n")
     assert perflint("check", "--output-format=xml").err.endswith("\n  help: `perflint check --help`\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("check", "--output-format=sarff"), "sarif"),
+        (("check", "--profile=pedant"), "pedantic"),
+        (("check", "--min-severity=warn"), "warning"),
+        (("completion", "bsh"), "bash"),
+    ],
+)
+def test_misspelt_choices(perflint: Command, arguments: tuple[str, ...], meant: str) -> None:
+    ran = perflint(*arguments)
+    assert ran.code == 2 and ran.err.endswith(f"\n  help: did you mean `{meant}`?\n")
 
 
 def test_rules_of_a_file_are_turned_off_on_the_command_line(perflint: Command) -> None:

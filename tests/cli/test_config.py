@@ -163,6 +163,12 @@ FAULTS = [
     ("profile=loud", "`profile` of `--config` must be one of"),
     ("severity=high", "must be a table from rules to severities"),
     ("select=[", "`select` of `--config`: not valid TOML"),
+    ("select=[TPF1]", 'texts in lists: `["a", "b"]`'),
+    (
+        'severity.TPF101="info"',
+        '`--config severity.TPF101="info"` names an entry of `severity`\n  help: `severity={TPF101="info"}`',
+    ),
+    ("nonsense.TPF101=1", "unknown key `nonsense.TPF101`"),
     ("require-reasons=maybe", 'must be true or false, not "maybe"'),
     ("missing.toml", "missing.toml: no such file"),
     ("extend=a.toml", "`extend` stands in files only"),

@@ -54,6 +54,9 @@ def test_habits_of_other_tools(perflint: Command) -> None:
 def test_unknown_verbs(perflint: Command) -> None:
     assert perflint("chek").err == "error: unknown verb `chek`\n  help: did you mean `check`?\n"
     assert perflint("server").err == "error: unknown verb `server`\n  help: `perflint lsp` serves editors\n"
+    assert perflint("lint").err == "error: unknown verb `lint`\n  help: `perflint check PATH`\n"
+    for verb in ("scan", "run", "list"):
+        assert perflint(verb).err.startswith(f"error: unknown verb `{verb}`\n  help: verbs: ")
     assert perflint("zzzzz").err == f"error: unknown verb `zzzzz`\n  help: verbs: {', '.join(VERBS)}\n"
     perflint.write("src/a.py", "")
     ran = perflint("src")
