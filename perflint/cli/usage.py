@@ -70,10 +70,8 @@ class Parser(ArgumentParser):
 
     def _choice(self, name: str, word: str) -> str | None:
         """A help text for a value that an option does not take."""
-        choices = next(
-            action.choices or () for action in self._actions if name in (*action.option_strings, action.dest)
-        )
-        return (name == "--output-format" and _FORMATS.get(word)) or did_you_mean(word, map(str, choices))
+        chosen = next(action for action in self._actions if name in (*action.option_strings, action.dest))
+        return (name == "--output-format" and _FORMATS.get(word)) or did_you_mean(word, map(str, chosen.choices or ()))
 
 
 def _other_verb(option: str) -> str | None:
