@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perflint.cli import means, options
 from perflint.config.errors import ConfigurationError
+from perflint.config.pyproject import OWN_FILES, PYPROJECT
 from perflint.engine.active import active_rules
 from perflint.engine.baseline import Baseline, read_baseline
 from perflint.engine.files import check_files
@@ -20,8 +21,11 @@ from perflint.findings import Problem
 from perflint.output.summary import count
 from perflint.output.writer import message_text, problem_text
 from perflint.source.files import STANDARD_INPUT, discover
+from perflint.source.reading import read
 
 NAME = "perflint-baseline.json"
+SETTING = f'baseline = "{NAME}"'
+"""The line in the settings that makes `perflint check` use the file; `perflint init` writes it as a comment."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -68,9 +72,40 @@ def run(arguments: Namespace) -> int:
     is_left = bool(new) and not (is_new or arguments.add)
     sys.stdout.write(_told(path, baseline, now, codes, new, is_left))
     if is_new and (settings.baseline is None or arguments.baseline is not None):
-        help = f'`baseline = "{os.path.relpath(path, settings.root)}"` in [tool.perflint], or `--baseline {path}`'
-        sys.stderr.write(message_text("note", "`perflint check` does not use the baseline yet", help, style))
+        if arguments.baseline is None and (used_by := _switch_on(settings.root)):
+            sys.stdout.write(f"{used_by}: {SETTING}\n")
+        else:
+            setting = f'`baseline = "{os.path.relpath(path, settings.root)}"` in [tool.perflint]'
+            help = f"{setting}, or `--baseline {os.path.relpath(path)}`"
+            sys.stderr.write(message_text("note", "`perflint check` does not use the baseline yet", help, style))
     return 2 if problems else 1 if is_left else 0
+
+
+def _switch_on(root: str) -> Path | None:
+    """Take the # from the setting that `perflint init` wrote; the file, or None if there is no such comment."""
+    import tomllib
+
+    from perflint.cli.fix import write_fixed
+
+    for name in (*OWN_FILES, PYPROJECT):
+        path = Path(root, name)
+        if not path.is_file():
+            continue
+        text = read(str(path))
+        lines = [
+            line.removeprefix("# ") if line.strip() == f"# {SETTING}" else line
+            for line in text.text.splitlines(keepends=True)
+        ]
+        changed = "".join(lines)
+        try:
+            table = tomllib.loads(changed)
+        except tomllib.TOMLDecodeError:
+            continue
+        own = table if name in OWN_FILES else table.get("tool", {}).get("perflint", {})
+        # The comment may have moved to another table.
+        if changed != text.text and own.get("baseline") == NAME:
+            return path if write_fixed(str(path), text, changed) is None else None
+    return None
 
 
 def _told(path: Path, before: Baseline, now: Baseline, codes: set[str], new: int, is_left: bool) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perflint.cli import options
-from perflint.cli.baseline import NAME
+from perflint.cli.baseline import SETTING
 from perflint.cli.fix import write_fixed
 from perflint.config.errors import ConfigurationError
 from perflint.config.kinds import quoted
@@ -78,9 +78,10 @@ def _settings(folder: Path, settings: Settings) -> Iterator[str]:
     rest = [file for file, name in zip(listed.files, files, strict=True) if not _is_in(name, [*exclude, *tests])]
     shown = _checked(rest, settings)
     if len(shown.findings) >= _MANY:
-        yield f"# {count(len(shown.findings), 'finding')} now: `perflint baseline` writes them to a file, so that"
-        yield "# `perflint check` shows only new ones. Run it once, and take the # from the next line."
-        yield f"# baseline = {quoted(NAME)}"
+        now = count(len(shown.findings), "finding")
+        yield f"# {now} now: `perflint baseline` writes them to a file and takes the # from the"
+        yield "# next line, so that `perflint check` shows only new ones."
+        yield f"# {SETTING}"
     if tests:
         yield ""
         yield "[tool.perflint.per-file-ignores]"

@@ -47,6 +47,39 @@ def test_a_project_without_pyproject(perflint: Command) -> None:
     assert perflint("check", "--output-format=concise").out.count("TPF902") == 1
 
 
+@pytest.mark.parametrize("project", [None, b'[project]\r\nname = "x"\r\n'])
+def test_the_baseline_is_used_once_it_is_written(perflint: Command, project: bytes | None) -> None:
+    if project is not None:
+        perflint.write("pyproject.toml", project)
+    perflint.write("train.py", BAD + BAD * 11)
+    perflint.write("tests/test_a.py", BAD)
+    perflint("init")
+    name = "perflint.toml" if project is None else "pyproject.toml"
+    before = (perflint.folder / name).read_bytes()
+    ran = perflint("baseline")
+    assert (ran.code, ran.err) == (0, "") and ran.out.endswith(f'{name}: baseline = "perflint-baseline.json"\n')
+    assert (perflint.folder / name).read_bytes() == before.replace(b"\n# baseline = ", b"\nbaseline = ")
+    assert perflint("check").code == 0
+
+
+def test_a_baseline_that_the_settings_do_not_mention(perflint: Command) -> None:
+    perflint.write("train.py", BAD)
+    moved = '[tool.perflint]\nprofile = "audit"\n[tool.other]\n# baseline = "perflint-baseline.json"\n'
+    perflint.write("pyproject.toml", moved)
+    assert (
+        'help: `baseline = "perflint-baseline.json"` in [tool.perflint], or `--baseline perf'
+        in perflint("baseline").err
+    )
+    assert (perflint.folder / "pyproject.toml").read_text() == moved
+    twice = moved.replace("# base", 'baseline = "a.json"\n# base')
+    perflint.write("pyproject.toml", twice)
+    (perflint.folder / "perflint-baseline.json").unlink()
+    assert "does not use the baseline yet" in perflint("baseline").err
+    assert (perflint.folder / "pyproject.toml").read_text() == twice
+    perflint.write("pyproject.toml", moved.replace("[tool.other]\n", ""))
+    assert "does not use the baseline yet" in perflint("baseline", "--baseline", "other.json").err
+
+
 def test_an_empty_folder_and_line_ends(perflint: Command) -> None:
     perflint.write("pyproject.toml", b"[project]\r\nname = 'x'\r\n")
     assert perflint("init").code == 0
