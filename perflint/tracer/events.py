@@ -152,6 +152,8 @@ class CandidateLine:
     """In set-up, in warm-up or after the recorded steps."""
     steps: int = 0
     """In how many of the first `Header.line_steps` recorded steps."""
+    watched: bool = True
+    """False if it ran only after the recorded steps, when waits were not watched any more."""
 
 
 @dataclass(frozen=True, slots=True)

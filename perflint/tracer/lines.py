@@ -161,10 +161,14 @@ class LineUse:
         self._steps: Counter[Line] = Counter()
         self._in_steps: set[Line] = set()
         self._outside: set[Line] = set()
+        self._unwatched: set[Line] = set()
 
-    def take(self, in_steps: bool) -> None:
-        """Note the lines that ran since the last time as those of recorded steps, or of others."""
-        into = self._in_steps if in_steps else self._outside
+    def take(self, in_steps: bool, watched: bool = True) -> None:
+        """Note the lines that ran since the last time as those of recorded steps, or of others.
+
+        `watched` is False if waits were not seen meanwhile.
+        """
+        into = self._in_steps if in_steps else self._outside if watched else self._unwatched
         into |= self._lines.take()
 
     def end_step(self) -> None:
@@ -175,9 +179,9 @@ class LineUse:
             self._in_steps |= taken
             self.counted += 1
 
-    def restart(self, keep: bool) -> None:
+    def restart(self, keep: bool, watched: bool) -> None:
         """The steps so far were none; `keep` says whether their lines still count as those of recorded steps."""
-        self.take(in_steps=keep)
+        self.take(in_steps=keep and watched, watched=watched)
         if not keep:
             self._outside |= self._in_steps
             self._in_steps = set()
@@ -187,9 +191,10 @@ class LineUse:
     def records(self, locator: Locator) -> list[CandidateLine]:
         """The lines, by file."""
         found = []
-        for place in sorted(self._in_steps | self._outside):
+        for place in sorted(self._in_steps | self._outside | self._unwatched):
             path, line = place
             locator.note_file(path)
-            within = place in self._in_steps, place in self._outside
-            found.append(CandidateLine(locator.name(path), line, *within, steps=self._steps[place]))
+            in_steps, watched = place in self._in_steps, place in self._in_steps | self._outside
+            outside = place in self._outside | self._unwatched
+            found.append(CandidateLine(locator.name(path), line, in_steps, outside, self._steps[place], watched))
         return found

@@ -154,7 +154,7 @@ class Session:
                     self._timeline.abandon()
                 self._read_clock(wait=True)
                 self._churn = self._churn or self._allocator.stop(self._recording.step)
-                self._line_use.take(in_steps=self._stage is not Stage.DONE and self._recording.records)
+                self._take_lines()
                 self._stop_watching()
                 self._finder.stop()
                 self._made.stop()
@@ -188,10 +188,14 @@ class Session:
         self._witnesses.restart()
         self._live.forget()
         self._modules.start()
-        self._line_use.restart(keep)
+        self._line_use.restart(keep, watched=self._stage is not Stage.DONE)
         self._stage = Stage.WARMUP
         if keep:
             self._begin_recording()
+
+    def _take_lines(self) -> None:
+        watched = self._stage is not Stage.DONE
+        self._line_use.take(in_steps=watched and self._recording.records, watched=watched)
 
     def _step_ended(self) -> None:
         ms = (time.perf_counter() - self._step_began) * 1000

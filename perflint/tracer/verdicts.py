@@ -207,7 +207,9 @@ class _View:
             if has_run is False and not seen and not any(span.overlaps(finding.span) for span in here):
                 # The record of other code does not show anything about code that did not run.
                 return _NOT_EXECUTED
-            case = Case(finding, self._source, self._trace, self._observed, self._modules, has_run, syncs, ran)
+            # Code that ran unwatched shows nothing by the absence of a record.
+            seen_run = None if self._is_unwatched(finding) else has_run
+            case = Case(finding, self._source, self._trace, self._observed, self._modules, seen_run, syncs, ran)
             if (judged := judge(case)) is not None:
                 return judged
         return self._confirmed(seen) if seen and finding.effect in _WAITING else self._by_lines(finding)
@@ -232,6 +234,11 @@ class _View:
             return True
         return False if then and self._header.lines_recorded else None
 
+    def _is_unwatched(self, finding: Finding) -> bool:
+        """True if the lines of a finding ran, but only after the recorded steps."""
+        ran = self._lines_then(finding) & self._lines.keys()
+        return bool(ran) and not any(self._lines[line].watched for line in ran)
+
     def _lines_then(self, finding: Finding) -> set[int]:
         """The lines of a finding, by their numbers when the file was traced."""
         lines = range(finding.span.line, finding.span.end_line + 1)
@@ -242,6 +249,8 @@ class _View:
         has_run, then = self._has_run(finding), self._lines_then(finding)
         if not has_run:
             return None if has_run is None else _NOT_EXECUTED
+        if self._is_unwatched(finding):
+            return _UNWATCHED
         in_steps = bool(then & self._ran_in_steps)
         if finding.effect is Effect.SYNC:
             span = finding.span
@@ -362,6 +371,10 @@ class _Absent:
 
 
 _PERHAPS_SKIPPED = Verdict(Ruling.UNDECIDED, "its line ran, and a condition in the line may have skipped this part")
+_UNWATCHED = Verdict(
+    Ruling.UNDECIDED,
+    "it ran only after the recorded steps, and waits are seen up to their end; `--steps 0` records all",
+)
 _NOT_EXECUTED = Verdict(Ruling.NOT_EXECUTED, "the traced program did not come here")
 _NOT_THERE = _Absent()
 

@@ -255,6 +255,21 @@ def test_lines_of_the_block() -> None:
     assert {first + 4, first + 5, first + 6} <= ran
 
 
+def later(model: nn.Module) -> int:
+    return int(model(torch.ones(2, 4)).argmax())
+
+
+def test_lines_that_run_after_the_recorded_steps_are_not_watched() -> None:
+    def lines(steps: int) -> dict[int, bool]:
+        trace = traced(lambda _: later(training(8)), root=Path(__file__).parent, warmup=1, steps=steps)
+        return {line.line: line.watched for line in trace.of(CandidateLine) if line.file == Path(__file__).name}
+
+    last = later.__code__.co_firstlineno + 1
+    first = training.__code__.co_firstlineno
+    assert (lines(3)[last], lines(3)[first + 4]) == (False, True)
+    assert (lines(0)[last], lines(0)[first + 4]) == (True, True)
+
+
 def test_the_file_and_an_exception(tmp_path: Path) -> None:
     with pytest.raises(KeyError), perflint.trace(tmp_path / "a.gz", root=tmp_path) as session:
         raise KeyError("x")

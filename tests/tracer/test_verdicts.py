@@ -75,9 +75,9 @@ class Traced:
         )  # fmt: skip
         self.records: list[Record] = [source_file(file, text.splitlines(keepends=True)), Step(0, STEPS, step_ms)]
 
-    def ran(self, *lines: int, in_steps: bool = True) -> Traced:
+    def ran(self, *lines: int, in_steps: bool = True, watched: bool = True) -> Traced:
         """Some lines ran."""
-        self.records += [CandidateLine(self.file, line, in_steps, not in_steps) for line in lines]
+        self.records += [CandidateLine(self.file, line, in_steps, not in_steps, watched=watched) for line in lines]
         return self
 
     def sync(self, what: str, steps: int = STEPS, outside: int = 0, **facts: str) -> Traced:
@@ -264,6 +264,15 @@ def test_a_part_of_a_line_may_have_been_skipped(perflint: Command) -> None:
     assert "a condition in the line" in str(found["loss.item()"]["verdict"])
     confirmed = check(perflint, traced.sync("loss.item()"), text=CONDITIONS)
     assert ruling(confirmed["loss.item()"]) == "confirmed"
+
+
+def test_silence_after_the_recorded_steps_refutes_nothing(perflint: Command) -> None:
+    perflint.write("train.py", TRAIN)
+    watched = Traced(perflint.folder).ran(5, 6, 7, 8, 9, 11)
+    found = check(perflint, watched.ran(12, in_steps=False, watched=False).sync(READ))
+    verdict = found[FLOAT]["verdict"]
+    assert isinstance(verdict, dict) and "only after the recorded steps" in verdict["why"]
+    assert (ruling(found[FLOAT]), ruling(found[READ]), ruling(found["loss"])) == ("undecided", "confirmed", "refuted")
 
 
 def test_without_a_trace_there_is_no_verdict(perflint: Command, traced: Traced) -> None:
