@@ -10,7 +10,7 @@ from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import torch_api
 from perflint.semantics.sites import CallSite, Site
-from perflint.semantics.values import Instance
+from perflint.semantics.values import Const, Instance
 from perflint.source.quoting import quoted
 
 _READ = {
@@ -18,7 +18,8 @@ _READ = {
     Use.BYTES: "Bytes are made on the CPU, so this wait stays: read all numbers that are written at once.",
     Use.TEST: "Decide from what the CPU knows, or test every hundredth step.",
     Use.SIZE: "Get the size on the CPU: from a shape, the collate function or the settings.",
-    Use.INDEX: "Index with the tensor itself, or get the index on the CPU.",
+    Use.INDEX: "Index a tensor with the tensor itself, or get the index on the CPU.",
+    Use.KEY: "The CPU needs the key: read all keys of a step at once, or get it before the tensor goes to the GPU.",
     Use.SUM: "Sum on the GPU (`total += {0}.detach()`) and read the sum after the loop.",
     Use.LOG: "Log every hundredth step, or keep `{0}.detach()` and read many at once.",
     Use.LIST: "Append `{0}.detach()` and read all of them at once after the loop: `torch.stack(xs).tolist()`.",
@@ -83,7 +84,9 @@ def uploaded(site: Site, node: ast.expr, is_asynchronous: bool = False) -> str:
     if tensor is not None and tensor.pinned and also:
         return "The memory is pinned: pass `non_blocking=True`."
     if origin.source is Source.BATCH:
-        return f"Let {_loader(site, origin)} pin its batches (`pin_memory=True`){also}."
+        alone = "; without workers (`num_workers`), the training process pins each batch itself"
+        end = alone if _is_without_workers(site, origin) else ""
+        return f"Let {_loader(site, origin)} pin its batches (`pin_memory=True`){also}{end}."
     if origin.source is Source.MADE and isinstance(origin.node, ast.Call) and _takes_device(site, origin.node):
         maker = quoted(site.text(origin.node.func))
         if site.model.target(origin.node) in LEGACY_CONSTRUCTORS:
@@ -100,13 +103,30 @@ def uploaded(site: Site, node: ast.expr, is_asynchronous: bool = False) -> str:
 
 def _loader(site: Site, origin: Origin) -> str:
     """The loader that a batch comes from: `loader` of `enumerate(tqdm(loader))`."""
-    node = origin.node
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-        node = node.args[0]
-    is_loader = isinstance(node, (ast.Name, ast.Attribute)) and any(
-        isinstance(member, Instance) and member.cls.endswith("DataLoader") for member in site.value(node).members
-    )
+    node = _iterated(origin)
+    is_loader = isinstance(node, (ast.Name, ast.Attribute)) and bool(_loaders(site, node))
     return quoted(site.text(node)) if is_loader and isinstance(node, ast.expr) else "the DataLoader"
+
+
+def _is_without_workers(site: Site, origin: Origin) -> bool:
+    """True if all loaders that a batch may come from are known to have no workers."""
+    node = _iterated(origin)
+    loaders = _loaders(site, node) if isinstance(node, ast.expr) else []
+    return bool(loaders) and all(
+        loader.arguments is not None and loader.argument("num_workers") in (None, Const(0)) for loader in loaders
+    )
+
+
+def _iterated(origin: Origin) -> ast.expr | ast.arg:
+    node = origin.node
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args and node.func.id != "DataLoader":
+        node = node.args[0]
+    return node
+
+
+def _loaders(site: Site, node: ast.expr) -> list[Instance]:
+    members = site.value(node).members
+    return [each for each in members if isinstance(each, Instance) and each.cls.endswith("DataLoader")]
 
 
 def _takes_device(site: Site, call: ast.Call) -> bool:

@@ -184,11 +184,14 @@ def _cure(site: CallSite) -> str:
         return "Make the tensor in the collate function, and copy it from pinned memory with `non_blocking=True`."
     if origin is not None and origin.source is Source.STATE:
         return f"Make the tensor once, where {quoted(origin.root)} is set, and keep it on the GPU."
-    return (
-        "If the numbers rarely change, make the tensor once and keep it. Else compute it on the GPU "
-        "(`torch.arange`), or"
-        " copy all numbers of a step at once, from pinned memory with `non_blocking=True`."
-    )
+    if origin is not None and isinstance(origin.node, _COMPUTED):
+        return f"Compute it on the GPU (`torch.arange`), or {_AT_ONCE}"
+    return f"If the numbers rarely change, make the tensor once and keep it. Else compute it on the GPU, or {_AT_ONCE}"
+
+
+_COMPUTED = (ast.ListComp, ast.GeneratorExp, ast.List, ast.Tuple)
+"""Numbers that are put together where the tensor is made."""
+_AT_ONCE = "copy all numbers of a step at once, from pinned memory with `non_blocking=True`."
 
 
 def _fix(site: CallSite) -> Fix | None:

@@ -14,7 +14,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import Evidence, Kind, Sequence, Tensor, Value
+from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -93,8 +93,10 @@ class PerElementRead(Rule):
 
 
 def _cure(site: CallSite, read: ast.expr, whole: ast.expr) -> str:
-    if site.value(whole).tensor is None:
-        return f"`torch.stack({site.text(whole) if isinstance(whole, ast.Name) else '…'}).tolist()`"
+    value = site.value(whole)
+    if value.tensor is None:
+        name = site.text(whole) if isinstance(whole, ast.Name) else "…"
+        return f"`torch.stack({f'list({name}.values())' if isinstance(value, Mapping) else name}).tolist()`"
     if isinstance(read, ast.Subscript) and isinstance(read.slice, ast.Tuple):
         return f"`{site.text(whole)}[rows, columns].tolist()`, with tensors of all rows and columns"
     return f"`{site.text(whole)}.tolist()`" if isinstance(whole, (ast.Name, ast.Attribute)) else "`.tolist()`"

@@ -92,7 +92,7 @@ class PythonMaxOnTensors(Rule):
         )
 
 
-_NUMBERS = (Use.SIZE, Use.INDEX, Use.TEST)
+_NUMBERS = (Use.SIZE, Use.INDEX, Use.KEY, Use.TEST)
 _LONGEST = 40
 """Longer operands are not repeated in the help."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.values import Mapping, Sequence
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -31,7 +32,9 @@ class Use(Enum):
     SIZE = "size"
     """It is a size of a tensor, the bound of a slice or the number of turns of a loop."""
     INDEX = "index"
-    """It selects an element."""
+    """It selects an element of a tensor, or of something unknown."""
+    KEY = "key"
+    """It is a key of a dict, or selects an element of a list."""
     SUM = "sum"
     """It is added to a running sum."""
     LOG = "log"
@@ -47,6 +50,8 @@ class Use(Enum):
 
 
 _ORDER = list(Use)
+_OF_TEXTS = frozenset({Use.KEY, Use.KEPT})
+"""The uses of a text that holds a number, as a name of a file does; any other text is taken for one that is shown."""
 _PASSES = frozenset(
     """float int bool abs round min max str repr list tuple sum len asarray array Decimal format sorted reversed zip
     enumerate exp log sqrt log10 log2 isnan isinf isfinite numpy tolist item""".split()
@@ -57,6 +62,10 @@ _SIZES = frozenset(
     view reshape expand repeat narrow split chunk unflatten pad unfold resize tile broadcast_to topk""".split()
 )
 _LISTS = frozenset({"append", "extend", "appendleft", "insert", "add", "put"})
+
+
+def _is_key(outer: ast.Dict | ast.DictComp, inner: ast.AST) -> bool:
+    return inner in outer.keys if isinstance(outer, ast.Dict) else inner is outer.key
 
 
 class Destinations:
@@ -91,14 +100,16 @@ class Destinations:
         return known
 
     def _followed(self, node: ast.AST, left: int) -> Use:
-        inner = node
+        inner, is_text = node, False
         for outer in self._model.ancestors(node):
-            if isinstance(outer, ast.Call) and inner is not outer.func:
+            if isinstance(outer, ast.JoinedStr):
+                use, is_text = None, True
+            elif isinstance(outer, ast.Call) and inner is not outer.func:
                 use = self._argument(outer)
             else:
                 use = self._part(outer, inner, left)
             if use is not None:
-                return use
+                return use if not is_text or use in _OF_TEXTS else Use.LOG
             inner = outer
         return Use.OTHER
 
@@ -111,18 +122,22 @@ class Destinations:
         if isinstance(outer, ast.comprehension):
             return Use.TEST if inner in outer.ifs else None
         if isinstance(outer, ast.Subscript) and inner is outer.slice:
-            return Use.INDEX
+            return Use.KEY if self._is_python(outer.value) else Use.INDEX
+        if isinstance(outer, (ast.Dict, ast.DictComp)) and _is_key(outer, inner):
+            return Use.KEY
         if isinstance(outer, ast.Slice):
             return Use.SIZE
         if isinstance(outer, ast.Attribute) and conventions.makes_bytes(outer.attr):
             return Use.BYTES
-        if isinstance(outer, ast.JoinedStr):
-            return Use.LOG
         if isinstance(outer, ast.stmt):
             return self._statement(outer, inner, left)
         if isinstance(outer, ast.NamedExpr):
             return self._bound([outer.target], left)
         return Use.OTHER if isinstance(outer, (ast.Lambda, ast.Yield, ast.YieldFrom)) else None
+
+    def _is_python(self, holder: ast.expr) -> bool:
+        """True if an expression is a dict, a list or a tuple, whose elements a tensor cannot select on the GPU."""
+        return all(isinstance(member, (Mapping, Sequence)) for member in self._model.value(holder).members)
 
     def _argument(self, call: ast.Call) -> Use | None:
         name = last_name(call)

@@ -25,7 +25,7 @@ _LAYOUTS = frozenset("append extend copy astype reshape transpose list tuple zip
 """Functions and methods that copy an array or a list, or change its layout."""
 _MOST_STEPS = 60
 """Statements behind a copy that are looked at."""
-_AVOIDABLE = frozenset({Use.TEST, Use.SIZE, Use.INDEX, Use.SUM, Use.LOG})
+_AVOIDABLE = frozenset({Use.TEST, Use.SIZE, Use.INDEX, Use.KEY, Use.SUM, Use.LOG})
 """Uses for which the GPU can compute on, or the CPU can know the value."""
 
 

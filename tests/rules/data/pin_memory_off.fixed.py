@@ -72,3 +72,32 @@ def another_loader(model: nn.Module, data: Dataset, batches, device: torch.devic
     print(len(loader))
     for x in batches:
         model(x.to(device)).sum().backward()
+
+
+class OnGpu(Dataset):
+    def __init__(self, rows, device: torch.device):
+        self.rows = torch.tensor(rows, device="cuda")
+        self.labels = torch.tensor(rows).to(device)
+        self.weights = torch.tensor(rows)
+
+    def __getitem__(self, index: int):
+        return self.rows[index]
+
+
+class Placed(OnGpu):
+    def __getitem__(self, index: int):
+        return self.labels[index]
+
+
+class Partly(OnGpu):
+    def __getitem__(self, index: int):
+        return self.rows[index], self.weights[index]
+
+
+def on_the_gpu_already(model: nn.Module, rows, device: torch.device) -> None:
+    for x in DataLoader(OnGpu(rows, device), batch_size=64):
+        model(x.cuda()).sum().backward()
+    for x in DataLoader(Placed(rows, device), batch_size=64):
+        model(x.to(device)).sum().backward()
+    for x, weight in DataLoader(Partly(rows, device), batch_size=64):
+        (model(x.to(device)) * weight.to(device)).sum().backward()
