@@ -234,6 +234,31 @@ else:
 [x.sum() for x, y in loader]            # cold
 """
 
+LAST_BATCH = """
+def train(model: nn.Module, loader, layers, batches):
+    for i, x in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()
+        if i == len(loader) - 1:
+            loss.item()                     # cold
+        else:
+            loss.item()                     # hot
+        if i + 1 == len(loader) or loss.isnan():
+            loss.item()                     # cold
+        if i + 1 >= len(loader):
+            loss.item()                     # cold
+        if i != len(loader) - 1:
+            loss.item()                     # hot
+        if i < len(loader) - 1:
+            loss.item()                     # hot
+        for k, layer in enumerate(layers):
+            if k == len(layers) - 1:
+                layer(x).sum().item()       # hot
+        if i == len(batches) - 1:
+            loss.item()                     # hot
+"""
+
+
 GUARDS = """
 def train(model: nn.Module, loader, optimizer, log_every=100, verbose=False):
     for i, (x, y) in enumerate(loader):
@@ -2078,6 +2103,11 @@ def test_modes_are_no_calls_of_training(case: Case) -> None:
 
 @table(LOOPS)
 def test_loops(case: Case) -> None:
+    check(case)
+
+
+@table(LAST_BATCH)
+def test_the_last_batch_of_an_epoch(case: Case) -> None:
     check(case)
 
 
