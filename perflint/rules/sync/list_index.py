@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, surest, weakest
@@ -12,6 +13,7 @@ from perflint.rules.sync._copied_once import copied_once
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._positions import on_device
 from perflint.semantics.sites import SubscriptSite, device_confidence
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.quoting import quoted
 
@@ -95,9 +97,17 @@ class ListIndex(Rule):
             site,
             f"{quoted(site.text(site.node))} copies the positions to the GPU: the CPU waits for the copy{often(site)}",
             confidence=confidence,
-            help="Index with a slice or with integers, or keep the positions on the GPU, in a buffer.",
+            help=_cure(site),
             fix=on_device(site) or copied_once(site),
         )
+
+
+def _cure(site: SubscriptSite) -> str:
+    index = site.node.slice
+    elements = index.elts if isinstance(index, ast.Tuple) else [index]
+    if any(isinstance(each, ast.Call) and last_name(each) in ("range", "arange") for each in elements):
+        return "Make the positions on the GPU: `torch.arange(…, device=…)`."
+    return "Index with a slice or with integers, or keep the positions on the GPU, in a buffer."
 
 
 def _confidence(site: SubscriptSite) -> Confidence | None:

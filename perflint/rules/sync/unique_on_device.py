@@ -15,6 +15,10 @@ from perflint.source.quoting import quoted
 _NAMES = ("unique", "unique_consecutive", "bincount", "histc")
 
 
+_BOUNDS = "Pass `min` and `max`, so that they are not searched for."
+_CLASSES = "If the number of classes is known, count with `scatter_add_` into zeros."
+
+
 class UniqueOnDevice(Rule):
     """
     ## What it does
@@ -74,10 +78,7 @@ class UniqueOnDevice(Rule):
             site,
             f"{quoted(site.text(site.node))} needs a size or bounds on the CPU, which waits for the GPU{often(site)}",
             confidence=confidence,
-            help=(
-                "If the number of classes is known, count with `scatter_add_` into zeros; pass `min` and `max` to "
-                "`histc`."
-            ),
+            help=_BOUNDS if site.target.endswith(".histc") else _CLASSES,
         )
 
 

@@ -37,6 +37,10 @@ _CURES = {
 }
 _SAMPLE = "Use `rsample` under `torch.no_grad()`: it draws the same numbers and does not wait."
 
+_LBFGS = (
+    "Each iteration reads the loss and the gradient. `Adam` and `SGD` do not wait; keep `LBFGS` for few steps, or for"
+    " small problems on the CPU."
+)
 _LENGTHS = "Pass both lengths as tensors on the CPU, which saves some of its copies. It has no form that does not wait."
 
 
@@ -167,6 +171,8 @@ class WaitingOperator(Rule):
 def _help(site: CallSite, why: str) -> str:
     if site.target in distributions.sampling():
         return _SAMPLE
+    if site.target == "torch.optim.Optimizer.step":
+        return _LBFGS
     return _LENGTHS if _aligns(site) else _CURES[why]
 
 

@@ -75,8 +75,8 @@ class InlinePin(Rule):
             f"{quoted(site.text(site.node))} pins memory on the thread that launches kernels{often(site)}",
             confidence=weakest(Confidence.MEDIUM, moved.confidence),
             help=(
-                "Let the DataLoader pin its batches (`pin_memory=True`), on a thread of its own. Without any "
-                "pinning the copy is slower."
+                "Pin on another thread, as a DataLoader with workers and `pin_memory=True` does. Without any pinning "
+                "the copy is slower."
             ),
         )
 

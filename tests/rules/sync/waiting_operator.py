@@ -131,3 +131,9 @@ def steps(model, loader):
         model(batch).sum().backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+
+
+def each_iteration_reads(model: nn.Module, x: torch.Tensor) -> None:
+    optimizer = torch.optim.LBFGS(model.parameters())
+    for _ in range(100):
+        optimizer.step(lambda: model(x).square().sum())  # error: TPF136
