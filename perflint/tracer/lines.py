@@ -32,11 +32,11 @@ Line = tuple[str, int]
 class Lines:
     """Collects the lines that run in some files."""
 
-    def __init__(self, is_mine: Callable[[str], bool], seconds: float | None = None) -> None:
+    def __init__(self, is_mine: Callable[[str], bool], simulated: bool = False) -> None:
         self.sees_all = False
         """True if each line that ran since `start` was seen."""
         self._is_mine = is_mine
-        self._seconds = TRACED_SECONDS if seconds is None else seconds
+        self._simulated = simulated
         self._seen: set[Line] = set()
         self._tool = -1
         self._codes: list[weakref.ref[CodeType]] = []
@@ -126,7 +126,8 @@ class Lines:
             frame = frame.f_back
 
     def _start_tracing(self) -> None:
-        self._until = time.monotonic() + self._seconds
+        # Read here, because a benchmark sets the limit after the tracer has been made.
+        self._until = time.monotonic() + (SIMULATED_SECONDS if self._simulated else TRACED_SECONDS)
         threading.settrace(self._trace)
         sys.settrace(self._trace)
         for frame in self._running():

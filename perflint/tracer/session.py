@@ -27,7 +27,7 @@ from perflint.tracer.experiments.live import Live
 from perflint.tracer.experiments.run import Experiments, idle_part
 from perflint.tracer.file import TraceError, write_trace
 from perflint.tracer.gaps import Analysis
-from perflint.tracer.lines import SIMULATED_SECONDS, Lines, LineUse
+from perflint.tracer.lines import Lines, LineUse
 from perflint.tracer.memory import AllocatorWatch
 from perflint.tracer.modules import MadeAt, ModuleCalls
 from perflint.tracer.options import EXPERIMENT_SECONDS, Options, output_of
@@ -83,8 +83,7 @@ class Session:
         self._ends: list[Callable[[], None]] = []
         self._recording = Recording(self.locator, Promises(self.locator, options.sync_free))
         self._finder = StepFinder(self._guarded(self._step_ended), self._guarded(self._restart))
-        seconds = SIMULATED_SECONDS if options.simulate else None
-        self._lines = Lines(lambda path: self.locator.owner(path) is Owner.USER, seconds)
+        self._lines = Lines(lambda path: self.locator.owner(path) is Owner.USER, options.simulate)
         self._line_use = LineUse(self._lines)
         self._made = MadeAt(self.locator)
         self._modules = ModuleCalls(self._made.get, self._guarded)

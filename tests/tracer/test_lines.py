@@ -91,12 +91,15 @@ def test_a_debugger_is_left_alone(loaded: tuple[dict[str, Any], Lines, list[set[
         sys.settrace(before)
 
 
+@pytest.mark.parametrize("simulated", [False, True])
 def test_a_trace_function_stops_after_a_while(
-    loaded: tuple[dict[str, Any], Lines, list[set[int]]], monkeypatch: pytest.MonkeyPatch
+    loaded: tuple[dict[str, Any], Lines, list[set[int]]], monkeypatch: pytest.MonkeyPatch, simulated: bool
 ) -> None:
     names, _, _ = loaded
     monkeypatch.setattr(lines, "_monitoring", None)
-    watch = Lines(lambda path: True, seconds=0.0)
+    watch = Lines(lambda path: True, simulated)
+    # After the tracer has been made, as a plugin of a recorded program does.
+    monkeypatch.setattr(lines, "SIMULATED_SECONDS" if simulated else "TRACED_SECONDS", 0.0)
     before = sys.gettrace()
     sys.settrace(None)
     try:

@@ -35,7 +35,7 @@ import perflint
 import perflint.tracer.lines
 
 # Python 3.11 has no sys.monitoring: there, lines are watched for a limited time. Tests may take longer.
-perflint.tracer.lines.TRACED_SECONDS = float("inf")
+perflint.tracer.lines.SIMULATED_SECONDS = float("inf")
 perflint.tracer.lines.COUNTED_STEPS = 1_000_000
 
 # The tracer watches lines anew when torch has been imported; until then there is nothing to watch.
