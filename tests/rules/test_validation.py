@@ -26,6 +26,7 @@ def switched_off(folder: Path, **others: str) -> bool:
     [
         "torch.distributions.Distribution.set_default_validate_args(False)",
         "D.Normal.set_default_validate_args( value=False )",
+        "torch.distributions.Distribution._validate_args = False",
     ],
 )
 def test_a_switch_holds_for_all_files_of_a_program(tmp_path: Path, switch: str) -> None:
@@ -40,6 +41,10 @@ def test_a_switch_holds_for_all_files_of_a_program(tmp_path: Path, switch: str) 
         "Distribution.set_default_validate_args(True)",
         "Normal.set_default_validate_args = False",
         "my_set_default_validate_args(False)",
+        "Distribution._validate_args = True",
+        "Distribution._validate_args == False",
+        "Normal._validate_args = False",
+        "MyDistribution._validate_args = False",
         "",
     ],
 )

@@ -36,8 +36,8 @@ class DistributionsValidate(Rule):
 
     ## When it is fine
     Distributions on the CPU, tests, debugging, `validate_args=False`, a program that calls
-    `Distribution.set_default_validate_args(False)` in one of its files, and Python with `-O`, which
-    turns the checks off by default.
+    `Distribution.set_default_validate_args(False)` or sets `Distribution._validate_args = False` in
+    one of its files, and Python with `-O`, which turns the checks off by default.
 
     ## Bad
     ```python
