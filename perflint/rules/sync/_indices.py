@@ -12,6 +12,7 @@ from perflint.semantics.sites import SubscriptSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import (
     NONE,
+    UNKNOWN,
     Array,
     Const,
     Device,
@@ -64,7 +65,7 @@ def parts(site: SubscriptSite) -> tuple[Part, ...]:
     """The parts of an index: `x[a, 1:2]` has two."""
     node = site.node.slice
     if isinstance(node, ast.Tuple):
-        return tuple([_part(element, site.value(element)) for element in node.elts])
+        return tuple([part for element in node.elts for part in _written(site, element)])
     value = site.value(node)
     if isinstance(value, Sequence) and value.type == "tuple":
         if value.items is None:
@@ -76,6 +77,20 @@ def parts(site: SubscriptSite) -> tuple[Part, ...]:
 def indices(site: SubscriptSite) -> Iterator[Index]:
     """The kinds of the parts."""
     return (part.kind for part in parts(site))
+
+
+def _written(site: SubscriptSite, node: ast.expr) -> Iterator[Part]:
+    """The parts that an element of a tuple in the source stands for: `*rows` for several."""
+    if not isinstance(node, ast.Starred):
+        yield _part(node, site.value(node))
+        return
+    value = site.value(node.value)
+    if isinstance(value, Sequence) and value.items is not None:
+        yield from (_part(node, item) for item in value.items)
+    elif isinstance(value, Tensor) and value.rank is not None and value.rank > 1:
+        yield _part(node, value.with_(rank=value.rank - 1, leaf=""))
+    else:
+        yield _part(node, UNKNOWN)
 
 
 def _part(node: ast.expr, value: Value) -> Part:

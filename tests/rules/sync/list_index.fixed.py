@@ -167,3 +167,17 @@ def the_same_rows(x: torch.Tensor, rows: list[int], count: int):
     several = np.random.permutation(count)
     several_at = torch.as_tensor(several, device=x.device)
     return first, x[several_at], x[:, several_at]
+
+
+class Unpacked(nn.Module):
+    def forward(self, x: torch.Tensor, count: int, places: tuple, rows: torch.Tensor):
+        lower = x[(..., *torch.tril_indices(count, count))]
+        pair = [0, 1], [1, 0]
+        listed = x[(..., *pair)]
+        upper = x[(..., *torch.triu_indices(count, count, device=x.device))]
+        one = 0, 1
+        numbers = x[(*one, ...)]
+        sliced = x[(*[slice(None)] * count, 0)]
+        unknown = x[(*places, 0)]
+        on_gpu = x[(..., *rows)]
+        return lower, listed, upper, numbers, sliced, unknown, on_gpu

@@ -160,3 +160,17 @@ def the_same_rows(x: torch.Tensor, rows: list[int], count: int):
     first = x[rows]  # error: TPF118
     several = np.random.permutation(count)
     return first, x[several], x[:, several]  # error: TPF118, TPF118
+
+
+class Unpacked(nn.Module):
+    def forward(self, x: torch.Tensor, count: int, places: tuple, rows: torch.Tensor):
+        lower = x[(..., *torch.tril_indices(count, count))]  # error: TPF118
+        pair = [0, 1], [1, 0]
+        listed = x[(..., *pair)]  # error: TPF118
+        upper = x[(..., *torch.triu_indices(count, count, device=x.device))]
+        one = 0, 1
+        numbers = x[(*one, ...)]
+        sliced = x[(*[slice(None)] * count, 0)]
+        unknown = x[(*places, 0)]
+        on_gpu = x[(..., *rows)]
+        return lower, listed, upper, numbers, sliced, unknown, on_gpu
