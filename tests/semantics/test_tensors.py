@@ -352,6 +352,10 @@ torch.cuda.FloatTensor(3)   # -> cuda float
 torch.tril_indices(3, 3)    # -> cpu int 2
 torch.meshgrid(ints, ints)  # -> tuple[cuda int]
 torch.hann_window(8)        # -> cpu float 1
+torch.sparse_coo_tensor(host.long(), host, device="cuda")   # -> cuda
+torch.sparse_coo_tensor(host.long(), host)  # -> cpu
+torch.sparse_coo_tensor(ints, cuda, device=None)    # -> cuda
+torch.sparse_csr_tensor(ints, ints, cuda, device="cpu")     # -> cpu
 torch.fft.fftfreq(8)        # -> cpu float 1
 torch.Size([1, 2])          # -> size[int]
 torch.Generator(device="cuda")      # -> Generator(device='cuda')

@@ -188,7 +188,7 @@ def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands:
 
 def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[Device, str]:
     given = arguments.keyword("device")
-    if rule in ("cpu-factory", "like") and given is not None and given != NONE:
+    if rule not in ("host", "device", "model") and given is not None and given != NONE:
         return device_of(given), place_of(given)
     if rule == "cpu-factory":
         return Device.UNKNOWN if arguments.unpacked and not arguments.names_all else Device.CPU, ""
