@@ -48,6 +48,8 @@ from torch.utils._device import DeviceContext  # noqa: E402
 
 from perflint.tracer.simulation.marks import At, put  # noqa: E402
 
+_watching = sys.gettrace()
+"""The tracer's function that sees lines, before Python 3.12."""
 _OWN = os.environ["PERFLINT_OWN"]
 _PATHS_OF_OTHERS = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(perflint.__file__).parent}{os.sep}", __file__)
 
@@ -118,7 +120,10 @@ def _stop(signum: int, frame: FrameType | None) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """Limit the time of a test."""
+    """Limit the time of a test, and watch its lines."""
+    if sys.gettrace() is None:
+        # The interpreter drops a trace function in which an exception was raised: that of a test before.
+        sys.settrace(_watching)
     before = signal.signal(signal.SIGPROF, _stop)
     # The exception may come in a callback that contains it, so it comes again.
     signal.setitimer(signal.ITIMER_PROF, float(os.environ["PERFLINT_TEST_SECONDS"]), 2.0)
