@@ -1,9 +1,10 @@
 """Holds perflint against what maintainers of public projects removed, and what they kept on purpose.
 
-    python benchmarks/accuracy/history/run.py MIRRORS [--show missed|noisy|traps]
+    python benchmarks/accuracy/history/run.py MIRRORS [--set given|own|drawn] [--show missed|noisy|traps]
 
-Two sets are scored one after the other: the given one (`cases.jsonl`, `traps.jsonl`) and our own
-(`own_cases.jsonl`, `own_traps.jsonl`), which has more of the kinds that are rare in the first.
+Three sets are scored one after the other: the given one (`cases.jsonl`, `traps.jsonl`), our own
+(`own_cases.jsonl`, `own_traps.jsonl`), which has more of the kinds that are rare in the first, and one of projects
+that were drawn (`drawn_cases.jsonl`, `drawn_traps.jsonl`).
 
 MIRRORS is a folder with git mirrors of the projects, `owner+name` each (`git clone --mirror`); cases of
 projects that are not there are left out, and named. No code is kept here: the files before and after each
@@ -30,6 +31,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+SETS = {"given": "", "own": "own_", "drawn": "drawn_"}
+"""How the names of the files of each set begin."""
+
 Case = dict[str, Any]
 Finding = dict[str, Any]
 Spans = Sequence[Sequence[int]]
@@ -61,11 +65,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="score perflint on what maintainers removed")
     parser.add_argument("mirrors", type=Path, metavar="MIRRORS")
     parser.add_argument("--show", choices=["missed", "noisy", "traps"], help="list what costs the score")
+    parser.add_argument("--set", choices=SETS, action="append", help="only this set")
     options = parser.parse_args()
-    for title, prefix in (("Given", ""), ("Our own", "own_")):
+    for title in options.set or SETS:
+        prefix = SETS[title]
         cases = [case for case in read(f"{prefix}cases.jsonl") if case["confidence"] == "high" and case["modern"]]
         traps = [trap for trap in read(f"{prefix}traps.jsonl") if trap["verdict"] == "fp"]
-        print(f"\n{title}\n")
+        print(f"\n{title.capitalize()}\n")
         with tempfile.TemporaryDirectory(prefix="perflint-history-") as folder:
             score(Path(folder), options.mirrors, cases, traps, options.show)
 
