@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 
 from perflint.rules._places import loops_around
 from perflint.semantics.facts import conventions
@@ -27,8 +28,19 @@ _OTHER_FITS = re.compile(
 
 @once
 def _updates(model: Model) -> bool:
-    """True if the text of a file says that it updates weights of torch."""
-    return model.matches(_UPDATES) or (model.matches(_FITS) and not model.matches(_OTHER_FITS))
+    """True if the text of a file says that it updates weights of torch, or the file gives its functions to training."""
+    if model.matches(_UPDATES) or (model.matches(_FITS) and not model.matches(_OTHER_FITS)):
+        return True
+    return any(map(partial(_gives_function_to_training, model), model.nodes(ast.Call)))
+
+
+def _gives_function_to_training(model: Model, call: ast.Call) -> bool:
+    """True if a call of code of another file that trains gets a function of this one: `pretrain(data, forward_step)`."""
+    name, defined = last_name(call), model.module.definitions
+    if name in defined or not conventions.runs_training(name):
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(isinstance(each, ast.Name) and each.id in defined for each in given)
 
 
 @once

@@ -359,6 +359,11 @@ def makes_bytes(name: str) -> Entry | None:
     return concept("makes-bytes").of(name)
 
 
+def runs_training(name: str) -> Entry | None:
+    """Why a function trains with the functions that it gets: `pretrain(datasets, model, forward_step)`."""
+    return concept("runs-training").of(name)
+
+
 def belongs_to_training(name: str) -> Entry | None:
     """Why a function or class is part of training: a word of its name says it."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
