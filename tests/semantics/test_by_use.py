@@ -34,6 +34,9 @@ unknown()[0, :].data.cpu()      # -> cpu
 unknown().append(unknown().to("cpu"))   # -> ?
 unknown().float().mean()    # -> tensor float 0
 unknown().to("cuda").unsqueeze(0)   # -> cuda
+unknown().to(torch.long)    # -> tensor int
+(unknown().ne(1) & unknown()).to(dtype=torch.bool)   # -> tensor bool
+unknown().to("cuda", dtype=torch.uint8)     # -> cuda int
 unknown().grad.data.norm(2)     # -> tensor float 0
 unknown().grad.zero_()  # calls torch.Tensor.zero_
 
@@ -59,6 +62,10 @@ unknown(unknown().cpu())    # -> ?
 unknown().float()   # -> ?
 unknown().float().forward(1)    # -> ?
 unknown().to("cuda").eval()     # -> ?
+unknown().to(torch.float16)     # -> ?
+unknown().to("cuda", dtype=torch.float32)   # -> ?
+unknown().to(unknown().dtype)   # -> ?
+unknown().to(np.int64)  # -> ?
 unknown().item()    # -> ?
 unknown().any()     # -> ?
 

@@ -125,12 +125,26 @@ def _open(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 
 def _moved(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    # Modules are moved and cast as well, and results of a kind of their own.
+    # Modules are moved and cast as well, but to no integers; so are results of a kind of their own.
     follower = _follower(call, parents)
-    if follower in torch_api.tensor_only_methods():
+    if follower in torch_api.tensor_only_methods() or any(map(_is_integer_type, _given(call))):
         return True
     to_host = len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == "cpu"
     return to_host and not call.keywords and _is_data(call, parents)
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _is_integer_type(node: ast.expr) -> bool:
+    """True for `torch.long` and other types of whole numbers or truth values."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return False
+    return node.value.id == "torch" and node.attr in _INTEGERS
+
+
+_INTEGERS = frozenset("bool int int8 int16 int32 int64 long short uint8".split())
 
 
 def _to_host(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
