@@ -198,7 +198,19 @@ class Callees:
         path = dotted(call.func)
         if path and modules(self._survey).holder(call, path) in modules(self._survey).held:
             return Takes.RETURNS
-        return Takes.NAMED if rule_conventions.computes_loss(name) and not self._is_dropped(call) else Takes.UNKNOWN
+        if rule_conventions.computes_loss(name) and not self._is_dropped(call):
+            return Takes.NAMED
+        return Takes.NAMED if self._is_detached(call) and not rule_conventions.calls_training(name) else Takes.UNKNOWN
+
+    def _is_detached(self, call: ast.Call) -> bool:
+        """True if the result of a call, or a part of it, is detached right away: `scores(logits, ids)[:, 1:].detach()`.
+
+        A function that trains through its arguments has no result with a graph.
+        """
+        outer = self._model.parent(call)
+        while isinstance(outer, ast.Subscript):
+            outer = self._model.parent(outer)
+        return isinstance(outer, ast.Attribute) and outer.attr in ("detach", "detach_")
 
     def _by_method(self, call: ast.Call, method: ast.Attribute) -> Takes | None:
         """How a method treats its arguments that many objects may have; None if its name does not show it."""

@@ -216,6 +216,14 @@ class Modules:
         loaded = loaded or any(is_pretrained(self._survey, call) for call in made)
         return loaded and "train" not in asked and ("eval" in asked or bool({"eval", "from_pretrained"} & factories))
 
+    def stays_by_name(self, holder: Holder) -> bool:
+        """True if a module is named as a teacher or reference, and the file trains it nowhere."""
+        if not rule_conventions.is_kept_model(holder.path.rpartition(".")[2]) or self._is_trained(holder):
+            return False
+        uses = self.uses(holder)
+        asked = {around.attr for use in uses if isinstance(around := self._survey.model.parent(use), ast.Attribute)}
+        return "train" not in asked and all(map(self._is_harmless, uses))
+
     def _made_of(self, uses: list[ast.expr]) -> Iterator[ast.expr]:
         """The values that are assigned to a variable."""
         for use in uses:

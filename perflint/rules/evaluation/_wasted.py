@@ -63,9 +63,9 @@ class _Finder:
         self.beside, self.proofs = beside(survey), proofs(survey)
 
     def of(self, scope: Scope) -> Iterator[Wasted]:
-        named = {run.call for run in runs(self.survey, scope) if run.surety is not Surety.PASSED}
+        named = {run.call: run.receiver for run in runs(self.survey, scope) if run.surety is not Surety.PASSED}
         for call in scope.calls:
-            holder = self._ran(call, call in named)
+            holder = self._ran(call, named.get(call, ""))
             if holder is None:
                 continue
             found = self._judge(scope, call, holder)
@@ -80,6 +80,9 @@ class _Finder:
         trains = wants_gradient(self.survey, scope.node) or gets_optimizer(scope)
         if (self.modules.follows(holder) or self.modules.stays(holder)) and not self._feeds(call):
             return Wasted(scope, call, Why.UNTRAINED, Confidence.MEDIUM, True, not trains)
+        if trains and self.modules.stays_by_name(holder) and not self._feeds(call):
+            # Code that is not seen may have taken its gradients away.
+            return Wasted(scope, call, Why.UNTRAINED, Confidence.LOW, False, False)
         found = self.flows.fate(call)
         if Fate.READ not in found or found & (ESCAPES | Fate.ARRAY) or self.beside.reads_loss(scope, holder):
             return None
@@ -104,8 +107,8 @@ class _Finder:
         is_part = is_foreign(survey, scope) or survey.is_module_class(scope.klass)
         return Confidence.MEDIUM if Fate.DETACHED in found and not is_part else Confidence.LOW
 
-    def _ran(self, call: ast.Call, named: bool) -> Holder | None:
-        """The model that a call runs; None if it is not seen to run one."""
+    def _ran(self, call: ast.Call, named: str) -> Holder | None:
+        """The model that a call runs, which its name may show; None if it is not seen to run one."""
         path, target = dotted(call.func), self.model.target(call)
         if not path:
             return None
@@ -114,7 +117,7 @@ class _Finder:
             return holder if is_model(self.survey, self.model.value(call.func)) else None
         if holder in self.modules.held and (not target or target.endswith(".__call__")):
             return holder
-        if isinstance(call.func, ast.Attribute) and dotted(call.func.value):
+        if isinstance(call.func, ast.Attribute) and dotted(call.func.value) and named != path:
             return self._ran_by_method(call, call.func)
         return holder if named else None
 

@@ -46,7 +46,7 @@ class EvalWithoutNoGrad(Rule):
     returned, stored or passed to unknown code may be trained on, and is not reported. It also
     reports target networks, averages and teachers that run on inputs without a gradient. These
     modules only copy the parameters of a trained module, or stay as they were loaded while others
-    are trained.
+    are trained. If only its name says that a model is a teacher or reference, confidence is low.
 
     ## Why is this bad
     Each operation then builds a graph node and keeps its inputs for a backward pass that never

@@ -93,6 +93,11 @@ def is_called_as_model(name: str) -> Entry | None:
     return None if concept("works-on-given-model").of_any(parts[:1]) else concept("called-as-model").of_any(parts[-1:])
 
 
+def is_kept_model(name: str) -> Entry | None:
+    """Why a model beside one that is trained is not trained itself: `teacher`, `self.ref_model`."""
+    return concept("kept-model").of(name.lower())
+
+
 def works_on_given_model(name: str) -> Entry | None:
     """Why a function that is given a model does not evaluate it."""
     return concept("works-on-given-model").of_any(words(name))

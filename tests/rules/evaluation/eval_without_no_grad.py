@@ -5,6 +5,7 @@ import copy
 
 import lightning
 import lightning_models
+import scoring
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -540,3 +541,50 @@ class LanguageTrainer:
     def describe(self, chunks):
         self.model.eval()
         return [self.model.describe(x) for x in chunks]
+
+
+class PolicyTrainer:
+    """The model is a parameter, and code of another file scores its outputs."""
+
+    def __init__(self, model, ref_model, optimizer):
+        self.model, self.ref_model, self.optimizer = model, ref_model, optimizer
+
+    def old_scores(self, ids):
+        logits, values = self.model(ids)  # error: TPF501
+        return scoring.scores(logits[:, :-1], ids)[:, 1:].detach(), values.detach()
+
+    def trained_scores(self, ids):
+        return scoring.train(self.model(ids)).detach()
+
+    def new_scores(self, ids):
+        return scoring.scores(self.model(ids), ids)
+
+    def fit(self, loader):
+        self.model.train()
+        for ids in loader:
+            old, _ = self.old_scores(ids)
+            reference = self.ref_model(ids)  # audit: TPF501
+            loss = scoring.loss(self.new_scores(ids), old, reference)
+            loss.backward()
+            self.optimizer.step()
+
+
+class Distillation:
+    """One teacher has no gradients, one learns, one is run without autograd, and one gets what learns."""
+
+    def __init__(self, student, teacher, ref_policy, reference_model, head_teacher, optimizer):
+        self.student, self.teacher, self.ref_policy = student, teacher, ref_policy
+        self.reference_model, self.head_teacher, self.optimizer = reference_model, head_teacher, optimizer
+        self.teacher.requires_grad_(False)
+        self.other_optimizer = torch.optim.SGD(self.ref_policy.parameters(), lr=0.1)
+
+    def fit(self, loader):
+        self.student.train()
+        for x in loader:
+            with torch.no_grad():
+                reference = self.reference_model(x)
+            features = self.student(x)
+            loss = F.mse_loss(features, self.teacher(x)) + F.mse_loss(features, self.ref_policy(x))
+            loss = loss + F.mse_loss(features, reference) + self.head_teacher(features).mean()
+            loss.backward()
+            self.optimizer.step()
