@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from perflint.engine.analyses import decodes, feeds_batches, is_of_analysis
 from perflint.engine.bases import is_called_in_loops
+from perflint.engine.beside import holds_steps, is_beside_epoch, is_step
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
 from perflint.engine.evaluations import (
     carries_numbers,
@@ -30,7 +31,6 @@ from perflint.rules._words import EVERY_STEP
 from perflint.rules.sync._asked import follows_wait
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import conventions
-from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite
 from perflint.semantics.structure import last_name, names_in, walk
@@ -416,50 +416,17 @@ def _computed_in_numpy(finding: Finding, site: Site) -> Finding:
 
 def _beside_the_steps(finding: Finding, site: Site) -> Finding:
     """Code before or after a loop over the steps runs once for all of them: information."""
-    if isinstance(site, FileSite) or not _waits_once(finding):
+    if isinstance(site, FileSite):
+        return finding
+    if finding.heat is Heat.HOT and _waits_once(replace(finding, heat=Heat.WARM)) and is_beside_epoch(site):
+        return replace(
+            finding, heat=Heat.WARM, severity=Severity.INFO, message=finding.message.removesuffix(EVERY_STEP)
+        )
+    if not _waits_once(finding):
         return finding
     around = next(loops_around(site.model, site.node), None) or site.model.function(site.node)
-    is_beside = around is not None and _holds_steps(site.model, around) and not _is_step(site.model, around)
+    is_beside = around is not None and holds_steps(site.model, around) and not is_step(site.model, around)
     return replace(finding, severity=Severity.INFO) if is_beside else finding
-
-
-def _is_step(model: Model, around: ast.AST) -> bool:
-    """True if a loop runs a model in each turn, beside its inner loops, or trains.
-
-    Tokens are proposed, then checked at once. An epoch of reinforcement learning may have few steps.
-    """
-    if not isinstance(around, (ast.For, ast.AsyncFor, ast.While)):
-        return False
-    work = model.heat_map.work
-    own = work.of(around.body)
-    return own.runs or own.calls_run or work.steps(around)
-
-
-@once_per_node
-def _holds_steps(model: Model, around: ast.AST) -> bool:
-    """True if a function or loop holds a loop that runs a model in each turn, not one over the layers of a model."""
-    function = around if isinstance(around, _FUNCTIONS) else model.function(around)
-    return any(
-        isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-        and node is not around
-        and model.function(node) is function
-        and model.heat(node.body[0]) is Heat.HOT
-        and not _is_over_layers(node)
-        for node in walk(around)
-    )
-
-
-def _is_over_layers(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """True for `for layer in layers: x = layer(x)`, which is part of a step."""
-    if isinstance(loop, ast.While):
-        return False
-    names = names_in(loop.target) | names_in(loop.iter)
-    calls = (node.func for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
-    return any(
-        (isinstance(callee, ast.Name) and callee.id in names)
-        or (isinstance(callee, ast.Subscript) and not names.isdisjoint(names_in(callee.slice)))
-        for callee in calls
-    )
 
 
 def _of_dead_code(finding: Finding, site: Site) -> Finding:

@@ -437,6 +437,31 @@ def plain(x: torch.Tensor):
     if (x > 0).all():  # warning
         x = x + 1
     return x
+
+
+class Rollouts:
+    def __init__(self, model: nn.Module, buffer):
+        self.model, self.buffer = model, buffer
+        self.optimizer = torch.optim.Adam(model.parameters())
+
+    def fit(self, prompts: DataLoader):
+        for prompt in prompts:
+            self.buffer.add(self.model(prompt.cuda()))  # warning
+            self.phase()
+
+    def phase(self):
+        self.total = self.model.scale.sum().item()  # info
+        for x in DataLoader(self.buffer):
+            self.step(x)
+            if (x > 0).all():
+                break
+        torch.cuda.empty_cache()  # info
+
+    def step(self, x: torch.Tensor):
+        for part in x.chunk(4):
+            self.model(part).sum().backward()
+        self.optimizer.step()
+        torch.cuda.empty_cache()  # warning
 """
 
 
@@ -446,7 +471,8 @@ def marked(text: str, *codes: str) -> dict[int, str]:
 
 
 def test_code_beside_a_loop_over_the_steps_is_information() -> None:
-    assert marked(BESIDE, "TPF101", "TPF104", "TPF105", "TPF110", "TPF117", "TPF201") == expected(BESIDE)
+    codes = ("TPF101", "TPF104", "TPF105", "TPF110", "TPF117", "TPF123", "TPF201")
+    assert marked(BESIDE, *codes) == expected(BESIDE)
 
 
 PROGRAM = """
