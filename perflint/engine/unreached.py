@@ -11,10 +11,20 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import FunctionNode
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 def is_dead(model: Model, node: ast.AST) -> bool:
     """True if a place is in a function that no program of the project reaches, nor a user of its packages."""
     function = model.function(node)
+    return function is not None and not model.module.serves_tests and not _is_live(model, function)
+
+
+def is_dead_at(model: Model, line: int) -> bool:
+    """True if `is_dead` holds for the code of a line."""
+    functions = (node for kind in _DEFINITIONS for node in model.nodes(kind))
+    around = (node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno))
+    function = max(around, key=lambda node: node.lineno, default=None)
     return function is not None and not model.module.serves_tests and not _is_live(model, function)
 
 

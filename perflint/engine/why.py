@@ -140,9 +140,11 @@ class Whys:
 
     def _heat(self, finding: Finding, node: ast.AST) -> str:
         model = self._model
-        if model.heat(node) is not finding.heat:
-            if finding.heat is Heat.COLD and is_dead(model, node):
-                return "no program of the project reaches this code"
+        is_set_by_rule = finding.effect not in _OF_TENSORS
+        differs = model.heat(node) is not finding.heat
+        if finding.heat is Heat.COLD and (differs or is_set_by_rule) and is_dead(model, node):
+            return "no program of the project reaches this code"
+        if differs:
             # The rule knows better than the place: a switch holds for the whole program.
             return ""
         block = next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)

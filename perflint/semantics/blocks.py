@@ -90,7 +90,7 @@ def blocks_of(text: str) -> Blocks:
         waiting += [(f"{name}.{each.name}" if name else each.name, each) for each in inner]
         start, end = (0, len(lines)) if isinstance(node, ast.Module) else (node.lineno - 1, node.end_lineno or 0)
         own = list(
-            _without(start, end, [*_docstring(node), *((each.lineno - 1, each.end_lineno or 0) for each in inner)])
+            _without(start, end, [*_notes(node), *((each.lineno - 1, each.end_lineno or 0) for each in inner)])
         )
         bases = tuple(_last_word(base) for base in node.bases) if isinstance(node, ast.ClassDef) else None
         decorators = [] if isinstance(node, ast.Module) else node.decorator_list
@@ -144,12 +144,17 @@ def _definitions(body: list[ast.stmt]) -> Iterator[ast.ClassDef | ast.FunctionDe
                 yield from _definitions(handler.body)
 
 
-def _docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, int]]:
-    first = node.body[0] if node.body else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        # A body in the line of its `def` has no lines of its own.
-        if isinstance(node, ast.Module) or first.lineno > node.lineno:
-            yield first.lineno - 1, first.end_lineno or first.lineno
+def _notes(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, int]]:
+    """The ranges of lines of the docstring and of other strings that stand for comments."""
+    lines = [(each.lineno, each.end_lineno or each.lineno) for each in node.body]
+    for index, each in enumerate(node.body):
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) and isinstance(each.value.value, str):
+            first, last = lines[index]
+            # A string in a line of other code has no lines of its own.
+            before = lines[index - 1][1] if index else 0 if isinstance(node, ast.Module) else node.lineno
+            after = lines[index + 1][0] if index + 1 < len(lines) else last + 1
+            if before < first and last < after:
+                yield first - 1, last
 
 
 def _without(start: int, end: int, holes: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

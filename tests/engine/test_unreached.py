@@ -143,3 +143,41 @@ def test_dead_code(tmp_path: Path, call: str, files: dict[str, str], is_live: bo
         assert ("no program" in (finding.why or "")) != is_live
         assert is_live or finding.heat is Heat.COLD
         assert is_live or "every step" not in finding.message
+
+
+LAYERS = """
+from torch import nn
+
+
+def used(x):
+    return x
+
+
+class Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.norm = nn.BatchNorm2d(width)
+
+    def forward(self, x):
+        return self.norm(self.conv(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "call", "is_live"),
+    [("used", "", False), ("used, Block", "", False), ("used, Block", ", Block(3)", True)],
+)
+def test_layers_of_dead_models(tmp_path: Path, names: str, call: str, is_live: bool) -> None:
+    """A bias before a norm costs nothing in a model that no program makes."""
+    run = RUN.format(call=call).replace("import used", f"import {names}")
+    for name, text in {"pyproject.toml": "", "helper.py": LAYERS, "run.py": run}.items():
+        (tmp_path / name).write_text(text)
+    settings = Settings(profile=Profile.AUDIT)
+    project = Projects(settings).of(tmp_path / "helper.py")
+    report = check_source(Source(str(tmp_path / "helper.py"), LAYERS), project, RuleSet(all_rules()), settings)
+    biases = [finding for finding in report.findings if finding.code == "TPF301"]
+    assert biases
+    for finding in biases:
+        assert finding.heat is (Heat.HOT if is_live else Heat.COLD)
+        assert ("no program" in (finding.why or "")) != is_live

@@ -32,6 +32,11 @@ def dead(files: dict[str, str]) -> list[str]:
         # Not by names in comments and docstrings, nor by names that are assigned; by those in strings.
         ({"lib.py": "def one(): ...\n", "run.py": "'''one'''\n# one()\nfrom lib import x\nx()\n"}, ["one"]),
         ({"lib.py": "def one(): ...\n", "run.py": "import lib\none = 3\nx(one=3)\n"}, ["one"]),
+        # Nor by strings that stand for comments; by those in the line of other code.
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\n'''\none\n'''\n"}, ["one"]),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\ndef f():\n    x()\n    'one'\nf()\n"}, ["one"]),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx(); 'one'\n"}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\n'''\nx'''; lib.one()\n"}, []),
         ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx('lib.one')\n"}, []),
         ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx('# of', one)\n"}, []),
         # By names that the file has from the module: not by the import itself, nor by the same name of another module.
