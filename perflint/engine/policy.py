@@ -22,7 +22,7 @@ from perflint.engine.evaluations import (
     selects_for_evaluation,
 )
 from perflint.engine.pictures import is_in_drawing_function, joins_pictures
-from perflint.engine.unreached import is_dead, is_dead_at, is_unreached
+from perflint.engine.unreached import is_of_dead_code, is_unreached
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats
@@ -432,12 +432,7 @@ def _beside_the_steps(finding: Finding, site: Site) -> Finding:
 def _of_dead_code(finding: Finding, site: Site) -> Finding:
     """Code that no program of the project reaches does not run, whatever its name says."""
     is_shown = Severity.INFO is not finding.severity and Confidence.LOW is not finding.confidence
-    if not is_shown or finding.heat is Heat.COLD:
-        return finding
-    model = site.model
-    # A rule for whole files has no node for its finding.
-    dead = is_dead_at(model, finding.span.line) if isinstance(site, FileSite) else is_dead(model, site.node)
-    if not dead:
+    if not is_shown or finding.heat is Heat.COLD or not is_of_dead_code(site, finding.span.line):
         return finding
     return replace(finding, heat=Heat.COLD, message=finding.message.removesuffix(EVERY_STEP))
 

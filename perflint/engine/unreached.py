@@ -11,8 +11,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import FunctionNode
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
 
 def is_dead(model: Model, node: ast.AST) -> bool:
     """True if a place is in a function that no program of the project reaches, nor a user of its packages."""
@@ -20,12 +18,14 @@ def is_dead(model: Model, node: ast.AST) -> bool:
     return function is not None and not model.module.serves_tests and not _is_live(model, function)
 
 
-def is_dead_at(model: Model, line: int) -> bool:
-    """True if `is_dead` holds for the code of a line."""
-    functions = (node for kind in _DEFINITIONS for node in model.nodes(kind))
-    around = (node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno))
-    function = max(around, key=lambda node: node.lineno, default=None)
-    return function is not None and not model.module.serves_tests and not _is_live(model, function)
+def is_of_dead_code(site: Site, line: int) -> bool:
+    """True if `is_dead` holds for a site, or, if a rule looked at a whole file, for the code of a line."""
+    model = site.model
+    if not isinstance(site, FileSite):
+        return is_dead(model, site.node)
+    functions: list[FunctionNode] = [*model.nodes(ast.FunctionDef), *model.nodes(ast.AsyncFunctionDef)]
+    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return bool(around) and not model.module.serves_tests and not _is_live(model, around[0])
 
 
 @once_per_node

@@ -89,9 +89,7 @@ def blocks_of(text: str) -> Blocks:
         inner = () if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else tuple(_definitions(node.body))
         waiting += [(f"{name}.{each.name}" if name else each.name, each) for each in inner]
         start, end = (0, len(lines)) if isinstance(node, ast.Module) else (node.lineno - 1, node.end_lineno or 0)
-        own = list(
-            _without(start, end, [*_notes(node), *((each.lineno - 1, each.end_lineno or 0) for each in inner)])
-        )
+        own = list(_without(start, end, [*_notes(node), *((each.lineno - 1, each.end_lineno or 0) for each in inner)]))
         bases = tuple(_last_word(base) for base in node.bases) if isinstance(node, ast.ClassDef) else None
         decorators = [] if isinstance(node, ast.Module) else node.decorator_list
         registered = any(_last_word(each) not in _PLAIN_DECORATORS for each in decorators)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
 from perflint.semantics import nominate
-from perflint.semantics.callers.constants import constant_given
+from perflint.semantics.callers.constants import constant_given, constant_kept
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
@@ -175,6 +175,10 @@ class Model:
     def constant_given(self, info: FunctionInfo, parameter: str) -> ast.Constant | None:
         """The constant that a parameter of a function of the file has in all calls of the project; None if none is."""
         return None if self.callers is None else constant_given(self, info, parameter)
+
+    def constant_kept(self, owner: str, attribute: str) -> ast.Constant | None:
+        """The constant that an attribute has in all objects of a class of the file; None if there is no such one."""
+        return None if self.callers is None else constant_kept(self, owner, attribute)
 
     def passing(self, info: FunctionInfo) -> list[Call]:
         """The calls in other files that pass arguments to a function of the file."""

@@ -154,3 +154,86 @@ def test_program_gives_its_own_functions_one_value(tmp_path: Path) -> None:
     assert heat(tmp_path, text.replace("if __name__ == '__main__':\n    ", "").format(False), {}) is not Heat.COLD
     other = {"train.py": PLAIN.format(call="reduce(model(x))")}
     assert heat(tmp_path, text.format(False), other) is not Heat.COLD
+
+
+KEPT = """
+import torch
+from torch import nn
+
+class Net(nn.Module{base}):
+    def __init__(self, size, {parameter}):
+        super().__init__()
+        {stores}
+
+    def forward(self, x):
+        if {test}:
+            return x.sum().item()
+        return x
+"""
+MAKES = """
+from ops import Net
+
+def train(loader, optimizer):
+    model = {call}
+    for x, y in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def kept(**given: str) -> str:
+    """The model with a read behind an attribute."""
+    usual = {"base": "", "parameter": "pulse=False", "stores": "self.pulse = pulse", "test": "self.pulse"}
+    return KEPT.format(**{**usual, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "call", "expected"),
+    [
+        ({}, "Net(3)", Heat.COLD),
+        ({"test": "not self.pulse"}, "Net(3)", Heat.HOT),
+        ({"test": "self.pulse and x.ndim"}, "Net(3)", Heat.COLD),
+        ({"test": "self.pulse or x.ndim"}, "Net(3)", Heat.HOT),
+        ({"parameter": "pulse=0.1", "test": "self.pulse is None"}, "Net(3)", Heat.COLD),
+        ({"parameter": "pulse='soft'", "test": "self.pulse == 'hard'"}, "Net(3)", Heat.COLD),
+        ({"parameter": "pulse"}, "Net(3, False)", Heat.COLD),
+        ({}, "Net(3, pulse=True)", Heat.HOT),
+        ({}, "Net(3) or Net(4, True)", Heat.HOT),
+        ({}, "Net(3, **options)", Heat.HOT),
+        ({}, "make(Net)", Heat.HOT),
+        ({}, "{'net': Net}['net'](3)", Heat.HOT),
+        # The attribute may have other values.
+        ({"stores": "self.pulse = pulse or size > 2"}, "Net(3)", Heat.HOT),
+        ({"stores": "self.pulse = pulse\n        self.pulse = size > 2"}, "Net(3)", Heat.HOT),
+        ({"stores": "pulse = size > 2\n        self.pulse = pulse"}, "Net(3)", Heat.HOT),
+        ({"stores": "self.pulse = pulse\n        setattr(self, size, True)"}, "Net(3)", Heat.HOT),
+        ({"stores": "self.pulse = pulse\n        self.__dict__.update(size)"}, "Net(3)", Heat.HOT),
+        # A library may set the attributes of its own classes.
+        ({"base": ", Trained"}, "Net(3)", Heat.HOT),
+    ],
+)
+def test_branch_of_attribute(tmp_path: Path, given: dict[str, str], call: str, expected: Heat) -> None:
+    found = heat(tmp_path, kept(**given), {"train.py": MAKES.format(call=call)})
+    assert (found is Heat.COLD) is (expected is Heat.COLD)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"other.py": "import ops\n\ndef pick(model):\n    model.pulse = True\n"},
+        {"other.py": "import ops\n\ndef pick(model):\n    setattr(model, 'pulse', True)\n"},
+        {"other.py": "from ops import Net\n\nclass Pulsed(Net):\n    pass\n"},
+        {"other.py": "from hydra.utils import instantiate\n\nmodel = instantiate(config)\n"},
+        {"other.py": "import ops\n\ndef pick(name):\n    return getattr(ops, name)\n"},
+        {"pkg/__init__.py": "from ops import Net\n"},
+    ],
+    ids=["assigned", "by name", "derived", "settings", "class by name", "exported"],
+)
+def test_attributes_that_other_code_sets(tmp_path: Path, others: dict[str, str]) -> None:
+    assert heat(tmp_path, kept(), {"train.py": MAKES.format(call="Net(3)")} | others) is not Heat.COLD
+
+
+def test_attributes_that_other_code_reads(tmp_path: Path) -> None:
+    others = {"train.py": MAKES.format(call="Net(3)"), "other.py": "def pick(model):\n    return model.pulse\n"}
+    assert heat(tmp_path, kept(), others) is Heat.COLD

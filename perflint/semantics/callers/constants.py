@@ -1,17 +1,27 @@
-"""Parameters that all calls of the project give one constant, or leave at it."""
+"""Parameters that all calls of the project give one constant, or leave at it, and attributes that keep such a one."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from perflint.semantics.binders import defaults
+from perflint.semantics.binders import How, defaults
 from perflint.semantics.callers.uses import calls_of, may_read_method, other_code_may_call
-from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.project import Module
+from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name
 from perflint.semantics.test_files import is_test_path
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
+
+_PLAIN_BASES = frozenset("Module object ABC Generic".split())
+"""Classes of libraries that set no attributes of the classes that derive from them."""
+_MAKERS = ("import_module", "instantiate", "locate", "import_string", "LightningCLI", "jsonargparse", "mmengine")
+"""Words of files that make objects by names in settings."""
+_COMPUTED = re.compile(r"\bsetattr\(|\b__dict__\b|\bvars\(")
+"""Code that sets attributes by names that only a run knows."""
 
 
 def constant_given(model: Model, info: FunctionInfo, parameter: str) -> ast.Constant | None:
@@ -30,16 +40,90 @@ def constant_given(model: Model, info: FunctionInfo, parameter: str) -> ast.Cons
         return None
     if other_code_may_call(view, module, info.qualname):
         return None
-    paths = {file.path for file in view.mentioning(node.name) if not is_test_path(file.path)} | {module.path}
-    users = [module if path == module.path else view.peek(path) for path in sorted(paths)]
+    users = _users(model, node.name)
     if info.owner and any(user is not None and may_read_method(user, node.name) for user in users):
         return None
-    calls = [None if user is None else calls_of(user, node.name) for user in users]
+    # The object of a method may be its first argument.
+    return _constant_in_calls(users, node.name, node, parameter, is_bound=bool(info.owner))
+
+
+def constant_kept(model: Model, owner: str, attribute: str) -> ast.Constant | None:
+    """The constant that an attribute has in all objects of a class; None if there is no such one.
+
+    Only the constructor may assign the attribute, from a parameter that all calls of the class give one constant.
+    Nothing may derive from the class, and no settings may name it.
+    """
+    view, module, found = model.view, model.module, model.module.klass(owner)
+    if found is None or "." in owner or not (model.serves_project or (module.is_program and not model.is_imported)):
+        return None
+    parameter = _kept_parameter(model, found, attribute)
+    if parameter is None or view.finds(module.path, _COMPUTED) or other_code_may_call(view, module, owner):
+        return None
+    if any(view.mentioning(word) for word in _MAKERS):
+        return None
+    others = [user for user in _users(model, attribute) if user is not module]
+    if any(user is None or _may_assign(user, attribute) for user in others):
+        return None
+    made = found.methods["__init__"].node
+    assert not isinstance(made, ast.Lambda)
+    return _constant_in_calls(_users(model, owner), owner, made, parameter, is_bound=True)
+
+
+def _kept_parameter(model: Model, found: ClassInfo, attribute: str) -> str | None:
+    """The parameter of the constructor that an attribute has for good; None if there is no such one."""
+    made = found.methods.get("__init__")
+    bases = {last_name(base) for base in found.node.bases}
+    if made is None or isinstance(made.node, ast.Lambda) or found.node.decorator_list or not bases <= _PLAIN_BASES:
+        return None
+    stores = list(_stores(model.module, attribute))
+    parent = model.parent(stores[0]) if len(stores) == 1 else None
+    if not isinstance(parent, (ast.Assign, ast.AnnAssign)) or model.function(parent) is not made.node:
+        return None
+    value = parent.value
+    if not isinstance(value, ast.Name) or not isinstance(stores[0].value, ast.Name):
+        return None
+    arguments = made.node.args
+    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    is_object = bool(names) and stores[0].value.id == names[0]
+    is_kept = [each.how for each in model.symbols.variable(value).bindings] == [How.PARAMETER]
+    return value.id if is_object and is_kept and value.id in names else None
+
+
+def _stores(module: Module, attribute: str) -> Iterable[ast.Attribute]:
+    """The places of a file that assign an attribute of this name, of whatever object."""
+    for node in module.structure.nodes.get(ast.Attribute, ()):
+        assert isinstance(node, ast.Attribute)
+        if node.attr == attribute and not isinstance(node.ctx, ast.Load):
+            yield node
+
+
+def _may_assign(module: Module, attribute: str) -> bool:
+    """True if a file assigns an attribute of this name, or has the name as text: `setattr(model, "flag", True)`."""
+    texts = (node.value for node in module.structure.nodes.get(ast.Constant, ()))  # type: ignore[attr-defined]
+    return any(_stores(module, attribute)) or attribute in texts
+
+
+def _users(model: Model, name: str) -> list[Module | None]:
+    """The files whose texts have a name, without tests; None for one that does not parse."""
+    view, module = model.view, model.module
+    paths = {file.path for file in view.mentioning(name) if not is_test_path(file.path)} | {module.path}
+    return [module if path == module.path else view.peek(path) for path in sorted(paths)]
+
+
+def _constant_in_calls(
+    users: Iterable[Module | None],
+    name: str,
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+    parameter: str,
+    *,
+    is_bound: bool,
+) -> ast.Constant | None:
+    """The constant that all calls by a name give to a parameter; None if any gives another or is not understood."""
+    calls = [None if user is None else calls_of(user, name) for user in users]
     made = [call for known in calls if known is not None for call in known]
     if None in calls or not made:
         return None
-    # The object of a method may be its first argument.
-    positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][bool(info.owner) :]
+    positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][is_bound:]
     default = defaults(node).get(parameter)
     given = [_given(call, positional, parameter, default) for call in made]
     first = given[0]

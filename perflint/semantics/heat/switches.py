@@ -1,4 +1,4 @@
-"""Switches that nothing turns on: `os.getenv("DUMP", "0") == "1"`, and parameters with one value."""
+"""Switches that nothing turns on: `os.getenv("DUMP", "0") == "1"`, parameters and attributes with one value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.binders import How
 from perflint.semantics.memo import once_per_node
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import FunctionInfo, last_name, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -50,7 +50,7 @@ def needs_switch(test: ast.expr) -> bool:
 
 
 def is_switched_off(model: Model, test: ast.expr, outcome: bool) -> bool:
-    """True if a test never has an outcome, since the parameters in it have one value in all calls of the project."""
+    """True if a test never has an outcome, since the parameters and attributes in it have one value in all calls."""
     settled = _settled(model, test)
     return settled is not None and settled is not outcome
 
@@ -61,25 +61,55 @@ def _settled(model: Model, test: ast.expr) -> bool | None:
     function = model.function(test)
     if function is None or isinstance(function, ast.Lambda):
         return None
-    names = {each.id: each for each in walk(test) if isinstance(each, ast.Name)}
-    asked = {name: node for name, node in names.items() if _is_parameter(model, node)}
+    asked = _asked(model, test)
     info = model.module.function(function.lineno, function.col_offset) if asked else None
     if info is None or not _depends_on(test, asked):
         return None
-    given = {name: model.constant_given(info, name) for name in asked}
-    if None in given.values():
-        return None
+    given: dict[str, ast.Constant] = {}
+    for text, node in asked.items():
+        if isinstance(node, ast.Name):
+            constant = model.constant_given(info, node.id)
+        else:
+            constant = model.constant_kept(_owner(info), node.attr)
+        if constant is None:
+            return None
+        given[text] = constant
 
     def value(node: ast.expr) -> object:
-        constant = given.get(node.id) if isinstance(node, ast.Name) else None
-        if constant is None:
+        text = _text_of(node)
+        if text not in given:
             raise _Unknown
-        return constant.value
+        return given[text].value
 
     try:
         return bool(_value(test, value))
     except (_Unknown, TypeError, ValueError):
         return None
+
+
+def _asked(model: Model, test: ast.expr) -> dict[str, ast.Name | ast.Attribute]:
+    """The parameters, and the attributes of the object, in a test."""
+    found: dict[str, ast.Name | ast.Attribute] = {}
+    for each in walk(test):
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
+            found[_text_of(each)] = each
+        elif isinstance(each, ast.Name) and each.id != "self" and _is_parameter(model, each):
+            found[each.id] = each
+    return found
+
+
+def _text_of(node: ast.expr) -> str:
+    """`flag`, `self.flag`; empty for other expressions."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _owner(info: FunctionInfo) -> str:
+    """The class whose method a function is, or is in; empty if there is none."""
+    while info.outer is not None:
+        info = info.outer
+    return info.owner
 
 
 def _is_parameter(model: Model, name: ast.Name) -> bool:
@@ -91,7 +121,7 @@ def _depends_on(test: ast.expr, names: Container[str]) -> bool:
     """True if some names and constants settle a test. Other files are asked for the names, which takes longer."""
 
     def ask(node: ast.expr) -> object:
-        if not isinstance(node, ast.Name) or node.id not in names:
+        if _text_of(node) not in names:
             raise _Unknown
         return ""
 
