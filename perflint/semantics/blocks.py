@@ -74,6 +74,11 @@ class Blocks(NamedTuple):
     named: frozenset[str]
     """The words in its imports, in `__all__` and in strings: the modules that it uses are among them."""
 
+    @property
+    def words(self) -> frozenset[str]:
+        """The words that any of its blocks may use."""
+        return frozenset().union(*(block.words for block in self.blocks))
+
 
 def blocks_of(text: str) -> Blocks:
     """The blocks of a text. One that does not parse, such as a notebook, is a program of one block."""

@@ -26,6 +26,8 @@ _REPORTS = re.compile(r'"(?:start_?)?line"\s*:\s*\d', re.IGNORECASE)
 """A report of a tool, in JSON, tells where code is. It uses none."""
 _PACKAGING = frozenset({"setup.py", "setup.cfg", "pyproject.toml"})
 """The files that make a project one that can be installed."""
+_CLASSIFIERS = frozenset({"Programming", "Development", "Intended"})
+"""Words of the classifiers by which an index of packages lists one: `Programming Language :: Python`."""
 
 
 class Code(NamedTuple):
@@ -67,8 +69,7 @@ class Live:
             if place.owner:
                 self._inside.setdefault((place.path, place.owner), []).append(place)
         self._settings = tuple(settings)
-        paths = {path.name for path, _ in self._settings} | {file.path.name for file in self._files}
-        self._is_offered = not _PACKAGING.isdisjoint(paths)
+        self._is_offered = self._is_published()
         """True if other projects may use the packages of this one."""
         self._live: set[tuple[Path, str]] = set()
         self._added: set[tuple[Path, int]] = set()
@@ -77,6 +78,17 @@ class Live:
         self._named: dict[Path, frozenset[Path]] = {}
         self._reached: dict[Path, frozenset[Path]] = {}
         self._waiting: list[_Place] = []
+
+    def _is_published(self) -> bool:
+        """True if the project is packaged for others: with classifiers, or with a documentation that Sphinx makes.
+
+        Many programs are packaged, too, so that their own imports work.
+        """
+        packaging = [words_of(text) for path, text in self._settings if path.name in _PACKAGING]
+        packaging += [file.blocks.words for file in self._files if file.path.name in _PACKAGING]
+        is_listed = any(not _CLASSIFIERS.isdisjoint(words) for words in packaging)
+        guides = (file.blocks.words for file in self._files if file.path.name == "conf.py")
+        return is_listed or (bool(packaging) and any("sphinx" in words for words in guides))
 
     def has(self, path: Path, name: str) -> bool:
         """True if a definition is live, or if that is not known."""

@@ -93,7 +93,42 @@ def dead(files: dict[str, str]) -> list[str]:
         # A file that does not parse may use anything that it mentions.
         ({"lib.py": "class A: ...\n", "run.py": "import lib\nlib.A(\n"}, []),
         # Users of a package call its public methods, and what it imports into its `__init__.py`.
-        ({"p/lib.py": "class A:\n    def f1(self): ...\n    def _f(self): ...\n", "p/__init__.py": "from .lib import A\n", "setup.py": "setup()\n"}, ["A._f"]),
+        (
+            {
+                "p/lib.py": "class A:\n    def f1(self): ...\n    def _f(self): ...\n",
+                "p/__init__.py": "from .lib import A\n",
+                "setup.py": "setup(classifiers=['Programming Language :: Python'])\n",
+            },
+            ["A._f"],
+        ),
+        (
+            {
+                "p/lib.py": "class A: ...\n",
+                "p/__init__.py": "from .lib import A\n",
+                "pyproject.toml": "[project]\nclassifiers = ['Development Status :: 4 - Beta']\n",
+            },
+            [],
+        ),
+        (
+            {
+                "p/lib.py": "class A: ...\n",
+                "p/__init__.py": "from .lib import A\n",
+                "setup.py": "setup()\n",
+                "docs/conf.py": "extensions = ['sphinx.ext.autodoc']\n",
+            },
+            [""],
+        ),
+        # A program that is packaged so that its own imports work offers nothing.
+        ({"p/lib.py": "class A: ...\n", "p/__init__.py": "from .lib import A\n", "setup.py": "setup()\n"}, ["", "", "A"]),
+        (
+            {
+                "p/lib.py": "class A: ...\ndef f(): ...\n",
+                "p/__init__.py": "from .lib import A, f\n",
+                "pyproject.toml": "[project]\nname = 'p'\n",
+                "run.py": "from p import f\nf()\n",
+            },
+            ["A"],
+        ),
         ({"p/lib.py": "class A:\n    def f1(self): ...\n", "p/__init__.py": "from .lib import A\n"}, ["", "", "A", "A.f1"]),
     ],
 )  # fmt: skip
