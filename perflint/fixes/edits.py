@@ -88,13 +88,24 @@ def with_argument(call: cst.Call, new: str) -> cst.Call | None:
     """
     added = argument(new)
     if not call.args:
-        return call.with_changes(args=[added])
+        return _with_only(call, added)
     *others, last = call.args
     if _is_bare_generator(call):
         return None
     if isinstance(last.comma, cst.MaybeSentinel):
         return call.with_changes(args=[*others, *_after_last(call, last, added)])
     return call.with_changes(args=[*others, *_after_comma(call, last, last.comma, added)])
+
+
+def _with_only(call: cst.Call, added: cst.Arg) -> cst.Call:
+    """A call without arguments with its first, on a line of its own if its brackets are on two lines."""
+    closing = call.whitespace_before_args
+    if not isinstance(closing, cst.ParenthesizedWhitespace):
+        return call.with_changes(args=[added])
+    margin = closing.last_line.value
+    before = closing.with_changes(last_line=cst.SimpleWhitespace(margin + one_level(margin)))
+    comma = cst.Comma(whitespace_after=closing.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[]))
+    return call.with_changes(args=[added.with_changes(comma=comma)], whitespace_before_args=before)
 
 
 def _is_bare_generator(call: cst.Call) -> bool:

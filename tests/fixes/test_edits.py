@@ -46,6 +46,9 @@ def add(text: str, argument: str = "k=False") -> str:
     [
         ("f()\n", "f(k=False)\n"),
         ("f( )\n", "f( k=False)\n"),
+        ("f(  # none\n)\n", "f(  # none\n    k=False,\n)\n"),
+        ("f(\n    # none\n)\n", "f(\n    # none\n    k=False,\n)\n"),
+        ("if x:\n\tf(\n\t)\n", "if x:\n\tf(\n\t\tk=False,\n\t)\n"),
         ("f(a)\n", "f(a, k=False)\n"),
         ("f(a,)\n", "f(a, k=False,)\n"),
         ("f((a), (b))\n", "f((a), (b), k=False)\n"),

@@ -283,17 +283,17 @@ def _with_device(model: Model, reference: Reference, call: ast.Call) -> cst.Call
     assert isinstance(concrete, cst.Call)
     if reference.member.startswith("custom"):
         return with_argument(concrete, f'device_type="{reference.device}"')
-    arguments = list(concrete.args)
     if reference.member == "autocast":
-        named = _named(arguments)
+        named = _named(list(concrete.args))
         explicit = None if named is None else _with_defaults(model, reference, concrete.with_changes(args=named))
         if explicit is None:
             return None
-        arguments = list(explicit.args)
+        concrete = explicit
+    if not concrete.args:
+        return with_argument(concrete, f'"{reference.device}"')
     device = cst.Arg(cst.SimpleString(f'"{reference.device}"'))
-    if arguments:
-        device = device.with_changes(comma=cst.Comma(whitespace_after=_between(concrete)))
-    return concrete.with_changes(args=[device, *arguments])
+    device = device.with_changes(comma=cst.Comma(whitespace_after=_between(concrete)))
+    return concrete.with_changes(args=[device, *concrete.args])
 
 
 def _with_defaults(model: Model, reference: Reference, call: cst.Call) -> cst.Call | None:

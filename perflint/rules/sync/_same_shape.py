@@ -41,6 +41,19 @@ def has_shape_of(model: Model, mask: ast.expr, indexed: ast.expr, *, so_far: boo
     return _is_new(made) and _is_elementwise(model, made, path, _DEPTH) and _keeps_shape(model, path, made, indexed)
 
 
+def is_of_part(model: Model, mask: ast.expr, indexed: ast.expr) -> bool:
+    """True if a mask is computed from a slice of the tensor that it indexes: it may be shorter than that tensor."""
+    path = path_of(indexed)
+    made = alone(model, mask) if isinstance(mask, ast.Name) else mask
+    slices = (each for each in walk(made) if isinstance(each, ast.Slice)) if path and made is not None else ()
+    for each in slices:
+        outer = model.parent(each)
+        held = model.parent(outer) if isinstance(outer, ast.Tuple) else outer
+        if isinstance(held, ast.Subscript) and path_of(held.value) == path:
+            return True
+    return False
+
+
 def _is_only_read(model: Model, mask: ast.Name, so_far: bool) -> bool:
     """True if all uses of a mask, or those up to this one, leave it as it is."""
     flow = flow_around(model, mask)

@@ -12,7 +12,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import of_computed
 from perflint.rules.sync._indices import Index, Part, parts
-from perflint.rules.sync._same_shape import has_shape_of
+from perflint.rules.sync._same_shape import has_shape_of, is_of_part
 from perflint.rules.sync._searched import searched_once
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
@@ -78,7 +78,8 @@ class NonzeroFamily(Rule):
     is not written afterwards. It is unsafe if `m` is boolean and has dimensions, but may be shorter
     than `x`, which raises an error, or is written before `backward()`, which raises one there. It
     is risky elsewhere: an integer `m` would be taken as positions, and a boolean `m` without
-    dimensions as all of `x`. Masked reductions change the order of summation and get no fix.
+    dimensions as all of `x`. A mask of a slice of `x` (`x[:5] > 0`) gets no fix. Masked reductions
+    change the order of summation and get no fix either.
 
     If a boolean mask selects several times in a block (`a[m]`, then `b[m]`) and nothing writes to it in between,
     `m_at = m.nonzero(as_tuple=True)` in front of them searches it once, and each `[m]` becomes `[m_at]`, which is the
@@ -242,7 +243,7 @@ def _fix(site: CallSite) -> Fix | None:
     if index.slice is not site.node or not _takes_number(site, index) or not _as_tuple(site):
         return None
     mask = site.value(operand).tensor
-    if mask is None or mask.rank == 0:
+    if mask is None or mask.rank == 0 or is_of_part(site.model, operand, index.value):
         return None
     node = site.concrete
     new = node.args[0].value if site.target != "torch.Tensor.nonzero" else _receiver(node)

@@ -48,6 +48,8 @@ _CASTS = frozenset("float double half bfloat16 long int short bool byte".split()
 _INTEGERS = frozenset("int8 int16 int32 int64 uint8 short int long".split())
 _COMMON = _INTEGERS | frozenset("float16 bfloat16 float32 float64 half float double bool".split())
 """The dtypes that each factory but that of indices has on each device."""
+_OF_EYE = frozenset("complex64 complex128 cfloat cdouble".split())
+"""The other dtypes that `torch.eye` has."""
 _FIXED_BY_HAND = frozenset({"out", "pin_memory", "generator", "device", "layout"})
 
 
@@ -113,7 +115,8 @@ class CreateThenMove(Rule):
     No fix is offered for `.cuda(gpu)` if `gpu` may be None: `.cuda(None)` is the current GPU, and
     `device=None` is the CPU. A tensor with `requires_grad=True` that is written to in place gets no
     fix, because autograd allows no such write to a leaf. A cast of `tril_indices` or `triu_indices`
-    gets no fix either, because these functions create integers only.
+    gets no fix either, because these functions create integers only. A cast of `eye` to a dtype that
+    it does not support, such as `torch.uint16`, stays behind it.
 
     ## How a GPU shows it
     A trace has a `Memcpy HtoD (Pageable -> Device)` below the line and a
@@ -176,7 +179,7 @@ def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
     if steps is None or added is None or by_hand or not target.removeprefix("torch.")[0].islower():
         return None
     casts = any(text.startswith("dtype=") for text in added)
-    if casts and (steps or keyword(made, "dtype") is not None or "indices" in target):
+    if casts and (steps or keyword(made, "dtype") is not None or not _may_have(site, target, moved)):
         return None
     names = [step.func.attr for step in steps if isinstance(step.func, ast.Attribute)]
     if not _keeps_order(site, moved, steps) or _is_written_leaf(site, made, names):
@@ -192,6 +195,13 @@ def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
         new, safe = cst.Call(cst.Attribute(new, cst.Name("contiguous"))), False
     edit = replace(site.model.source, site.span, _without_brackets(site, new))
     return Fix("Create the tensor on the GPU", Safety.SAFE if safe else Safety.UNSAFE, (edit,))
+
+
+def _may_have(site: CallSite, target: str, moved: Move) -> bool:
+    """True if a factory may make tensors of the dtype that a move casts to."""
+    if target == "torch.eye" and moved.dtype is not None:
+        return (dtype_name(site, moved.dtype) or "float32") in _COMMON | _OF_EYE
+    return "indices" not in target
 
 
 def _without_brackets(site: CallSite, new: cst.BaseExpression) -> cst.BaseExpression:

@@ -241,3 +241,11 @@ def kept_where_the_tensor_of_the_mask_changes(x: torch.Tensor):
     first = x[torch.isfinite(x)]
     x[0] = torch.nan
     return first, x[torch.isfinite(x)]
+
+
+def kept_where_the_mask_is_of_a_part(x: torch.Tensor, y: torch.Tensor):
+    x, y = x.cuda(), y.cuda()
+    short = x[:3] > 0
+    x[torch.where(short)] = 0
+    y[(y[:, 1:] > 0).nonzero(as_tuple=True)] = 1
+    return x, y

@@ -55,3 +55,13 @@ def case_expanded_on_the_host():
 def change_expanded_on_the_host(stride):
     """`.to` copies nothing, and `.contiguous()` takes more memory"""
     assert stride == ((0, 1), (3, 1))
+
+
+def case_cast_identity():
+    x = torch.ones(2, device="cuda")
+    # There is no `torch.eye` of uint16: the cast stays behind it.
+    return {"eye": [torch.eye(2).to(x.device, torch.complex64), torch.eye(2).to(x), torch.eye(3).to("cuda", torch.uint16)]}
+
+
+def kept_where_indices_have_no_such_dtype(x: torch.Tensor):
+    return torch.triu_indices(3, 3).to(x.device, torch.float32), torch.tril_indices(3, 3).to(x)
