@@ -21,6 +21,7 @@ NOT_SHOWN = {
     "data/pin_memory_off": ["A thread of the loader then copies each batch once more"],
     "model/unused_attention_weights": ["With dropout they draw other random numbers"],
     "optimizer/for_loop_optimizer": ["the default needs more memory at its peak"],
+    "sync/device_to_host_copy_in_loop": ["all of them take memory of the GPU until then", "shows up after the loop"],
     "sync/empty_cache_in_loop": ["other processes on the GPU may miss it"],
     "sync/gradscaler_host_reads": ["parameters on a device without fused optimizers raise"],
     "sync/many_scalars": ["tensors on different devices raise"],

@@ -31,8 +31,8 @@ def listed_on_device(site: CallSite, read: Read) -> Fix | None:
     tensor = read.value.tensor
     if site.target != "torch.Tensor.item" or site.node.args or tensor is None or tensor.rank != 0:
         return None
-    name = _list(model, site.node)
-    loop = None if name is None else _loop(model, name)
+    name = appended_to(model, site.node)
+    loop = None if name is None else gathering_loop(model, name)
     if tensor.kind is Kind.UNKNOWN and _may_change(model, read.tensor):
         return None
     stack = spell(model.symbols, "torch.stack", site.node)
@@ -61,7 +61,7 @@ def _may_change(model: Model, tensor: ast.expr) -> bool:
     return any(isinstance(each, ast.IfExp) for each in walk(tensor))
 
 
-def _list(model: Model, read: ast.Call) -> ast.Name | None:
+def appended_to(model: Model, read: ast.Call) -> ast.Name | None:
     """The name of the list in `name.append(read)`, as a statement of its own."""
     call = model.parent(read)
     if not isinstance(call, ast.Call) or call.args != [read] or call.keywords:
@@ -72,7 +72,7 @@ def _list(model: Model, read: ast.Call) -> ast.Name | None:
     return method.value if isinstance(model.parent(call), ast.Expr) else None
 
 
-def _loop(model: Model, name: ast.Name) -> _Loop | None:
+def gathering_loop(model: Model, name: ast.Name) -> _Loop | None:
     """The loop right after `name = []` in whose turns nothing but this `append` uses the list."""
     for outer in inside(model, name):
         if not isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
@@ -90,16 +90,25 @@ def _starts_empty(model: Model, statement: ast.stmt, name: str) -> bool:
     """True if the list is empty where a statement begins."""
     block = block_of(model, statement)
     for before in reversed(block[: block.index(statement)]):
-        if isinstance(before, ast.Assign) and any(
-            isinstance(each, ast.Name) and each.id == name for each in before.targets
-        ):
-            return len(before.targets) == 1 and isinstance(before.value, ast.List) and not before.value.elts
         if name in names_in(before):
-            return False
+            return isinstance(before, ast.Assign) and _empties(before, name)
     around = model.parent(statement)
     # `with torch.no_grad():` between the two runs its body once.
     within = isinstance(around, ast.With) and all(lets_pass(model, item) for item in around.items)
     return isinstance(around, ast.With) and within and _starts_empty(model, around, name)
+
+
+def _empties(statement: ast.Assign, name: str) -> bool:
+    """True for `name = []`, and for `name, other = [], []`, if nothing else in the statement uses the name."""
+    target, *others = statement.targets
+    pairs = [(target, statement.value)]
+    if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+        pairs = list(zip(target.elts, statement.value.elts, strict=False))
+    made = [value for each, value in pairs if isinstance(each, ast.Name) and each.id == name]
+    is_whole = isinstance(target, ast.Name) or not any(isinstance(each, ast.Starred) for each, _ in pairs)
+    if others or len(made) != 1 or not is_whole or name in names_in(statement.value):
+        return False
+    return isinstance(made[0], ast.List) and not made[0].elts
 
 
 def _is_only_read(model: Model, tensor: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from perflint.rules._places import repeats
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._gathered import gathered_on_device
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
 from perflint.semantics.binders import defaults
@@ -23,7 +24,8 @@ from perflint.source.quoting import quoted
 _NUMPY = "torch.Tensor.numpy"
 _CPU = "torch.Tensor.cpu"
 _COPY = "torch.Tensor.copy_"
-_MOVES = ("torch.Tensor.to", "torch.Tensor.type", "torch.Tensor.type_as")
+_TO = "torch.Tensor.to"
+_MOVES = (_TO, "torch.Tensor.type", "torch.Tensor.type_as")
 
 
 class DeviceToHostCopyInLoop(Rule):
@@ -69,8 +71,14 @@ class DeviceToHostCopyInLoop(Rule):
     ```
 
     ## Fix safety
-    No fix: the source does not show whether the results fit on the GPU, and with
-    `non_blocking=True` alone the CPU may read memory that is not written yet.
+    Unsafe. `outputs.append(y.cpu())` becomes `outputs.append(y.clone())`, with
+    `outputs = [each.cpu() for each in outputs]` after the loop, if the loop does nothing else with a list that is
+    empty before it; `.clone()` is left out if nothing else can hold or change the tensor. The list has the same
+    tensors afterwards, but all of them take memory of the GPU until then: check whether they fit. A tensor that is
+    on the CPU already is copied, so that a later write to it does not show in the list. The error of a failing
+    kernel shows up after the loop. No fix is offered for tensors that are known to have three or more dimensions,
+    in a loop that calls `empty_cache` or uses streams, and for other copies: with `non_blocking=True` alone the
+    CPU may read memory that is not written yet.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `Memcpy DtoH` and
@@ -106,6 +114,7 @@ class DeviceToHostCopyInLoop(Rule):
             confidence=confidence,
             severity=None if repeats(site) and not is_bulk else Severity.INFO,
             help=copied_later(site),
+            fix=gathered_on_device(site) if _is_plain(site) else None,
         )
 
     def _stores(self, site: SubscriptSite) -> Iterator[Finding]:
@@ -120,6 +129,14 @@ class DeviceToHostCopyInLoop(Rule):
             severity=None if repeats(site) else Severity.INFO,
             help="Make the tensor that is filled on the GPU, and copy it once afterwards.",
         )
+
+
+def _is_plain(site: CallSite) -> bool:
+    """True for `.cpu()` and `.to("cpu")`."""
+    given = [*site.node.args, *(each.value for each in site.node.keywords if each.arg == "device")]
+    if len(given) != len(site.node.args) + len(site.node.keywords):
+        return False
+    return site.target == _CPU if not given else site.target == _TO and len(given) == 1 and _names_host(site)
 
 
 def _stored(site: SubscriptSite) -> Confidence | None:

@@ -155,8 +155,7 @@ def change_logged(waits):
 
 
 def numbers(model: nn.Module, loader: DataLoader):
-    losses = []
-    counts = []
+    losses, counts = [], []
     for x, y in loader:
         loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
         losses.append(loss.item())

@@ -332,7 +332,7 @@ def train_and_log(model: nn.Module, loader: DataLoader, optimizer: torch.optim.O
 
 
 def losses_of(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
-    losses, kept = [], []
+    losses, kept = [0.0], []
     means = []
     norms = []
     best = []

@@ -1,0 +1,200 @@
+"""Copying device tensors to the host."""
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def predict(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = []
+    with torch.no_grad():
+        for x, _ in loader:
+            y = model(x.cuda())
+            outputs.append(y.clone())
+        outputs = [each.cpu() for each in outputs]
+    return torch.cat(outputs)
+
+
+def predict_arrays(model: nn.Module, loader: DataLoader) -> list[np.ndarray]:
+    outputs = []
+    for x, _ in loader:
+        y = model(x.cuda()).detach()
+        outputs.append(y.to("cpu").numpy())
+        outputs.append(y.numpy(force=True))
+        outputs.append(np.array(y.softmax(dim=-1).tolist()))
+    return outputs
+
+
+def predict_into(model: nn.Module, loader: DataLoader, width: int) -> torch.Tensor:
+    host = torch.zeros(8, width)
+    device = torch.device("cpu")
+    for x, _ in loader:
+        y = model(x.cuda())
+        host.copy_(y)
+        z = y.to(device=device, dtype=torch.float32)
+        host += z
+    return host
+
+
+def at_once(outputs: torch.Tensor) -> torch.Tensor:
+    return outputs.cuda().cpu()
+
+
+def in_chunks(x: torch.Tensor, queries: torch.Tensor) -> list[tuple[float, int]]:
+    found = []
+    for query in queries.split(64):
+        values, indices = torch.topk(query @ x.T, 5)
+        scores = values.cpu().tolist()
+        places = indices.cpu().tolist()
+        first = indices[0].tolist()
+        for row, score in enumerate(scores):
+            found += zip(score, places[row], strict=True)
+        found.append((0.0, first[0]))
+    return found
+
+
+class Window:
+    def __init__(self, length: int):
+        self.memory = None
+        self.length = length
+
+    def append(self, x):
+        if self.memory is None:
+            self.memory = torch.zeros(self.length, *x.shape)
+        if self.memory.device != x.device:
+            x = x.to(self.memory)
+        self.memory[0] = x.detach()
+
+
+def of_unknown_callers(x: torch.Tensor, n: int) -> list[float]:
+    found = []
+    for i in range(n):
+        found.append(x[i].cpu())
+        found.append((x * i).cpu())
+        found.append((x.cuda() * i).cpu())
+    return found
+
+
+def of_the_same_tensor(mask: torch.Tensor, grown: torch.Tensor, n: int) -> list[list[float]]:
+    found = []
+    for i in range(n):
+        found.append(mask.sum(dim=1).tolist())
+        found.append(mask.sum(dim=i).tolist())
+        grown[i] = 1
+        found.append(grown.sum(dim=1).tolist())
+    return found
+
+
+def by_rows(model: nn.Module, loader: DataLoader) -> list[np.ndarray]:
+    rows = []
+    for x, _ in loader:
+        y = model(x.cuda())
+        for i in range(len(y)):
+            rows.append(y[i].cpu().numpy() + 1)
+        for row in y.unbind():
+            rows.append(row.detach().cpu().numpy() + 1)
+        for i, row in enumerate(y):
+            row = row[row > i]
+            rows.append(np.sort(row.cpu().numpy()))
+    return rows
+
+
+class Stated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.state = {"count": torch.zeros(3)}
+
+    def forward(self, x: torch.Tensor, other) -> None:
+        self.state["count"].copy_(x.sum(0))
+        kept = self.state["count"] if len(x) else other.moment
+        kept.copy_(x.sum(0))
+
+
+class Assigned(nn.Module):
+    def forward(self, x: torch.Tensor, device=torch.device("cpu")) -> torch.Tensor:  # noqa: B008
+        return x.detach().to(device)
+
+
+# Look-alikes
+
+
+def host_already(values: np.ndarray) -> list[float]:
+    x = torch.from_numpy(values)
+    return x.cpu().numpy().tolist() + x.to("cpu").tolist()
+
+
+def arrays(values: np.ndarray) -> list[float]:
+    return values.tolist()
+
+
+def to_the_device(x: torch.Tensor) -> torch.Tensor:
+    return x.to("cuda")
+
+
+def casts(x: torch.Tensor) -> torch.Tensor:
+    return x.cuda().to(torch.float16).type(torch.float32)
+
+
+def without_waiting(x: torch.Tensor) -> torch.Tensor:
+    return x.cuda().to("cpu", non_blocking=True)
+
+
+def raises_on_the_device(x: torch.Tensor) -> np.ndarray:
+    return x.numpy()
+
+
+def modules(model: nn.Module) -> nn.Module:
+    return model.cpu()
+
+
+class Activated(nn.Module):
+    def forward(self, x: torch.Tensor, activation=None) -> float:
+        if activation is not None:
+            x = activation(x)
+        return x.detach().cpu().sum()
+
+
+class Selected(nn.Module):
+    def forward(self, prompts, masks) -> list[list[int]]:
+        """One copy of all before a loop on the host."""
+        return [p[m].tolist() for p, m in zip(prompts.cpu(), masks.bool().cpu())]
+
+
+def predict_into_rows(model: nn.Module, loader: DataLoader, width: int) -> torch.Tensor:
+    rows = torch.zeros(len(loader), width)
+    there = torch.zeros(len(loader), width, device="cuda")
+    for index, x in enumerate(loader):
+        y = model(x.cuda())
+        rows[index] = y
+        rows[index, : width // 2] = y.mean(dim=0)
+        there[index] = y
+    return rows, there
+
+
+def fill_rows(parts: list[torch.Tensor], given: torch.Tensor, table, width: int):
+    rows = torch.zeros(len(parts), width)
+    for index, part in enumerate(parts):
+        rows[index] = torch.arange(width)
+        rows[index, 0] = 1.0
+        given[index] = part
+        table[index] = part.cuda()
+        rows[index] += 1
+    return rows
+
+
+def collate(items: list[tuple[torch.Tensor, int]]) -> torch.Tensor:
+    rows = torch.zeros(len(items), 80)
+    for index, (row, _) in enumerate(items):
+        rows[index, : len(row)] = row
+    return rows
+
+
+class Assembled(nn.Module):
+    """A table that is filled while the module is made, on the CPU."""
+
+    def __init__(self, part: nn.Linear):
+        super().__init__()
+        table = torch.zeros(2, 8)
+        table[0] = part.weight[0]
+        self.register_buffer("table", table)
