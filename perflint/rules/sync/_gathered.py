@@ -90,8 +90,8 @@ def _depends_on_place(model: Model, copy: ast.Call, loop: ast.stmt) -> bool:
         if outer is loop:
             break
         if isinstance(outer, (ast.With, ast.AsyncWith)):
-            targets = [model.target(each.context_expr) for each in outer.items if isinstance(each.context_expr, ast.Call)]
-            if len(targets) < len(outer.items) or not _MODES.issuperset(targets):
+            contexts = [each.context_expr for each in outer.items]
+            if not all(isinstance(each, ast.Call) and model.target(each) in _MODES for each in contexts):
                 return True
     return any(isinstance(each, ast.Call) and model.target(each) in _FREES for each in walk(loop))
 
