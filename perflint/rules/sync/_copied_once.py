@@ -8,6 +8,7 @@ import re
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
 from perflint.fixes.imports import spell
+from perflint.rules._bindings import alone
 from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._memory.uses import Position
 from perflint.rules._order import has_effects
@@ -24,18 +25,22 @@ from perflint.semantics.values import Array, Kind, Sequence, Tensor, scalar_type
 
 _COPIES = frozenset((Index.LIST, Index.HOST_POSITIONS))
 _TRACED = re.compile(r"symbolic_trace\(|create_feature_extractor\(|fx\.Tracer")
+_STAYS = frozenset("long int short float double half bfloat16 bool detach clone contiguous t".split())
+"""Methods of tensors whose result is on the same device."""
+_BOUNDS = 3
+"""Arguments of `numpy.arange` in front of its dtype."""
 _ASKS = frozenset("len print isinstance enumerate zip range sum min max".split())
 """Functions of Python that leave a list as it is."""
 
 
 def copied_once(site: SubscriptSite) -> Fix | None:
     """One copy of the positions in front of their first use; None if it would not remove a wait."""
-    model, function = site.model, site.model.function(site.node)
-    if function is None or isinstance(function, ast.Lambda) or _positions(site) is None:
+    model, around = site.model, site.model.function(site.node) or site.model.source.tree
+    if isinstance(around, ast.Lambda) or _positions(site) is None:
         return None
     if model.is_scripted(site.node.lineno) or model.compiled(site.node) is not None:
         return None
-    copied = _copies(model, function).get(site.node)
+    copied = _copies(model, around).get(site.node)
     if copied is None or may_be_traced(model) or some_file_says(model, _TRACED):
         return None
     return _fix(model, copied)
@@ -66,7 +71,12 @@ def _made(model: Model, part: Part, copied: Repeated, device: str) -> tuple[str,
         return f"{name}.to({device})", ()
     if isinstance(part.value, Array):
         spelled = spell(model.symbols, "torch.as_tensor", copied.first)
-        return None if spelled is None else (f"{spelled.text}({name}, device={device})", spelled.imports)
+        dtype = spell(model.symbols, "torch.long", copied.first)
+        if spelled is None or dtype is None:
+            return None
+        # As an index, an array of floats is cut to whole numbers.
+        cut = "" if part.value.kind is Kind.INT else f"dtype={dtype.text}, "
+        return f"{spelled.text}({name}, {cut}device={device})", (*spelled.imports, *(dtype.imports if cut else ()))
     found = [
         spell(model.symbols, each, copied.first) for each in ("torch.tensor", "torch.long", "torch.cuda.is_available")
     ]
@@ -80,9 +90,9 @@ def _made(model: Model, part: Part, copied: Repeated, device: str) -> tuple[str,
 
 
 @once_per_node
-def _copies(model: Model, function: ast.AST) -> dict[ast.Subscript, Repeated]:
-    """The copy that each indexing of a function belongs to."""
-    found = repeated(model, function, Sought(_positions, _group, _fewest, _keeps))
+def _copies(model: Model, around: ast.AST) -> dict[ast.Subscript, Repeated]:
+    """The copy that each indexing of a function, or of the file's top level, belongs to."""
+    found = repeated(model, around, Sought(_positions, _group, _fewest, _keeps))
     return {
         place: copied for place, copied in found.items() if len(copied.places) > 1 or _runs_first(model, copied, place)
     }
@@ -116,10 +126,17 @@ def _stores_tensor(site: SubscriptSite) -> bool:
 
 
 def _root(node: ast.Subscript) -> ast.expr:
-    root: ast.expr = node
-    while isinstance(root, ast.Subscript):
-        root = root.value
-    return root
+    """The tensor that parts are taken from, also behind methods that keep its device: `x` of `x.long()[rows]`."""
+    root = node.value
+    while True:
+        if isinstance(root, ast.Subscript):
+            root = root.value
+        elif isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute) and root.func.attr in _STAYS:
+            if root.args or root.keywords:
+                return root
+            root = root.func.value
+        else:
+            return root
 
 
 def _is_sure(model: Model, part: Part) -> bool:
@@ -132,8 +149,34 @@ def _is_sure(model: Model, part: Part) -> bool:
         members = [each for item in (value.items or (value.element,)) for each in item.members]
         return value.type in ("list", "range") and all(scalar_type(each) == "int" for each in members)
     if isinstance(value, Array):
-        return value.kind is Kind.INT
+        return value.kind is Kind.INT or _counts(model, part.node)
     return is_tensor(model, part.node, value)
+
+
+def _counts(model: Model, node: ast.expr, levels: int = 4) -> bool:
+    """True for an array that NumPy counts up, or for a slice of one: it holds whole numbers, or floats to be cut."""
+    if isinstance(node, ast.Name):
+        made = alone(model, node) if levels else None
+        return made is not None and _counts(model, made, levels - 1)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Slice) and _counts(model, node.value, levels)
+    if not isinstance(node, ast.Call) or node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
+        return False
+    target = model.target(node)
+    if target == "numpy.random.permutation":
+        # It shuffles an array, too, which may be one of booleans.
+        return len(node.args) == 1 and _is_size(model, node.args[0])
+    return target == "numpy.arange" and len(node.args) <= _BOUNDS
+
+
+def _is_size(model: Model, node: ast.expr) -> bool:
+    """True for an integer: `range` takes the same expression elsewhere in the function."""
+    if scalar_type(model.value(node)) == "int":
+        return True
+    path, function = path_of(node), model.function(node)
+    calls = (each for each in model.nodes(ast.Call) if path and model.function(each) is function)
+    ranges = (each for each in calls if model.target(each) == "builtins.range")
+    return any(path_of(given) == path for each in ranges for given in each.args)
 
 
 def _group(site: SubscriptSite) -> object:

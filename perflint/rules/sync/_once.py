@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.rules._visible import is_private
+from perflint.rules._visible import is_local
 from perflint.semantics.binders import How
 from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once
@@ -87,9 +87,12 @@ def _takes_dim(node: ast.expr) -> bool:
 
 
 def is_plain(model: Model, node: ast.AST) -> bool:
-    """True for a part of an expression whose value depends on local names and torch alone."""
+    """True for a part of an expression whose value depends on local names and torch alone.
+
+    Names of the top level count as local if no function or class of the file sees them.
+    """
     if isinstance(node, ast.Name):
-        return is_private(model, node) or is_module(model, node)
+        return is_local(model, node) or is_module(model, node)
     if isinstance(node, ast.Subscript):
         return isinstance(model.value(node.value), Tensor)
     if isinstance(node, ast.Attribute):

@@ -9,7 +9,7 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, writers
 from perflint.rules._memory.uses import Position
 from perflint.rules._statements import block_of, statement_of, swallows
-from perflint.rules._visible import is_private
+from perflint.rules._visible import is_local
 from perflint.rules.sync._indices import Part
 from perflint.rules.sync._once import LATER, always_runs, is_module, names_of, starts_line, words
 from perflint.semantics.memo import once
@@ -46,11 +46,11 @@ class Sought:
     """A further condition on the code between two positions."""
 
 
-def repeated(model: Model, function: ast.AST, sought: Sought) -> dict[ast.Subscript, Repeated]:
-    """The places of a function that belong together, by each place."""
+def repeated(model: Model, around: ast.AST, sought: Sought) -> dict[ast.Subscript, Repeated]:
+    """The places of a function, or of the file's top level, that belong together, by each place."""
     found: dict[ast.Subscript, Repeated] = {}
     taken = set(words(model))
-    for part, places in _by_index(model, function, sought):
+    for part, places in _by_index(model, around, sought):
         name = ""
         fewest = sought.fewest(part)
         rest = places[:_MOST]
@@ -65,10 +65,10 @@ def repeated(model: Model, function: ast.AST, sought: Sought) -> dict[ast.Subscr
     return found
 
 
-def _by_index(model: Model, function: ast.AST, sought: Sought) -> list[tuple[Part, list[ast.Subscript]]]:
+def _by_index(model: Model, around: ast.AST, sought: Sought) -> list[tuple[Part, list[ast.Subscript]]]:
     """The indexings of a function by the text of their index, in the order of the source."""
     found: dict[object, tuple[Part, list[ast.Subscript]]] = {}
-    for node in _by_function(model)[function]:
+    for node in _by_function(model)[around]:
         site = model.subscript(node)
         part = sought.part(site)
         if part is not None:
@@ -77,22 +77,24 @@ def _by_index(model: Model, function: ast.AST, sought: Sought) -> list[tuple[Par
 
 
 @once
-def _by_function(model: Model) -> dict[ast.AST | None, list[ast.Subscript]]:
-    """The indexings of a file by their function, in the order of the source."""
-    found: dict[ast.AST | None, list[ast.Subscript]] = {}
+def _by_function(model: Model) -> dict[ast.AST, list[ast.Subscript]]:
+    """The indexings of a file by their function, or its top level, in the order of the source."""
+    found: dict[ast.AST, list[ast.Subscript]] = {}
     for node in sorted(model.nodes(ast.Subscript), key=lambda each: (each.slice.lineno, each.slice.col_offset)):
-        found.setdefault(model.function(node), []).append(node)
+        found.setdefault(model.function(node) or model.source.tree, []).append(node)
     return found
 
 
 def _free(taken: set[str], part: Part) -> str:
     """A name for the index that the file does not use; it is noted as taken."""
     node = part.node
-    base = f"{node.id.removesuffix('_mask')}_at" if isinstance(node, ast.Name) else "found"
+    base, parting = "found", "_"
+    if isinstance(node, ast.Name):
+        base, parting = f"{node.id.removesuffix('_mask')}{'_AT' if node.id.isupper() else '_at'}", ""
     number, name = 1, base
     while name in taken:
         number += 1
-        name = f"{base}{number}" if base.endswith("_at") else f"{base}_{number}"
+        name = f"{base}{parting}{number}"
     taken.add(name)
     return name
 
@@ -134,7 +136,7 @@ def _keeps(model: Model, sought: Sought, place: ast.Subscript, first: ast.stmt, 
     for name in names_of(part.node):
         if is_module(model, name):
             continue
-        if not is_private(model, name) or is_bound(model, name, begin, end):
+        if not is_local(model, name) or is_bound(model, name, begin, end):
             return False
         if writers(model, name, begin, end) > Writers.LAYERS:
             return False

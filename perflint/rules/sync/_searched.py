@@ -29,12 +29,12 @@ _TRACED = re.compile(r"symbolic_trace\(|create_feature_extractor\(|fx\.Tracer")
 
 def searched_once(site: SubscriptSite) -> Fix | None:
     """One search in front of the first use for all uses of a mask in a block; None for a single use."""
-    model, function = site.model, site.model.function(site.node)
-    if function is None or isinstance(function, ast.Lambda) or _mask(site) is None:
+    model, around = site.model, site.model.function(site.node) or site.model.source.tree
+    if isinstance(around, ast.Lambda) or _mask(site) is None:
         return None
     if model.is_scripted(site.node.lineno):
         return None
-    search = _searches(model, function).get(site.node)
+    search = _searches(model, around).get(site.node)
     if search is None:
         return None
     source, line = model.source, search.first.lineno
@@ -113,6 +113,6 @@ def _is_full(node: ast.expr) -> bool:
 
 
 @once_per_node
-def _searches(model: Model, function: ast.AST) -> dict[ast.Subscript, Repeated]:
-    """The search that each selection of a function belongs to."""
-    return repeated(model, function, Sought(part=_mask, group=lambda site: None, fewest=lambda part: 2))
+def _searches(model: Model, around: ast.AST) -> dict[ast.Subscript, Repeated]:
+    """The search that each selection of a function, or of the file's top level, belongs to."""
+    return repeated(model, around, Sought(part=_mask, group=lambda site: None, fewest=lambda part: 2))

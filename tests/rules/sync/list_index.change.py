@@ -82,6 +82,69 @@ def change_picked(waits):
     assert waits[1] < waits[0]
 
 
+def epochs(x: torch.Tensor, settings):
+    """Positions of an array that is counted up or drawn: of floats, if the number of rows is one."""
+    x = x.cuda()
+    y = x * 2
+    found = []
+    rows = np.arange(settings.rows)
+    for start in range(0, 4, 2):
+        some = rows[start : start + 2]
+        found += [x[some] + y.long()[some], y[some]]
+    drawn = np.random.permutation(settings.count)
+    few = drawn[: settings.count // 2]
+    found += [x[few].exp(), y[few]]
+    return [*found, range(settings.count)]
+
+
+class Settings:
+    count = 4
+
+    def __init__(self, rows):
+        self.rows = rows
+
+
+def case_epochs():
+    x = torch.arange(8.0).reshape(4, 2)
+    np.random.seed(3)
+    return {"whole": epochs(x, Settings(4))[:-1], "floats": epochs(x, Settings(4.0))[:-1]}
+
+
+def change_epochs(waits):
+    """is copied with `dtype=torch.long`, which cuts floats as an index does"""
+    assert waits[1] < waits[0]
+
+
+HEIGHTS = torch.arange(8.0).reshape(4, 2).cuda()
+WIDTHS = HEIGHTS * 3
+ORDER = np.arange(3)
+FIRST = HEIGHTS[ORDER]
+SECOND = WIDTHS[ORDER]
+
+
+def case_top_level():
+    return {"first": FIRST, "second": SECOND}
+
+
+SHARED = np.arange(3)
+THIRD = HEIGHTS[SHARED] + WIDTHS[SHARED]
+
+
+def kept_where_a_function_sees_it():
+    SHARED[0] = 2
+    return HEIGHTS[SHARED], WIDTHS[SHARED]
+
+
+def kept_where_arrays_may_be_masks(x: torch.Tensor, settings, given: np.ndarray):
+    x, y = x.cuda(), x.exp().cuda()
+    some = np.arange(settings.rows, dtype=settings.dtype)
+    drawn = np.random.permutation(given)
+    other = np.random.permutation(settings.mask)
+    bent = np.arange(settings.rows)[given]
+    first = x[some] + y[some], x[drawn] + y[drawn]
+    return first, x[other] + y[other], x[bent] + y[bent]
+
+
 def short_numbers(x: torch.Tensor):
     x = x.cuda()
     rows = np.arange(2, dtype=np.int16)

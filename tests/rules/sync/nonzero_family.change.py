@@ -249,3 +249,28 @@ def kept_where_the_mask_is_of_a_part(x: torch.Tensor, y: torch.Tensor):
     x[torch.where(short)] = 0
     y[(y[:, 1:] > 0).nonzero(as_tuple=True)] = 1
     return x, y
+
+
+SCORES = torch.arange(12.0).reshape(3, 4).cuda()
+LABELS = SCORES.exp()
+KEEP = SCORES > 3
+KEPT = SCORES[KEEP], LABELS[KEEP]
+
+
+def case_top_level():
+    return {"kept": KEPT}
+
+
+SEEN = SCORES > 5
+
+
+def change_it():
+    global SEEN
+    SEEN = SEEN & (SCORES > 7)
+    return SCORES
+
+
+def kept_where_a_function_binds_the_mask():
+    global SEEN
+    SEEN = SCORES > 5
+    return SCORES[SEEN], change_it()[SEEN]

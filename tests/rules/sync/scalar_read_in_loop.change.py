@@ -456,3 +456,13 @@ def kept_where_an_operand_may_have_dimensions(x: torch.Tensor, y: torch.Tensor, 
     seen["error"] = error.item()
     seen["total"] = total.item()
     seen["all"] = (total + error).item()
+
+
+WHOLE = torch.arange(6.0).cuda()
+LOW = torch.min(WHOLE).item()
+MEAN = torch.mean(WHOLE).item()
+HIGH = torch.max(WHOLE).item()
+
+
+def case_read_at_the_top_level():
+    return {"numbers": [LOW, MEAN, HIGH]}
