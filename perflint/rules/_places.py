@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Heat
@@ -42,6 +43,16 @@ def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
 def repeats(site: Site) -> bool:
     """True if a place runs often, or stands in a loop."""
     return site.heat is Heat.HOT or next(loops_around(site.model, site.node), None) is not None
+
+
+_CELL = re.compile(r"#\s*~*%%")
+"""The line before a cell, in the text of a notebook and in scripts of cells."""
+
+
+def parts_cells(model: Model, first: ast.AST, last: ast.AST) -> bool:
+    """True if a new cell begins between two statements of the top level: cells may be run again, in any order."""
+    begin, end = getattr(first, "lineno", 0), getattr(last, "end_lineno", 0)
+    return model.function(first) is None and any(_CELL.match(line) for line in model.source.lines[begin:end])
 
 
 def targets(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:

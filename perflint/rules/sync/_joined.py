@@ -14,7 +14,7 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._memory.operators import GATHERS
 from perflint.rules._order import has_effects
-from perflint.rules._places import loops_around
+from perflint.rules._places import loops_around, parts_cells
 from perflint.rules._statements import block_of, statement_of, swallows
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
@@ -146,13 +146,12 @@ def _joins(model: Model, first: ast.stmt) -> dict[ast.expr, _Join]:
     names: set[str] = set()
     run: list[tuple[Read, ast.stmt]] = []
     for statement in [*block_of(model, first), None]:
-        reads = [] if statement is None else reads_in(model, statement)
-        if reads and statement is not None:
-            run += [(each, statement) for each in reads]
-            continue
-        for join in _of_run(model, run, names):
-            found.update((each.node, join) for each in join.reads)
-        run = []
+        reads = [] if statement is None else [(each, statement) for each in reads_in(model, statement)]
+        if run and (not reads or parts_cells(model, run[-1][1], reads[0][1])):
+            for join in _of_run(model, run, names):
+                found.update((each.node, join) for each in join.reads)
+            run = []
+        run += reads
     return found
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, writers
 from perflint.rules._memory.uses import Position
+from perflint.rules._places import parts_cells
 from perflint.rules._statements import block_of, statement_of, swallows
 from perflint.rules._visible import is_local
 from perflint.rules.sync._indices import Part
@@ -129,6 +130,8 @@ def _within(model: Model, block: list[ast.stmt], place: ast.expr) -> ast.stmt | 
 
 def _keeps(model: Model, sought: Sought, place: ast.Subscript, first: ast.stmt, last: ast.stmt) -> bool:
     """True if the index of a place has the same names and elements from one statement to the end of another."""
+    if parts_cells(model, first, last):
+        return False
     begin, end = (first.lineno, first.col_offset), (last.end_lineno or 0, last.end_col_offset or 0)
     site = model.subscript(place)
     part = sought.part(site)
