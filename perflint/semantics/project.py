@@ -254,6 +254,8 @@ class Project:
         self._is_folder: dict[Path, bool] = {}
         self._located: dict[tuple[Path, str], Located] = {}
         self._roots: dict[Path, Path] = {}
+        self._packages: dict[Path, tuple[str, ...]] = {}
+        """The names of the packages that folders are, in parts."""
         self._single: dict[Path, FileText] = {}
 
     def overlay(self, texts: Mapping[Path, str]) -> Project:
@@ -504,8 +506,11 @@ class Project:
 
     def name_of(self, path: Path) -> str:
         """The full name of a file's module, as the files below its root import it."""
-        parts = path.relative_to(self.root_of(path)).with_suffix("").parts
-        return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+        folder, stem = path.parent, path.stem
+        package = self._packages.get(folder)
+        if package is None:
+            package = self._packages[folder] = folder.relative_to(self.root_of(path)).parts
+        return ".".join(package if stem == "__init__" and package else (*package, stem))
 
     def _text_of(self, path: Path, text: str | None = None) -> FileText:
         return FileText(path, self.name_of(path), text)

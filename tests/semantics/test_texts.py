@@ -52,6 +52,9 @@ def test_importers_also_through_other_modules(tmp_path: Path) -> None:
         ("from net.ops import (\n    # scale\n    shift,\n)", False),
         ("from net.ops import shift, \\\n    scale", True),
         ("import os, \\\n    net.ops", True),
+        ("import os  # import of net\nfrom net.ops import shift, scale as resize  # and import nothing else", True),
+        ("import os, net.ops; import sys", True),
+        ("from net.ops import (shift, scale,)", True),
         # The file mentions the name, but takes another one of the module.
         ("from net.ops import shift", False),
         ("from net import shift", False),
@@ -63,6 +66,12 @@ def test_an_importer_takes_the_name_or_the_module(tmp_path: Path, statement: str
     texts = project_of(tmp_path, {**files, "train.py": f"{statement}\ntorch.scale(1)\n"}).texts
     assert ("train" in names(texts.importers("net.ops", "scale"))) == is_importer
     assert ("train" in names(texts.around("net.ops"))) == (statement != "from net.other import scale")
+
+
+@pytest.mark.parametrize("text", ["# from net.ops import scale", "import os  # import net.ops", "x = 'import net.ops'"])
+def test_a_comment_imports_nothing(tmp_path: Path, text: str) -> None:
+    texts = project_of(tmp_path, {"net/ops.py": "def scale(x): ...\n", "train.py": f"{text}\nscale(1)\n"}).texts
+    assert names(texts.importers("net.ops", "scale")) == names(texts.around("net.ops")) == []
 
 
 def test_files_of_one_process(tmp_path: Path) -> None:
