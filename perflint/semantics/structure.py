@@ -297,51 +297,76 @@ class _Walker:
 
     def __init__(self) -> None:
         self.structure = Structure()
-        self._stack: list[tuple[ast.AST | None, Any]] = []
-        """Nodes with their parents; None with the context of the nodes below it on the stack."""
+        self._stack: list[Any] = []
+        """Nodes; a tuple with the context of the nodes below it on the stack."""
         self._context: _Context = ("", None, None, set())
+        self._seen = 0
+        """Nodes visited before the present context."""
 
     def run(self, tree: ast.Module) -> None:
-        structure, nodes, stack = self.structure, self.structure.nodes, self._stack
+        nodes, parents, stack = self.structure.nodes, self.structure.parents, self._stack
         self._push(tree.body, tree)
+        seen = 0
         while stack:
-            node, parent = stack.pop()
-            if node is None:
-                left = self._context[1]
-                if left is not None and left.outer is parent[1]:
-                    parent[3].update(left.names)
-                self._context = parent
-                continue
-            prefix, function, owner, names = self._context
-            structure.parents[node] = parent
-            structure.size += 1
+            node = stack.pop()
             kind = type(node)
+            if kind is tuple:
+                self._leave(node, seen)
+                continue
+            seen += 1
             if kind in nodes:
                 nodes[kind].append(node)
             else:
                 nodes[kind] = [node]
-            if function is not None:
-                function.size += 1
             if kind is ast.Name:
-                names.add(node.id)  # type: ignore[attr-defined]
-                continue
-            if kind is ast.Constant:
+                self._context[3].add(node.id)
                 continue
             if kind in _TELLING:
-                if isinstance(node, _FUNCTIONS):
-                    self._function(node, prefix, function, owner)
+                if kind in _SCOPES:
+                    self._count(seen)
+                    self._define(node)
                     continue
-                if isinstance(node, ast.ClassDef):
-                    self._class(node, prefix, function)
-                    continue
-                self._note(node, parent, function, owner)
-            inner = children(node)
-            if inner:
-                inner.reverse()
-                stack += [(child, node) for child in inner]
+                self._note(node, parents[node])
+            fields = _FIELDS[kind]
+            if not fields:
+                continue
+            if len(fields) == 1:
+                # Most nodes hold one other node, or one list of nodes.
+                value = getattr(node, fields[0], None)
+                inner = value if type(value) is list else (value,) if isinstance(value, ast.AST) else ()
+            else:
+                inner = children(node)
+            for child in reversed(inner):
+                parents[child] = node
+                stack.append(child)
+        self._count(seen)
+        self.structure.size = seen
 
-    def _note(self, node: ast.AST, parent: ast.AST, function: FunctionInfo | None, owner: ClassInfo | None) -> None:
+    def _count(self, seen: int) -> None:
+        """Add the nodes that were visited in the present context to the size of its function."""
+        function = self._context[1]
+        if function is not None:
+            function.size += seen - self._seen
+        self._seen = seen
+
+    def _leave(self, context: _Context, seen: int) -> None:
+        """Go on in a context that was entered before the present one."""
+        self._count(seen)
+        left = self._context[1]
+        if left is not None and left.outer is context[1]:
+            context[3].update(left.names)
+        self._context = context
+
+    def _define(self, node: FunctionNode | ast.ClassDef) -> None:
+        prefix, function, owner, _ = self._context
+        if isinstance(node, ast.ClassDef):
+            self._class(node, prefix, function)
+        else:
+            self._function(node, prefix, function, owner)
+
+    def _note(self, node: ast.AST, parent: ast.AST) -> None:
         structure = self.structure
+        _, function, owner, _ = self._context
         if function is not None:
             _note(node, parent, function, owner)
             if isinstance(node, ast.Call):
@@ -354,11 +379,12 @@ class _Walker:
             _note_default(node, parent, structure)
 
     def _push(self, inner: Sequence[ast.AST], parent: ast.AST) -> None:
-        self._stack += [(node, parent) for node in reversed(inner)]
+        self.structure.parents.update(dict.fromkeys(inner, parent))
+        self._stack += reversed(inner)
 
     def _enter(self, context: _Context) -> None:
         """Visit the nodes that were pushed so far in the present context, and those pushed from now on in another."""
-        self._stack += [(None, self._context)]
+        self._stack.append(self._context)
         self._context = context
 
     def _function(self, node: FunctionNode, prefix: str, outer: FunctionInfo | None, owner: ClassInfo | None) -> None:
@@ -388,7 +414,8 @@ class _Walker:
         self._push([*node.decorator_list, *node.bases, *node.keywords], node)
 
 
-_TELLING = frozenset({*_FUNCTIONS, ast.ClassDef, ast.Attribute, ast.Call, ast.Subscript, ast.Yield, ast.YieldFrom})
+_SCOPES = frozenset({*_FUNCTIONS, ast.ClassDef})
+_TELLING = frozenset({*_SCOPES, ast.Attribute, ast.Call, ast.Subscript, ast.Yield, ast.YieldFrom})
 """The types of nodes of which more is kept than their place; most nodes have other types."""
 
 _Context = tuple[str, FunctionInfo | None, ClassInfo | None, set[str]]
@@ -403,7 +430,10 @@ def _note_default(node: ast.Attribute, parent: ast.AST, structure: Structure) ->
 def _note(node: ast.AST, parent: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> None:
     if isinstance(node, ast.Attribute):
         if isinstance(node.value, ast.Name):
-            function.uses.setdefault(node.value.id, set()).add(node.attr)
+            uses = function.uses.get(node.value.id)
+            if uses is None:
+                uses = function.uses[node.value.id] = set()
+            uses.add(node.attr)
             if owner is not None and isinstance(node.ctx, ast.Store) and node.value.id == "self":
                 value = parent.value if isinstance(parent, ast.Assign) else None
                 _assigned(owner, node.attr, function, value if isinstance(value, ast.Constant) else None)
