@@ -161,11 +161,14 @@ def _before_command(arguments: list[str]) -> list[str]:
 
 
 def _set_up_process() -> None:
+    import atexit
     import gc
     import warnings
 
     # Syntax trees are many objects and no circles: looking for some takes a quarter of the time.
     gc.disable()
+    # Python looks for some at the end, too, and would free each object before the system does.
+    atexit.register(gc.freeze)
     # Paths and source lines may hold what the terminal's encoding cannot show.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -103,3 +103,14 @@ def test_what_a_verb_does_not_import(folder: Path, arguments: list[str], unwante
     assert code == "0"
     assert "perflint.cli.main" in modules
     assert not unwanted & set(modules)
+
+
+def test_the_end_looks_for_no_circles(folder: Path) -> None:
+    # Functions that are registered first run last.
+    script = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 10_000, gc.get_count()[0] < 100))\n"
+        "from perflint.cli.main import main\n"
+        "sys.exit(main(['check', '--isolated', '--no-cache', 'clean.py']))\n"
+    )
+    assert run(folder, "-c", script).stdout.endswith("True True\n")
