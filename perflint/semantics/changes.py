@@ -138,3 +138,25 @@ class Changes:
 
 def _answers_same(question: Question, answers: Mapping[Question, object], project: Project) -> bool:
     return project.answer(question) == answers[question]
+
+
+def changes_of(overlay: Project) -> Changes:
+    """The changes that an overlay of a project makes."""
+    if overlay.changes is None:
+        differences = ((path, _difference(path, overlay)) for path in overlay.changed)
+        overlay.changes = Changes({path: found for path, found in differences if found is not None})
+    assert isinstance(overlay.changes, Changes)
+    return overlay.changes
+
+
+def _difference(path: Path, overlay: Project) -> Difference | None:
+    """The difference between a file of an overlay and the file of the project; None if there is none."""
+    base = overlay.base
+    before, now = None if base is None else base.file_text(path), overlay.file_text(path)
+    if base is None or before is None or now is None:
+        return Difference(code=True, outline=True)
+    if before.text == now.text:
+        return None
+    modules = base.module_at(path), overlay.module_at(path)
+    codes = [None if module is None else module.code for module in modules]
+    return Difference(code=None in codes or codes[0] != codes[1], outline=before.outline != now.outline)

@@ -240,6 +240,8 @@ class Project:
         """The project that this one is an overlay of: it lists the files and searches their texts."""
         self.changed: Mapping[Path, str] = {}
         """The texts of the files that an overlay changes."""
+        self.changes: object = None
+        """The differences of an overlay from the project below it, which `changes` keeps here."""
         self.summaries: object = None
         """The summaries of the files, which `callers` keeps here."""
         self.top_levels: object = None

@@ -53,6 +53,40 @@ def test_other_top_levels_run_in_each_check(tmp_path: Path, tables: str) -> None
     assert all(model.view.state(model.view.loaded("tables")).is_run for model in models)
 
 
+def after_edit(project: Project, model: Model, name: str, text: str) -> tuple[Project, Model]:
+    """An overlay with another text for a file, and the model of the same source there."""
+    other = project.overlay({model.module.path.with_name(name): text})
+    again = Model(model.source, other, CallsOf.FILE)
+    again.infer()
+    return other, again
+
+
+def table(model: Model) -> object:
+    names = model.view.state(model.view.loaded("tables")).names
+    assert names is not None
+    return names["TABLE"]
+
+
+def test_an_overlay_shares_a_table_that_its_edit_does_not_touch(tmp_path: Path) -> None:
+    project, (model,) = checked(tmp_path, PLAIN, USER)
+    other, again = after_edit(project, model, "other.py", "PART = 2\n")
+    assert made(other, tmp_path) is made(project, tmp_path) is not None
+    assert table(again) == table(model) and again.steps == model.steps
+
+
+def test_an_overlay_runs_a_table_that_uses_the_edited_file(tmp_path: Path) -> None:
+    uses = "from parts import made\n\nTABLE = dict(a=made())\n"
+    (tmp_path / "parts.py").write_text("def made():\n    return 1\n")
+    project, (model,) = checked(tmp_path, uses, USER)
+    assert made(project, tmp_path) is not None
+    other, again = after_edit(project, model, "parts.py", "def made():\n    return 'text'\n")
+    assert made(other, tmp_path) is not made(project, tmp_path)
+    assert table(again) != table(model)
+    other, again = after_edit(project, model, "parts.py", "def made():\n    return 1  # a number\n")
+    assert made(other, tmp_path) is made(project, tmp_path)
+    assert table(again) == table(model)
+
+
 def test_an_overlay_runs_the_changed_table(tmp_path: Path) -> None:
     project, (model,) = checked(tmp_path, PLAIN, USER)
     other = project.overlay({tmp_path / "tables.py": "TABLE = dict(b=None)\n"})

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from perflint.frozen import replace
 from perflint.semantics.callers.summary import Summary
-from perflint.semantics.changes import Changes, Difference
+from perflint.semantics.changes import changes_of
 from perflint.semantics.project import Project
 from perflint.source.changed import changed_lines
 
@@ -35,7 +35,6 @@ class Summaries:
         self._drafted: set[Path] | None = None
         """During a draft, the files whose summaries may not hold."""
         self._known: dict[Path, Summary | None] = {}
-        self._changes: Changes | None = None
 
     @contextmanager
     def draft(self) -> Iterator[set[Path]]:
@@ -73,9 +72,7 @@ class Summaries:
         found = summaries(project.base)._made(project.base, path)
         if found is None:
             return None
-        if self._changes is None:
-            self._changes = _changes(project, project.base)
-        return found if self._changes.spare(found.record, project) else None
+        return found if changes_of(project).spare(found.record, project) else None
 
     def _made(self, project: Project, path: Path) -> Summary | None:
         """The summary of a file, if it is known without making it."""
@@ -103,21 +100,3 @@ def _moved(summary: Summary, overlay: Project, base: Project) -> Summary:
         for callee, every in summary.calls.items()
     }
     return replace(summary, calls=calls)
-
-
-def _changes(overlay: Project, base: Project) -> Changes:
-    """The changes that an overlay makes."""
-    found = {path: _difference(path, overlay, base) for path in overlay.changed}
-    return Changes({path: difference for path, difference in found.items() if difference is not None})
-
-
-def _difference(path: Path, overlay: Project, base: Project) -> Difference | None:
-    """The difference between a file of an overlay and the file of the project; None if there is none."""
-    before, now = base.file_text(path), overlay.file_text(path)
-    if before is None or now is None:
-        return Difference(code=True, outline=True)
-    if before.text == now.text:
-        return None
-    modules = base.module_at(path), overlay.module_at(path)
-    codes = [None if module is None else module.code for module in modules]
-    return Difference(code=None in codes or codes[0] != codes[1], outline=before.outline != now.outline)

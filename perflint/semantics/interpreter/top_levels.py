@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from perflint.frozen import dataclass
+from perflint.semantics.changes import changes_of
 from perflint.semantics.interpreter.frame import Budget, Names
 from perflint.semantics.interpreter.memory import CallKey, ClassFacts, ModuleState
 from perflint.semantics.interpreter.questions import WHOLE
@@ -59,6 +60,8 @@ class TopLevels:
             # Top levels that go round in circles depend on where they begin.
             self._known.update(dict.fromkeys(self._running[self._running.index(path) :]))
             return None
+        if path not in self._known and (known := _unchanged(project, path, run)) is not None:
+            self._known[path] = known
         if path not in self._known:
             self._running.append(path)
             try:
@@ -67,6 +70,14 @@ class TopLevels:
                 self._running.pop()
             self._known.setdefault(path, found)
         return self._known[path]
+
+
+def _unchanged(overlay: Project, path: Path, run: Run) -> TopLevel | None:
+    """The result for a module in the project below an overlay; None if the changes of the overlay may alter it."""
+    base = overlay.base
+    module = None if base is None or path in overlay.changed else base.module_at(path)
+    known = None if base is None or module is None else top_levels(base).of(base, module, run)
+    return known if known is not None and changes_of(overlay).spare(known.record, overlay) else None
 
 
 def take_over(view: View, module: Module, budget: Budget, run: Run) -> Names:
