@@ -25,7 +25,12 @@ _OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]|\bdevice_map\b")
 
 def is_on_only_gpu(model: Model, value: Value) -> bool:
     """True if a tensor is on the GPU, and the file knows one GPU only."""
-    return isinstance(value, Tensor) and value.device in _ON_GPU and not model.matches(_OTHER_GPU)
+    return isinstance(value, Tensor) and value.device in _ON_GPU and not knows_several_gpus(model)
+
+
+def knows_several_gpus(model: Model) -> bool:
+    """True if a file names a GPU other than the first one, or spreads a model over devices."""
+    return model.matches(_OTHER_GPU)
 
 
 def always_runs(model: Model, node: ast.expr, statement: ast.stmt) -> bool:

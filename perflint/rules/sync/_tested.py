@@ -9,7 +9,7 @@ from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._order import has_effects
 from perflint.rules.sync._dimensions import COMPARES
-from perflint.rules.sync._once import is_module, is_on_only_gpu
+from perflint.rules.sync._once import is_module, is_on_only_gpu, knows_several_gpus
 from perflint.rules.sync._scalars import NAN_CHECK, SCALAR_READ, TRUTH_OF_TENSOR, Read
 from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
@@ -168,7 +168,8 @@ def _follows(model: Model, row: list[_Operand], operand: _Operand) -> bool:
     seen = {ast.dump(each) for each in walk(first) if isinstance(each, ast.expr)}
     if has_effects(model, node) or not all(_is_total(model, each, seen) for each in walk(node)):
         return False
-    if not (_is_one(model, first) and _is_one(model, node)) and not _has_same_shape(model, first, node):
+    are_numbers = _is_one(model, first) and _is_one(model, node)
+    if not are_numbers and not _has_same_shape(model, first, node):
         return False
     before, names = _tensors(model, first), _tensors(model, node)
     with_dimensions = {name for name, value in names.items() if value.tensor is None or value.tensor.rank != 0}
@@ -176,6 +177,9 @@ def _follows(model: Model, row: list[_Operand], operand: _Operand) -> bool:
         # Two tensors may have different shapes: the first test may be there to find out.
         return False
     if any(name in before and value.tensor is not None for name, value in names.items()):
+        return True
+    if are_numbers and not knows_several_gpus(model):
+        # A tensor of the CPU without dimensions may be combined with one of the GPU.
         return True
     return all(is_on_only_gpu(model, model.value(each)) for each in (first, node))
 

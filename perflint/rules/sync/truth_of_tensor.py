@@ -75,7 +75,8 @@ class TruthOfTensor(Rule):
     Tests in a row become one: `a.any() or b.any()` becomes `a.any() | b.any()`, and
     `not a.any() and not b.any()` becomes `not (a.any() | b.any())`. The answer is the same. The later
     tests run even if the first one decides, which takes time and memory on the GPU, so they may only compare and
-    reduce, must be on the device of the first one, and must not need it: `m.any() and x[m].max() > 1` stays. That is
+    reduce, and must not need the first one: `m.any() and x[m].max() > 1` stays. They must be on the device of the
+    first one, or give one truth value each in a file that names no second GPU: on different GPUs they raise. That is
     safe if all tests ask one tensor, by `any`, `all`, `isnan`, `isinf`, `isfinite` and comparisons with numbers from
     0 to 127. It is unsafe elsewhere: a later test may raise an error that the first one prevented before.
 

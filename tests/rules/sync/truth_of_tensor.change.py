@@ -90,6 +90,28 @@ def change_asked(waits):
     assert waits[1] < waits[0]
 
 
+def apart(x: torch.Tensor, y: torch.Tensor) -> list[str]:
+    found = []
+    if torch.any(x <= 0) or torch.any(y < 0):
+        found.append("negative")
+    count, total, *_ = x.reshape(-1)
+    if count == 0 and total != 0:
+        found.append("empty")
+    return found
+
+
+def case_apart():
+    grid = (-1.0, 0.0, 2.0)
+    made = [(torch.tensor([a, 1.0]), torch.full((2, 2), b)) for a in grid for b in grid]
+    places = [("cuda", "cuda"), ("cuda", "cpu"), ("cpu", "cuda"), ("cpu", "cpu")]
+    return {"found": [apart(x.to(one), y.to(other)) for x, y in made for one, other in places]}
+
+
+def change_apart(waits):
+    """They must be on the device of the first one, or give one truth value each"""
+    assert waits[1] < waits[0]
+
+
 def first_and_last(rows: torch.Tensor, kept: torch.Tensor) -> list[bool]:
     rows, kept = rows.cuda(), kept.cuda() > 0
     found = []
