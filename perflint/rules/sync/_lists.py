@@ -62,8 +62,13 @@ def _may_change(model: Model, tensor: ast.expr) -> bool:
 
 
 def appended_to(model: Model, read: ast.Call) -> ast.Name | None:
-    """The name of the list in `name.append(read)`, as a statement of its own."""
+    """The name of the list in `name.append(read)` and `name += [read]`, as a statement of its own."""
     call = model.parent(read)
+    if isinstance(call, ast.List):
+        statement = model.parent(call)
+        is_added = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add) and call.elts == [read]
+        target = statement.target if isinstance(statement, ast.AugAssign) and is_added else None
+        return target if isinstance(target, ast.Name) else None
     if not isinstance(call, ast.Call) or call.args != [read] or call.keywords:
         return None
     method = call.func

@@ -78,7 +78,8 @@ class ScalarReadInLoop(Rule):
 
     Lists: `losses.append(loss.item())` becomes `losses.append(loss.detach().clone())`, with
     `losses = torch.stack(losses).tolist() if losses else []` after the loop, if the loop does nothing else with a
-    list that is empty before it. The numbers are the same; the GPU keeps a small tensor for each turn.
+    list that is empty before it. The numbers are the same; the GPU keeps a small tensor for each turn. The same is done
+    for `losses += [loss.item()]`.
 
     Averages: `meter.update(loss.item(), n)` becomes `meter.update(loss.detach().double(), n)` if the class of
     `meter` only computes with the number and formats it, and if nothing in the loop reads its numbers

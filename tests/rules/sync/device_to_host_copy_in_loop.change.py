@@ -31,7 +31,7 @@ def with_graph(model: nn.Module, loader):
     dropped = []
     for x in loader:
         y = model(x.cuda())
-        kept.append(y.cpu())
+        kept += [y.cpu()]
         dropped.append(y.cpu().detach())
     return kept, dropped
 
@@ -84,6 +84,17 @@ def kept_where_the_list_is_read(model: nn.Module, loader):
     for x in loader:
         first.append(model(x.cuda()).cpu())
     return outs, first
+
+
+def kept_where_several_are_added(model: nn.Module, loader, more):
+    outs = []
+    for x in loader:
+        y = model(x.cuda())
+        outs += [y.cpu(), more]
+    pairs = []
+    for x in loader:
+        pairs += [(x, model(x.cuda()).cpu())]
+    return outs, pairs
 
 
 def kept_where_others_have_the_list(model: nn.Module, loader, log):

@@ -156,14 +156,16 @@ def change_logged(waits):
 
 def numbers(model: nn.Module, loader: DataLoader):
     losses, counts = [], []
+    parts = []
     for x, y in loader:
         loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
         losses.append(loss.item())
+        parts += [(x.cuda() > 0.5).float().mean().item()]
         counts.append((y.cuda() > 0).sum().item())
         loss.backward()
         with torch.no_grad():
             loss.zero_()
-    return losses, counts
+    return losses, counts, parts
 
 
 def case_lists():
