@@ -58,7 +58,9 @@ def gathered_on_device(site: CallSite) -> Fix | None:
         insert(end + 1, 1, in_newlines_of(source, end, line)),
     )
     message = "Keep the tensors on the GPU and copy them after the loop"
-    return Fix(message, Safety.UNSAFE, edits, leaves=(DEVICE_TO_HOST_COPY,))
+    # Tensors of unknown dimensions may be images: all of them may not fit.
+    safety = Safety.DISPLAY if tensor.rank is None else Safety.UNSAFE
+    return Fix(message, safety, edits, leaves=(DEVICE_TO_HOST_COPY,))
 
 
 def _whole(model: Model, copy: ast.Call) -> tuple[ast.Call, bool]:

@@ -76,7 +76,8 @@ class DeviceToHostCopyInLoop(Rule):
     empty before it; `.clone()` is left out if nothing else can hold or change the tensor. The list has the same
     tensors afterwards, but all of them take memory of the GPU until then: check whether they fit. A tensor that is
     on the CPU already is copied, so that a later write to it does not show in the list. The error of a failing
-    kernel shows up after the loop. No fix is offered for tensors that are known to have three or more dimensions,
+    kernel shows up after the loop. If it is unknown how many dimensions the tensors have, the fix is only shown: they
+    may be images, which do not fit. No fix is offered for tensors that are known to have three or more dimensions,
     in a loop that calls `empty_cache` or uses streams, and for other copies: with `non_blocking=True` alone the
     CPU may read memory that is not written yet.
 

@@ -14,7 +14,7 @@ def predict(model: nn.Module, loader):
     arrays = []
     with torch.no_grad():
         for x in loader:
-            y = model(x.cuda())
+            y = model(x.cuda()).view(-1, 2)
             scores.append(y.cpu())
             labels.append(y.argmax(1).to("cpu"))
             arrays.append(y.softmax(1).double().cpu().numpy())
@@ -30,7 +30,7 @@ def with_graph(model: nn.Module, loader):
     kept = []
     dropped = []
     for x in loader:
-        y = model(x.cuda())
+        y = model(x.cuda()).view(-1, 2)
         kept += [y.cpu()]
         dropped.append(y.cpu().detach())
     return kept, dropped
@@ -46,7 +46,7 @@ def case_gradients():
 def changing(model: nn.Module, loader):
     outs = []
     for x in loader:
-        y = model(x.cuda())
+        y = model(x.cuda()).view(-1, 2)
         outs.append(y.cpu())
         y.mul_(0)
     return outs
@@ -60,7 +60,7 @@ def case_written_afterwards():
 def copied(tensors, device: str):
     outs = []
     for x in tensors:
-        x = x.to(device)
+        x = x.view(2, 3).to(device)
         outs.append(x.cpu())
         x.mul_(0)
     return outs
@@ -78,22 +78,22 @@ def change_on_the_host(outs):
 def kept_where_the_list_is_read(model: nn.Module, loader):
     outs, first = [], [torch.zeros(2)]
     for x in loader:
-        outs.append(model(x.cuda()).cpu())
+        outs.append(model(x.cuda()).view(-1, 2).cpu())
         if len(outs) > 10:
             break
     for x in loader:
-        first.append(model(x.cuda()).cpu())
+        first.append(model(x.cuda()).view(-1, 2).cpu())
     return outs, first
 
 
 def kept_where_several_are_added(model: nn.Module, loader, more):
     outs = []
     for x in loader:
-        y = model(x.cuda())
+        y = model(x.cuda()).view(-1, 2)
         outs += [y.cpu(), more]
     pairs = []
     for x in loader:
-        pairs += [(x, model(x.cuda()).cpu())]
+        pairs += [(x, model(x.cuda()).view(-1, 2).cpu())]
     return outs, pairs
 
 
@@ -101,14 +101,14 @@ def kept_where_others_have_the_list(model: nn.Module, loader, log):
     outs = []
     log.outs = outs
     for x in loader:
-        outs.append(model(x.cuda()).cpu())
+        outs.append(model(x.cuda()).view(-1, 2).cpu())
 
     def mean():
         return torch.cat(more).mean()
 
     more = []
     for x in loader:
-        more.append(model(x.cuda()).cpu())
+        more.append(model(x.cuda()).view(-1, 2).cpu())
     return mean
 
 
@@ -120,10 +120,17 @@ def kept_where_images_may_not_fit(model: nn.Module, loader):
     return images
 
 
-def kept_where_memory_is_freed(model: nn.Module, loader):
+def kept_where_dimensions_are_unknown(model: nn.Module, loader):
     outs = []
     for x in loader:
         outs.append(model(x.cuda()).cpu())
+    return outs
+
+
+def kept_where_memory_is_freed(model: nn.Module, loader):
+    outs = []
+    for x in loader:
+        outs.append(model(x.cuda()).view(-1, 2).cpu())
         torch.cuda.empty_cache()
     return outs
 
@@ -132,7 +139,7 @@ def kept_where_a_stream_computes(model: nn.Module, loader, stream: torch.cuda.St
     outs = []
     for x in loader:
         with torch.cuda.stream(stream):
-            outs.append(model(x.cuda()).cpu())
+            outs.append(model(x.cuda()).view(-1, 2).cpu())
     return outs
 
 
@@ -140,14 +147,14 @@ def kept_where_errors_are_handled(model: nn.Module, loader):
     outs = []
     try:
         for x in loader:
-            outs.append(model(x.cuda()).cpu())
+            outs.append(model(x.cuda()).view(-1, 2).cpu())
     except RuntimeError:
         pass
     return outs
 
 
 def kept_where_one_copy_before_the_loop_is_better(model: nn.Module, x: torch.Tensor):
-    y = model(x.cuda())
+    y = model(x.cuda()).view(-1, 2)
     rows = []
     for i in range(len(y)):
         rows.append(y[i].cpu())
@@ -157,9 +164,9 @@ def kept_where_one_copy_before_the_loop_is_better(model: nn.Module, x: torch.Ten
 def kept_where_more_is_made_of_it(model: nn.Module, loader, k: int):
     outs = []
     for x in loader:
-        outs.append(np.sort(model(x.cuda()).cpu().numpy()))
+        outs.append(np.sort(model(x.cuda()).view(-1, 2).cpu().numpy()))
         k += 1
     tops = []
     for x in loader:
-        tops.append(model(x.cuda()).cpu().topk(k))
+        tops.append(model(x.cuda()).view(-1, 2).cpu().topk(k))
     return outs, tops

@@ -11,9 +11,17 @@ def predict(model: nn.Module, loader: DataLoader) -> torch.Tensor:
     with torch.no_grad():
         for x, _ in loader:
             y = model(x.cuda())
-            outputs.append(y.clone())
-        outputs = [each.cpu() for each in outputs]
+            outputs.append(y.cpu())
     return torch.cat(outputs)
+
+
+def predict_classes(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    classes = []
+    for x, _ in loader:
+        y = model(x.cuda()).view(-1, 10)
+        classes.append(y.argmax(dim=1))
+    classes = [each.cpu() for each in classes]
+    return torch.cat(classes)
 
 
 def predict_arrays(model: nn.Module, loader: DataLoader) -> list[np.ndarray]:
