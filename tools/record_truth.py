@@ -1,12 +1,14 @@
 """Runs programs and records where they synchronise with the GPU and which lines they run.
 
-    python tools/record_truth.py SCRIPT... [--root DIR] [--output FILE] [-- ARGUMENTS]
+    python tools/record_truth.py SCRIPT... [--root DIR] [--output FILE] [--simulate] [-- ARGUMENTS]
 
 Each program runs as it would by itself, with ARGUMENTS, under
 `torch.cuda.set_sync_debug_mode("warn")`. For each synchronisation the innermost frame of a file
 below DIR is kept (default: the folder of the first script); of the files below DIR it is noted
 which lines ran, and how often. Several programs run one after another, each in a process of its
-own, into one recording.
+own, into one recording. `--simulate` runs them on the CPU and simulates a GPU, as `perflint trace
+--simulate` does. A script that only drives a program lies outside of DIR; `--name` is then the name
+of the program in the recording.
 
 The recording is JSON, compressed where FILE ends in `.gz` (default: truth.json.gz):
 
@@ -62,7 +64,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from perflint.tracer import copies, syncs
+from perflint.tracer import copies, simulation, syncs
 
 COUNT_LIMIT = 10_000
 TORCH = str(Path(torch.__file__).parent) + os.sep
@@ -215,7 +217,7 @@ class Recorder:
             counts[name] = {str(line): min(total, COUNT_LIMIT) for line, total in totals.items()}
         return {
             "torch": torch.__version__,
-            "gpu": torch.cuda.get_device_name() if torch.cuda.is_initialized() else "",
+            "gpu": _gpu(),
             "python": sys.version.split()[0],
             "versions": _versions(files.values()),
             "programs": {},
@@ -246,6 +248,16 @@ class Source:
         names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
         return cls(tuple(raises), frozenset(name.split(".")[0] for name in names))
+
+
+def _gpu() -> str:
+    if simulation.is_on():
+        return "simulated"
+    return torch.cuda.get_device_name() if torch.cuda.is_initialized() else ""
+
+
+def _differs(part: str, difference: str) -> None:
+    print(f"{part}: {difference}", file=sys.stderr)
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:
@@ -287,8 +299,10 @@ def _versions(sources: Iterable[Source]) -> dict[str, str]:
     return found
 
 
-def record(script: Path, arguments: list[str], root: Path, output: Path) -> int:
+def record(script: Path, arguments: list[str], root: Path, output: Path, simulate: bool = False, name: str = "") -> int:
     """Run one program in this process, write its recording, and give its exit status."""
+    if simulate:
+        simulation.start(_differs)
     recorder = Recorder(root)
     sys.argv = [str(script), *arguments]
     sys.path[0] = str(script.resolve().parent)
@@ -305,7 +319,7 @@ def record(script: Path, arguments: list[str], root: Path, output: Path) -> int:
                 thread.join()
     seconds = round(time.perf_counter() - start, 2)
     document = recorder.document()
-    name = recorder.name_of(str(script.resolve())) or script.name
+    name = name or recorder.name_of(str(script.resolve())) or script.name
     document["programs"] = {
         name: {"arguments": arguments, "status": status, "seconds": seconds, "steps": recorder.steps}
     }
@@ -403,10 +417,13 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("truth.json.gz"), metavar="FILE")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="stop each of several programs after this time")
     own, _, arguments = _split(sys.argv[1:])
+    parser.add_argument("--simulate", action="store_true", help="run on the CPU and simulate a GPU")
+    parser.add_argument("--name", default="", help="the program that the one script drives (default: the script)")
     options = parser.parse_args(own)
     root = options.root or options.scripts[0].resolve().parent
     if len(options.scripts) == 1:
-        return record(options.scripts[0], arguments, root, options.output.resolve())
+        output = options.output.resolve()
+        return record(options.scripts[0], arguments, root, output, options.simulate, options.name)
     return record_each(options.scripts, arguments, root, options.output, options.limit)
 
 
