@@ -1,6 +1,7 @@
 """Scores perflint's sync findings against programs recorded on a GPU.
 
     python benchmarks/accuracy/run_programs.py [--set heldout] [--profile audit] [--show missed|false [-n 20]]
+    python benchmarks/accuracy/run_programs.py --set public --src DIR [--program NAME] …
 
 Runs `perflint check` over the programs of a set, `programs/` or `heldout/`, and prints recall and
 precision per program and profile, first for hot lines, then for all. Hot is what ran at least
@@ -13,6 +14,9 @@ machine with a GPU:
 
 (of the folders, only the scripts that are meant to be run). The programs of `heldout/` were written
 without a look at what perflint knows, and nothing in perflint was made for them.
+
+The programs of `public/` are those of other projects, each checked out into a folder of DIR by
+`public/record.py`, which recorded them in the simulation.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from run import PROFILES, markdown, show, sync_findings
 from score import Truth, load, score
 
-SETS = ("programs", "heldout")
+SETS = ("programs", "heldout", "public")
 FEWEST = 5
 STEPS_BETWEEN = 8
 
@@ -42,15 +46,23 @@ def main() -> None:
     parser.add_argument("--truth", type=Path, help="another recording of the programs")
     parser.add_argument("--show", choices=["missed", "false"], help="print some of the places that cost the score")
     parser.add_argument("-n", type=int, default=20, help="how many of them (default: 20)")
+    parser.add_argument("--src", type=Path, metavar="DIR", help="where the public programs are checked out")
+    parser.add_argument("--program", action="append", metavar="NAME", help="only this program of the set")
     options = parser.parse_args()
     folder = Path(__file__).with_name(options.set)
     recorded = options.truth or folder / "truth.json.gz"
+    if options.set == "public":
+        if options.src is None:
+            parser.error("--set public needs --src")
+        folder = options.src
     with gzip.open(recorded, "rt", encoding="utf-8") as file:
         recording: dict[str, Any] = json.load(file)
     everything = with_pageable(load(recorded), recording)
-    names = tuple(sorted(map(program_of, recording["programs"])))
+    names = tuple(options.program or sorted(map(program_of, recording["programs"])))
+    # Each public program is a project of its own; the sets of ours are checked whole.
+    checked = names if options.set == "public" else (".",)
     for profile in options.profile or PROFILES:
-        findings = list(sync_findings(folder, ".", profile))
+        findings = [place for part in checked for place in sync_findings(folder, part, profile)]
         for title, truth in (("hot lines", hot(everything, recording)), ("all lines", everything)):
             print(f"\nProfile `{profile}`, {title}:\n\n{markdown(truth, findings, names)}")
             if options.show:

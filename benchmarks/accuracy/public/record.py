@@ -3,7 +3,7 @@
     python benchmarks/accuracy/public/record.py --checkouts DIR [--repositories PATTERN] [--limit SECONDS] [PROGRAM...]
 
 `programs.toml` lists the programs and their commits; `programs.md` describes how they were drawn. Each is checked out
-into a folder of DIR. `drivers/NAME.py` runs it with data and sizes of our own, under `tools/record_truth.py --simulate`.
+into a folder of DIR. `drivers/NAME.py` runs it with small data and sizes under `tools/record_truth.py --simulate`.
 The driver lies outside of DIR, so neither the recording nor perflint reads it. `--repositories` says where the
 repositories are: an address or a folder, with `{owner}` and `{name}` in it. Programs that are named are recorded again;
 the rows of the others stay in `truth.json.gz`. To score it:
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,9 +66,8 @@ def main() -> int:
 
 
 def check_out(entry: Document, into: Path, repositories: str) -> None:
-    """Take the texts out of a repository, if they are not there yet."""
-    if into.exists():
-        return
+    """Take the texts out of a repository, without what earlier runs left there."""
+    shutil.rmtree(into, ignore_errors=True)
     owner, name = entry["repository"].split("/")
     repository = repositories.format(owner=owner, name=name)
     # With a folder `.git` the checkout is a project of its own.
