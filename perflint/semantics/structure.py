@@ -41,6 +41,8 @@ class FunctionInfo:
     """The types that the docstring gives to parameters, once it has been read."""
     on_cpu: frozenset[str] | None = None
     """The parameters that its name or docstring puts on the CPU, once that has been asked."""
+    texts: frozenset[str] | None = None
+    """The texts that it compares names with, once that has been asked."""
     size: int = 0
     """Nodes in the body."""
     wrapped: bool | None = None

@@ -532,6 +532,76 @@ def train():
         step(model, batch, 3)
 """
 
+TEXTS = """
+def make(kind="a", size=0):
+    if kind == "a":
+        layer = nn.Linear(1, 1)
+        return layer
+    elif kind == "b":
+        if size == 0:
+            raise ValueError
+        return nn.Conv2d(1, 1, 1)
+    elif kind in ("c", "d"):
+        return nn.ReLU()
+    raise ValueError
+make()                  # -> Linear(in_features=1, out_features=1)
+make("b", 3)            # -> Conv2d(in_channels=1, out_channels=1, kernel_size=1)
+make(kind="d")          # -> ReLU()
+make(kind=name)         # -> Conv2d(in_channels=1, out_channels=1, kernel_size=1) | Linear(in_features=1, out_features=1) | ReLU()
+make(kind="a" if cond else "d") # -> Conv2d(in_channels=1, out_channels=1, kernel_size=1) | Linear(in_features=1, out_features=1) | ReLU()
+
+def reduced(x: Tensor, reduction="mean"):
+    if reduction != "none":
+        x = x.mean()
+    return x
+reduced(torch.rand(3, 3, device="cuda"))            # -> cuda float 0
+reduced(torch.rand(3, 3, device="cuda"), "none")    # -> cuda float 2
+
+def lowered(kind):
+    kind = kind.lower()
+    if kind == "a":
+        return 1
+    return "text"
+lowered("a")            # -> 'text' | 1
+
+def changes(kind):
+    for turn in turns:
+        if kind == "a":
+            found = 1
+        else:
+            found = "text"
+        kind = "b"
+    return found
+changes("a")            # -> 'text' | 1
+
+MODE = "a"
+def of_file():
+    if MODE == "a":
+        return 1
+    return "text"
+of_file()               # -> 'text' | 1
+
+class Store:
+    kind = "a"
+    def make(self):
+        if self.kind == "a":
+            return 1
+        return "text"
+Store().make()          # -> 'text' | 1
+
+mode = "a"
+if mode == "b":
+    here = 1            # -> 1
+else:
+    here = "text"
+here                    # -> 'text' | 1
+"""
+
+
+@table(TEXTS)
+def test_texts_that_a_function_compares(case: Case) -> None:
+    check(case)
+
 
 @table(ANNOTATIONS)
 def test_annotations(case: Case) -> None:

@@ -19,7 +19,7 @@ from perflint.semantics.view import View
 _DEEPEST = 4
 """Files that import each other in a row."""
 _LINES_PER_LINE = 3
-_LEAST_LINES = 1_500
+_LEAST_LINES = 3_000
 """Lines of other files that are run for a file: for each of its own, and at least."""
 _MOST_FOLDERS = 4
 """The names of a module, each with one folder more."""
@@ -49,15 +49,28 @@ class Reach:
     def places(self, key: FunctionKey) -> Iterator[tuple[Path, str]]:
         """The files that may call a function, with the word by which they do: its own file, and those that import it.
 
-        A method is also called by the files that import a class that derives from its own.
+        A method is also called by the files that import a class that derives from its own, and by those that get an
+        object from a file that imports the class.
         """
         owner, _, name = key.qualname.rpartition(".")
         constructs = name in ("__init__", "__post_init__")
         found: dict[tuple[Path, str], None] = {}
         for path, cls in self._family(key.path, owner.rpartition(".")[2]) if owner else ((key.path, ""),):
             word = cls if constructs else name if name not in ("forward", "__call__") else ""
-            found.update(dict.fromkeys((each, word) for each in (path, *self.importers(path))))
+            nearest = (path, *self.importers(path))
+            found.update(dict.fromkeys((each, word) for each in nearest))
+            if owner and not constructs:
+                found.update(dict.fromkeys((each, word) for each in self._behind(nearest)))
         yield from found
+
+    def _behind(self, files: tuple[Path, ...]) -> Iterator[Path]:
+        """The files that import some files, and those that import them, nearest first."""
+        waiting, seen = [*files], set(files)
+        for path in waiting:
+            new = [each for each in self.importers(path) if each not in seen]
+            seen.update(new)
+            waiting += new
+            yield from new
 
     def _family(self, path: Path, cls: str) -> tuple[tuple[Path, str], ...]:
         """A class, and those that derive from a class of that name in files that import it: their files and names."""

@@ -152,6 +152,10 @@ _COMPARES_VALUES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 def _compare(frame: Frame, node: ast.Compare) -> Value:
     values = [evaluate(frame, node.left)]
     values += [evaluate(frame, comparator) for comparator in node.comparators]
+    if _is_local(frame, node.left) and len(node.ops) == 1:
+        decided = _compared_texts(node.ops[0], *values)
+        if decided is not None:
+            return Const(decided)
     if len(node.ops) == 1 and isinstance(node.ops[0], _COMPARES_VALUES):
         left, right = values
         if _compares_identity(left, right, node.ops[0]):
@@ -170,6 +174,23 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
         is_none = _is_none(values[0])
         return BOOL if is_none is None else Const(is_none is isinstance(node.ops[0], ast.Is))
     return BOOL
+
+
+def _is_local(frame: Frame, node: ast.expr) -> bool:
+    """True if a node is a name that a call which is followed binds: its value is that of this call."""
+    return frame.recorder is None and isinstance(node, ast.Name) and node.id in (frame.names or ())
+
+
+def _compared_texts(op: ast.cmpop, left: Value, right: Value) -> bool | None:
+    """The outcome of the comparison of a text with another, or with several; None if it is not known."""
+    if not isinstance(left, Const) or not isinstance(left.value, str):
+        return None
+    if isinstance(op, (ast.Eq, ast.NotEq)) and isinstance(right, Const):
+        return (left == right) is isinstance(op, ast.Eq)
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, Sequence) and right.items is not None:
+        if all(isinstance(item, Const) for item in right.items):
+            return (left in right.items) is isinstance(op, ast.In)
+    return None
 
 
 def _is_none(value: Value) -> bool | None:

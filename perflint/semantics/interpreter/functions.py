@@ -64,9 +64,10 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         if not value.is_unknown and value is not NEVER:
             return refine(value, declared)
     memory = frame.view.memory
+    texts = _compared(info)
     arguments = Arguments(
-        tuple([_passed(widen(value)) for value in arguments.positional]),
-        tuple([(name, _passed(widen(value))) for name, value in arguments.keywords]),
+        tuple([_passed(widen(value), texts) for value in arguments.positional]),
+        tuple([(name, _passed(widen(value), texts)) for name, value in arguments.keywords]),
         arguments.unpacked,
         _passed(widen(arguments.rest)),
         arguments.spread,
@@ -140,9 +141,26 @@ def _followed(frame: Frame, function: Function, arguments: Arguments, key: CallK
 _MOST_REPEATS = 4
 
 
-def _passed(value: Value) -> Value:
-    """An argument as the callee sees it: which number, text or object it is makes no other call."""
+def _compared(info: FunctionInfo) -> frozenset[str]:
+    """The texts that a function compares names with: `kind == "mean"`, `kind in ("mean", "sum")`."""
+    if info.texts is None:
+        compares = [node for node in ast.walk(info.node) if isinstance(node, ast.Compare)]
+        given = (part for node in compares if isinstance(node.left, ast.Name) for part in node.comparators)
+        each = (part for node in given for part in getattr(node, "elts", (node,)))
+        info.texts = frozenset(
+            part.value for part in each if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        )
+    return info.texts
+
+
+def _passed(value: Value, texts: frozenset[str] = frozenset()) -> Value:
+    """An argument as the callee sees it: which number, text or object it is makes no other call.
+
+    Not so for the `texts` that the callee compares names with.
+    """
     if isinstance(value, Const):
+        if value.value in texts:
+            return value
         kind = type(value.value).__name__
         if kind in ("int", "float") or (kind == "str" and device_of(value) is Device.UNKNOWN):
             return Scalar(kind)

@@ -577,6 +577,50 @@ f(torch.rand(3, device="cuda"))
 def test_passed(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
+THROUGH_A_FACTORY = """
+# file: nets.py
+from torch import nn
+class Net(nn.Module):
+    def forward(self, x):
+        x                           # -> cpu float 2
+        return x.cuda()
+    def encode(self, y):
+        y                           # -> cuda float 1
+class Other(nn.Module):
+    def forward(self, x):
+        x                           # -> ?
+# file: factory.py
+from nets import Net, Other
+def load(kind):
+    if kind == "net":
+        return Net()
+    return Other()
+# file: main.py
+import torch
+from factory import load
+net = load("net")
+net(torch.rand(3, 3))
+net.encode(torch.rand(3, device="cuda"))
+===
+# file: nets.py
+class Net:
+    def encode(self, y):
+        y                           # -> ?
+# file: factory.py
+from nets import Net
+def load():
+    return Net()
+# file: main.py
+import torch
+from factory import load
+make(load).encode(torch.rand(3, device="cuda"))
+"""
+
+
+@programs(THROUGH_A_FACTORY)
+def test_through_a_factory(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
 
 NOT_PASSED = """
 # file: ops.py
