@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.engine.unreached import is_dead
 from perflint.findings import Effect, Finding, Heat
+from perflint.rules._given import given_on_cpu
 from perflint.semantics.callers.incoming import Chain
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.explain.phrases import quote
@@ -31,6 +32,7 @@ _PLACES = {
     Device.UNKNOWN: "assumed on the GPU",
     Device.META: "on a device other than CUDA",
 }
+_TO_GPU = "TPF201"
 _BATCHES = "goes over the batches of"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -49,7 +51,7 @@ class Whys:
 
     def clause(self, finding: Finding, node: ast.expr | ast.stmt) -> str | None:
         """The clause for a finding at a node; None if there is nothing to add to the message."""
-        tensor = self._tensor(node) if self.is_about_tensors(finding) else ""
+        tensor = self._tensor(node, finding.code) if self.is_about_tensors(finding) else ""
         heat = self._heat(finding, node)
         if _BATCHES in heat and "from a batch of" in tensor and heat.rpartition(" of ")[2] in tensor:
             # The batch comes from the loop that runs the line.
@@ -72,11 +74,15 @@ class Whys:
 
     # Tensors
 
-    def _tensor(self, node: ast.AST) -> str:
+    def _tensor(self, node: ast.AST, code: str) -> str:
         subject = self.subject(node)
         tensor = self._model.value(subject).tensor if subject is not None else None
         if subject is None or tensor is None:
             return ""
+        given = given_on_cpu(self._model, subject) if code == _TO_GPU and tensor.device is not Device.CPU else ""
+        if given:
+            # Other calls pass it on the GPU.
+            return f"{quote(self._model, subject)}: {given}, {_PLACES[Device.CPU]}"
         origin = self._model.origins.of(subject)
         words = self._origin(origin, tensor)
         return f"{words}, {_PLACES[tensor.device]}" if words else ""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
+from perflint.rules._given import given_on_cpu
 from perflint.rules._places import loops_around, targets
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -169,6 +170,8 @@ def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
     source = host_confidence(value, None if destination is None else site.value(destination))
     if source in (None, Confidence.LOW) and _is_given(value) and _is_item(site, receiver):
         # A dict whose elements are all moved is probably a batch of a loader.
+        source = Confidence.MEDIUM
+    elif source in (None, Confidence.LOW) and value.tensor is not None and given_on_cpu(site.model, receiver):
         source = Confidence.MEDIUM
     elif source is None and moves_own_table(site, receiver):
         source = Confidence.LOW

@@ -1,0 +1,78 @@
+"""Parameters for which a call that runs each step passes a tensor on the CPU, whatever other calls pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from perflint.findings import Heat
+from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.structure import FunctionInfo, last_name
+from perflint.semantics.values import Device, Function, Instance, Tensor, Value
+from perflint.source.quoting import quoted
+
+
+def given_on_cpu(model: Model, node: ast.AST) -> str:
+    """The call of each step that passes a tensor on the CPU for a parameter, in words.
+
+    Empty if there is none, or if `node` is not a parameter as the function gets it.
+    """
+    function = model.function(node)
+    if not isinstance(node, ast.Name) or function is None or isinstance(function, ast.Lambda):
+        return ""
+    bound = model.origins.of(node).node
+    is_given = isinstance(bound, ast.arg) and bound.arg == node.id
+    return _given(model, function).get(node.id, "") if is_given else ""
+
+
+@once_per_node
+def _given(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, str]:
+    """The parameters of a function for which a call of each step passes a tensor on the CPU, with that call."""
+    info = model.module.function(function.lineno, function.col_offset)
+    if info is None:
+        return {}
+    ordered = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    is_static = any(last_name(each) == "staticmethod" for each in function.decorator_list)
+    if info.owner and not is_static:
+        ordered = ordered[1:]
+    found: dict[str, str] = {}
+    for own in _own_calls(model, info):
+        if model.heat(own) is Heat.HOT:
+            given = dict(zip(ordered, own.args, strict=False))
+            given |= {each.arg: each.value for each in own.keywords if each.arg is not None}
+            for name, node in given.items():
+                if _is_on_cpu(model.value(node)):
+                    found.setdefault(name, f"line {own.lineno} passes {quoted(ast.unparse(node))}")
+    for call in model.passing(info):
+        if call.heat is Heat.HOT and call.arguments is not None:
+            around = "the top level" if call.caller is None else quoted(call.caller.qualname)
+            for at, name in enumerate(ordered):
+                if _is_on_cpu(call.arguments.get(name, at)):
+                    found.setdefault(name, f"passed by {around}")
+    return found
+
+
+def _own_calls(model: Model, info: FunctionInfo) -> Iterator[ast.Call]:
+    """The calls of a function in its own file."""
+    calls = _calls(model)
+    yield from calls.get((info.node.lineno, info.node.col_offset), ())
+    if info.name in ("forward", "__call__"):
+        yield from calls.get(f"{model.module.name}.{info.owner}", ())
+
+
+@once
+def _calls(model: Model) -> Mapping[tuple[int, int] | str, list[ast.Call]]:
+    """The calls of a file by the place of the function of the file, or by the class of the object, that they call."""
+    found: dict[tuple[int, int] | str, list[ast.Call]] = {}
+    for call in model.nodes(ast.Call):
+        for callee in model.value(call.func).members:
+            if isinstance(callee, Function) and callee.module == model.module.name:
+                found.setdefault((callee.line, callee.column), []).append(call)
+            elif isinstance(callee, Instance):
+                found.setdefault(callee.cls, []).append(call)
+    return found
+
+
+def _is_on_cpu(value: Value | None) -> bool:
+    return isinstance(value, Tensor) and value.device is Device.CPU
