@@ -6,6 +6,7 @@ import ast
 import re
 from functools import partial
 
+from perflint.findings import Heat
 from perflint.rules._places import loops_around
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once, once_per_node
@@ -61,18 +62,38 @@ def _is_program(module: Module) -> bool:
 def is_of_analysis(site: Site) -> bool:
     """True if a place is in a file that evaluates or analyses, and updates no weights.
 
-    Not in a model, nor in a function that goes backward.
+    Not in a model, nor in a function that goes backward, nor in one that runs in each step of a training.
     """
     model = site.model
     if isinstance(site, FileSite) or not (only_evaluates(model) or _is_named_so(model)):
         return False
     function = model.function(site.node)
-    return not is_in_model(model, site.node) and (function is None or not _goes_backward(model, function))
+    if is_in_model(model, site.node):
+        return False
+    return function is None or not (_goes_backward(model, function) or _is_part_of_steps(model, function))
 
 
 @once_per_node
 def _goes_backward(model: Model, function: ast.AST) -> bool:
+    return _calls_backward(function)
+
+
+def _calls_backward(function: ast.AST) -> bool:
     return any(isinstance(node, ast.Call) and last_name(node) == "backward" for node in walk(function))
+
+
+@once_per_node
+def _is_part_of_steps(model: Model, function: ast.AST) -> bool:
+    """True if a function of another file that goes backward calls a function in each step."""
+    info = model.module.function(getattr(function, "lineno", 0), getattr(function, "col_offset", 0))
+    chain = None if info is None else model.chain(info)
+    caller = chain.calls[-1].caller if chain is not None and chain.heat is Heat.HOT else None
+    module = None if caller is None else model.view.peek(caller.path)
+    if caller is None or module is None:
+        return False
+    return any(
+        each.qualname == caller.qualname and _calls_backward(each.node) for each in module.structure.functions.values()
+    )
 
 
 @once

@@ -138,3 +138,56 @@ def commented(text: str) -> dict[int, str]:
     """The severities in the comments of a text, by line."""
     lines = enumerate(text.splitlines(), start=1)
     return {number: line.rpartition("# ")[2] for number, line in lines if line.endswith(("# info", "# warning"))}
+
+
+EVALUATED_EACH_STEP = """\
+import torch
+
+
+def accuracy(model, x, y):
+    with torch.no_grad():
+        found = model(x).argmax(1)
+    return (found == y).sum().item()  # {severity}
+"""
+WHOLE_GRAPH = """\
+import torch
+from evaluator import accuracy
+from net import Net
+
+
+def train(x, y):
+    model = Net().cuda()
+    x, y = x.cuda(), y.cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(100):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        print(accuracy(model, x, y))
+"""
+BATCHES = WHOLE_GRAPH.replace("        model(x)", "        for x in batches:\n            model(x)")
+REPORT = """\
+from evaluator import accuracy
+from net import Net
+
+
+def report(batches):
+    model = Net().cuda()
+    for x, y in batches:
+        print(accuracy(model, x.cuda(), y.cuda()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "severity"),
+    [
+        (WHOLE_GRAPH, "warning"),
+        # Once for each epoch.
+        (BATCHES.replace("        optimizer.step()", "            optimizer.step()"), "info"),
+        # The caller trains nothing.
+        (REPORT, "info"),
+    ],
+)
+def test_an_evaluation_in_each_step_of_a_training(tmp_path: Path, other: str, severity: str) -> None:
+    text = EVALUATED_EACH_STEP.format(severity=severity)
+    assert by_line(tmp_path, "evaluator.py", text, {"run.py": other}) == commented(text)
