@@ -431,6 +431,10 @@ class Partial(Value):
         _set(self, "weight", weight)
 
 
+PROMISE = Name("typing.Callable")
+"""Stands as the function of a `Partial` whose argument is the result that a `Callable[…, Tensor]` promises."""
+
+
 @dataclass(frozen=True, slots=True)
 class Union(Value):
     """One of several values. If one of them is unknown, it is the last."""

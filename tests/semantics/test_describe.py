@@ -9,6 +9,7 @@ from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     NEVER,
     NONE,
+    PROMISE,
     UNKNOWN,
     Array,
     Class,
@@ -134,6 +135,7 @@ VALUES: list[tuple[Value, str]] = [
     (Function("here", "<lambda>", 5, 0), "lambda at line 5"),
     (Function("here", "f.<lambda>", 5, 0), "lambda at line 5"),
     (Partial(Name("torch.zeros")), "functools.partial of torch.zeros"),
+    (Partial(PROMISE, (Tensor(Device.CALLER),)), "a function that returns: tensor where the caller put it"),
     (TypeForm(Sequence("list", STR)), "a type: list of strs"),
     (Super("here.Net", Instance("here.Net")), "super() of Net"),
     # One of several

@@ -68,6 +68,26 @@ def f(a: typing.Annotated[Tensor, 3], b: typing.Sequence[Tensor], c: typing.Fina
     b               # -> list[caller]
     c               # -> int=3
 
+def f(a: Callable[[Tensor], Tensor], b: Callable[..., Tuple[Tensor, int]], c: Optional[Callable[[], Tensor]], x: Tensor):
+    a(x)            # -> caller
+    a(cuda)         # -> caller
+    a(host)         # -> tensor
+    a()             # -> tensor
+    b(x)            # -> (caller, int)
+    if c is not None:
+        c()         # -> tensor
+    a.weight        # -> ?
+    torch.vmap(a)(x)    # -> caller
+
+def f(a: Callable[[Tensor], float], b: Callable[[], None], c: Callable[[Tensor], Any], x: Tensor):
+    a(x)            # -> ?
+    b()             # -> ?
+    c(x)            # -> ?
+
+def f(net: Callable[[Tensor], Tensor], x: Tensor):
+    net.eval(), net.parameters()
+    net             # -> Module
+
 def f(*args: Tensor, **kwargs: int):
     args            # -> tuple[caller]
     args[0]         # -> caller

@@ -227,7 +227,7 @@ class Runs(typing.Protocol):
     def __call__(self, x: Tensor) -> Tensor: ...
     def go(self) -> Tensor: ...
 def h(r: Runs):
-    r(cuda)                         # -> tensor
+    r(cuda)                         # -> caller
     r.go()                          # -> tensor
 T = typing.TypeVar("T")
 class Box(typing.Generic[T]):

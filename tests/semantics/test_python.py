@@ -65,7 +65,8 @@ def f(d: Device, m: Maybe, b: Batch, i: Ids, c: Any1, e: Either, n: "Batch", l: 
     b                   # -> dict[caller]
     b["x"]              # -> caller
     i                   # -> list[int]
-    c                   # -> ?
+    c                   # -> partial typing.Callable
+    c(host)             # -> tensor
     e                   # -> caller | None
     n["x"]              # -> caller
     l[0]["x"]           # -> caller

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from perflint.semantics.values import (
+    PROMISE,
     Array,
     Class,
     Const,
@@ -200,6 +201,8 @@ class _Words:
         return f"builtin {name}" if name != value.name else name
 
     def partial(self, value: Partial) -> str:
+        if value.function == PROMISE:
+            return f"a function that returns: {self.inner(value.positional[0])}"
         return f"functools.partial of {self.inner(value.function)}"
 
 

@@ -15,6 +15,7 @@ from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo, last_name
 from perflint.semantics.values import (
     NONE,
+    PROMISE,
     UNKNOWN,
     Array,
     Class,
@@ -96,7 +97,7 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
     if isinstance(value, Class):
         return instance_of(frame, value.name, device)
     if isinstance(value, TypeForm):
-        return _placed(value.promised, device)
+        return placed(value.promised, device)
     if isinstance(value, Instance) and value.cls in ("typing.TypeVar", "typing_extensions.TypeVar"):
         return _plain(frame, value.argument("bound") or UNKNOWN, device)
     if isinstance(value, Partial) and value.function == Name("typing.cast"):
@@ -148,18 +149,21 @@ def _aliased(alias: str, device: Device) -> Value:
     return optional if alias.startswith("Opt") else tensor
 
 
-def _placed(value: Value, device: Device) -> Value:
-    """The value of an alias, with its tensors on the device of this annotation."""
-    if device is Device.CALLER:
+def placed(value: Value, device: Device, before: Device = Device.CALLER) -> Value:
+    """A promised value, with its tensors that are on the device `before` on another one."""
+    if device is before:
         return value
     if isinstance(value, Tensor):
-        return value.with_(device=device) if value.device is Device.CALLER else value
+        return value.with_(device=device) if value.device is before else value
     if isinstance(value, Sequence):
-        items = None if value.items is None else tuple([_placed(item, device) for item in value.items])
-        return Sequence(value.type, _placed(value.element, device), items)
+        items = None if value.items is None else tuple([placed(item, device, before) for item in value.items])
+        return Sequence(value.type, placed(value.element, device, before), items)
     if isinstance(value, Mapping):
-        return Mapping(_placed(value.element, device), tuple([(k, _placed(v, device)) for k, v in value.items]))
-    return union(_placed(member, device) for member in value.members) if isinstance(value, Union) else value
+        items = tuple([(key, placed(held, device, before)) for key, held in value.items])
+        return Mapping(placed(value.element, device, before), items)
+    if isinstance(value, Union):
+        return union(placed(member, device, before) for member in value.members)
+    return value
 
 
 def _builtin(name: str) -> Value:
@@ -192,8 +196,12 @@ def instance_of(frame: Frame, name: str, device: Device) -> Value:
         return Tensor(device, evidence=Evidence.ANNOTATION)
     if not _TYPED_DICTS.isdisjoint(lineage(frame, name)):
         held = tuple(frame.body(name).items())
-        return Mapping(UNKNOWN, tuple([(key, _placed(value, device)) for key, value in held]))
+        return Mapping(UNKNOWN, tuple([(key, placed(value, device)) for key, value in held]))
     return Instance(name)
+
+
+def _holds_tensors(value: Value) -> bool:
+    return any(isinstance(member, Sequence) and member.element.tensor is not None for member in value.members)
 
 
 _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
@@ -219,6 +227,10 @@ def _generic(frame: Frame, node: ast.Subscript, device: Device) -> Value:
         return annotated(frame, inner[0], device)
     if last == "Literal":
         return _literal(inner)
+    if name in ("typing.Callable", "collections.abc.Callable"):
+        result = annotated(frame, inner[-1], Device.UNKNOWN)
+        # Numbers are promised by functions that return tensors: a closure, a metric.
+        return UNKNOWN if result.tensor is None and not _holds_tensors(result) else Partial(PROMISE, (result,))
     if last in ("tuple", "Tuple"):
         if len(inner) == 2 and isinstance(inner[1], ast.Constant) and inner[1].value is ...:
             return Sequence("tuple", annotated(frame, inner[0], device))
@@ -266,6 +278,10 @@ def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | N
         return _defaulted(default)
     if isinstance(value, Unknown):
         value = _by_use(info, arg.arg, device)
+    elif isinstance(value, Partial):
+        # A promised result says less than a module does.
+        used = _by_use(info, arg.arg, device)
+        value = used if isinstance(used, Instance) else value
     if isinstance(value, Scalar) and isinstance(default, Const) and scalar_type(default) == value.type:
         return Scalar(value.type, default)
     if default == NONE and not isinstance(value, Unknown):

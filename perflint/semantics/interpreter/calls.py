@@ -17,12 +17,14 @@ from perflint.semantics.interpreter import (
     outside_calls,
     records,
 )
+from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.frame import Frame, Outcome, parts
 from perflint.semantics.interpreter.lineage import facts_of, is_tensor_class
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.structure import GROWS, last_name, name_in, path_of
 from perflint.semantics.values import (
     NEVER,
+    PROMISE,
     UNKNOWN,
     Class,
     Const,
@@ -167,6 +169,8 @@ def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | No
     if isinstance(callee, Instance):
         return module_calls.apply(frame, callee, arguments)
     if isinstance(callee, Partial):
+        if callee.function == PROMISE:
+            return "", placed(callee.positional[0], made_of(arguments.values()).near, Device.UNKNOWN)
         merged = Arguments(
             (*callee.positional, *arguments.positional),
             (*callee.keywords, *arguments.keywords),

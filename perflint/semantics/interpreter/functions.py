@@ -8,10 +8,11 @@ from functools import partial
 from perflint.semantics.binders import defaults
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.conventions import gets_batch, is_on_cpu
+from perflint.semantics.facts.devices import made_of
 from perflint.semantics.facts.named import parameter_placed
 from perflint.semantics.facts.tensors import device_of
 from perflint.semantics.interpreter import autograd, decorators, schedules
-from perflint.semantics.interpreter.annotations import annotated, parameter
+from perflint.semantics.interpreter.annotations import annotated, parameter, placed
 from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
 from perflint.semantics.interpreter.memory import CallKey, Running
@@ -103,7 +104,8 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     finally:
         rests_on = memory.end(key, start)
     if value is NEVER or _contradicts(value, declared):
-        value = declared
+        # A stub: other code gives the result, mostly on the device of the arguments.
+        value = placed(declared, made_of(arguments.values()).near, Device.UNKNOWN)
     elif value.is_unknown:
         value = refine(value, declared)
     value = widen(value)
