@@ -89,7 +89,7 @@ found               # -> {a: cuda float 2, b: 1}
 found.get("a")      # -> cuda float 2
 found.get("c", 1.5) # -> 1.5
 del found["a"]
-found["a"]          # -> never
+found["a"]          # -> ?
 
 row = [1, 2]
 row[0] = host
@@ -148,9 +148,31 @@ both.insert(0, 1)
 both                # -> list[1 | cpu float 2]
 
 empty = []
-empty[0]            # -> never
+empty[0]            # -> ?
 empty.clear()
 empty               # -> []
+for x in empty:
+    x               # -> never
+
+def hooked(model: nn.Module, x: Tensor):
+    outputs, kept = [], {}
+    def hook(module, args, output):
+        outputs.append(output)
+        kept["x"] = output
+    model.register_forward_hook(hook)
+    model(x)
+    outputs[-1]     # -> ?
+    kept["x"]       # -> ?
+
+def last(xs: List[Tensor]):
+    history = []
+    for x in xs:
+        if history:
+            x = x + history[-1]
+        history.append(x)
+        history[-1]         # -> caller
+    return history[-1]
+last([cuda])        # -> cuda float 2
 """
 
 FUNCTIONS = """

@@ -58,6 +58,11 @@ def iterate(frame: Frame, value: Value) -> Value:
     return value if value is NEVER or isinstance(value, Unknown) else UNKNOWN
 
 
+def _held(frame: Frame, element: Value) -> Value:
+    """An element of a list or dict that is indexed. If it is empty, and no loop fills it later, other code has."""
+    return UNKNOWN if element is NEVER and not frame.loops else element
+
+
 def index_into(frame: Frame, receiver: Value, node: ast.expr) -> Value:
     """The value of an index; a tensor is on the CPU if it is an index into a tensor there, as others raise."""
     value = frame.evaluate(node)
@@ -99,13 +104,14 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
     if isinstance(receiver, Tensor):
         return receiver.with_(rank=ranks.indexed(receiver, index, node), leaf="", pinned=False)
     if isinstance(receiver, Sequence):
-        return _sequence_item(receiver, index, node)
+        return _held(frame, _sequence_item(receiver, index, node))
     if isinstance(receiver, Mapping):
-        return (
+        found = (
             named.entry(receiver, index.value)
             if isinstance(index, Const) and isinstance(index.value, str)
             else (join(receiver.element, union(value for _, value in receiver.items)))
         )
+        return _held(frame, found)
     if isinstance(receiver, Array):
         return Array(receiver.kind, ranks.indexed(receiver, index, node))
     if isinstance(receiver, Instance):
