@@ -69,7 +69,8 @@ def parts(site: SubscriptSite) -> tuple[Part, ...]:
     value = site.value(node)
     if isinstance(value, Sequence) and value.type == "tuple":
         if value.items is None:
-            return (_part(node, value.element),)
+            # `(slice(None),) * dim + (rows,)` holds both.
+            return tuple([_part(node, member) for member in value.element.members])
         return tuple([_part(node, item) for item in value.items])
     return (_part(node, value),)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._since import UNCHECKED
@@ -128,8 +128,8 @@ def _confidence(site: CallSite) -> Confidence | None:
     else:
         operand = site.argument("input", 0) or site.argument("A", 0)
         found = None if operand is None else operand_confidence(site.value(operand))
-    # Unknown matrices are mostly decomposed in set-up code, on the CPU.
-    return None if found is Confidence.LOW else found
+    # Unknown matrices in set-up code are mostly on the CPU.
+    return None if found is Confidence.LOW and site.heat is Heat.COLD else found
 
 
 def _waits(site: CallSite) -> bool:

@@ -14,7 +14,7 @@ from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._positions import on_device
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name
-from perflint.semantics.values import Kind, Tensor
+from perflint.semantics.values import Kind, Sequence, Tensor
 from perflint.source.quoting import quoted
 
 
@@ -118,7 +118,15 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
     if not found:
         return None
     receiver = _on_device(site)
-    return None if receiver is None else weakest(receiver, found[0])
+    if receiver is None:
+        return None
+    return weakest(receiver, found[0], *([Confidence.MEDIUM] if _is_unclear(site) else []))
+
+
+def _is_unclear(site: SubscriptSite) -> bool:
+    """True if the index is a tuple of unknown length: its parts may stand for others."""
+    index = site.value(site.node.slice)
+    return isinstance(index, Sequence) and index.items is None and len(parts(site)) > 1
 
 
 def _on_device(site: SubscriptSite) -> Confidence | None:

@@ -91,3 +91,12 @@ class Maybe(torch.nn.Module):
             tried = x
         old = torch.linalg.cholesky_ex(x)[0], torch.cholesky(x, upper=True), torch.linalg.cholesky_ex(x)[0]
         return other, tried, old, Operator().inverse()
+
+def of_unknown(make, count: int):
+    values, vectors = torch.linalg.eigh(make(count))
+    return vectors * values
+
+
+class Basis:
+    def __init__(self, make):
+        self.basis = torch.linalg.inv(make(3))

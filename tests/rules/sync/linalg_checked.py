@@ -92,3 +92,12 @@ class Maybe(torch.nn.Module):
             tried = x
         old = torch.cholesky(x), torch.cholesky(x, upper=True), x.cholesky()  # error: TPF126, TPF126, TPF126
         return other, tried, old, Operator().inverse()
+
+def of_unknown(make, count: int):
+    values, vectors = torch.linalg.eigh(make(count))  # audit: TPF126
+    return vectors * values
+
+
+class Basis:
+    def __init__(self, make):
+        self.basis = torch.linalg.inv(make(3))

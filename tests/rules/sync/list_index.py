@@ -174,3 +174,15 @@ class Unpacked(nn.Module):
         unknown = x[(*places, 0)]
         on_gpu = x[(..., *rows)]
         return lower, listed, upper, numbers, sliced, unknown, on_gpu
+
+
+def built(x: torch.Tensor, rows: list[int], dim: int, at: torch.Tensor):
+    some = x[(slice(None),) * dim + (rows,)]  # error: TPF118
+    if dim:
+        rows = None
+    maybe = x[(slice(None),) * dim + (rows,)]  # error: TPF118
+    first = x[(slice(None),) * dim + (0,)]
+    rest = x[(slice(None),) * dim + (slice(1, None),)]
+    on_gpu = x[(slice(None),) * dim + (at,)]
+    whole = x[(slice(None),) * dim]
+    return some, maybe, first, rest, on_gpu, whole
