@@ -332,6 +332,9 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
         return Tensor(device, evidence=Evidence.USE)
     if by_use.is_module(uses):
         return Instance("torch.nn.Module")
+    if device is Device.MODEL and "device" in uses and name not in info.calls:
+        # A model that is passed to a module has a device, too, but is called.
+        return Tensor(device, evidence=Evidence.USE)
     if conventions.is_accelerator(name) and not uses.isdisjoint(by_use.OF_ACCELERATOR):
         return Instance("accelerate.Accelerator")
     if uses >= {"scale", "step", "update"}:
