@@ -381,6 +381,10 @@ def moves(x: Tensor, y, options):
     host.to(options.get_device())   # -> caller float 2
     host.to(helpers.default_device)     # -> caller float 2
     host.to(rank())                 # -> tensor float 2
+    host.to("cpu" if x.any() else x.device)     # -> tensor float 2
+    host.to("cpu" if x.any() else x.get_device())   # -> tensor float 2
+    host.to("cuda:0" if x.any() else "cuda:1")  # -> cuda float 2
+    host.to(x.device if x.any() else None)      # -> caller float 2
     helpers.to_device(y)            # -> ?
     helpers.get_device_name()       # -> ?
     torch.zeros(3, device=helpers.dev())    # -> caller float 1

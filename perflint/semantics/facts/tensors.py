@@ -248,6 +248,10 @@ def _names_device(value: Value) -> bool:
     return isinstance(value, DeviceValue) or value == NONE or scalar_type(value) == "str" or _is_elsewhere(value)
 
 
+def _may_place(value: Value) -> bool:
+    return isinstance(value, DeviceValue) or scalar_type(value) in ("str", "int") or _is_elsewhere(value)
+
+
 def _is_elsewhere(value: Value) -> bool:
     return isinstance(value, Name) and "device" in value.name.rpartition(".")[2].lower()
 
@@ -306,8 +310,10 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
                 kind = member.kind
             elif isinstance(member, Tensor):
                 device, kind, place, moved = member.device, member.kind, member.place, True
-            elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int") or _is_elsewhere(member):
-                device, place, moved = device_of(member), place_of(member), True
+        named = [member for member in value.members if _may_place(member)]
+        if named:
+            device, moved = device_of(union(named)), True
+            place = place_of(named[0]) if len(named) == 1 else ""
     first = arguments.at(0)
     unknown = first.is_unknown or (isinstance(first, Name) and not moved and not _is_dtype(first))
     if unknown and arguments.positional and arguments.keyword("device") is None:
