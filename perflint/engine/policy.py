@@ -418,7 +418,8 @@ def _beside_the_steps(finding: Finding, site: Site) -> Finding:
     """Code before or after a loop over the steps runs once for all of them: information."""
     if isinstance(site, FileSite):
         return finding
-    if finding.heat is Heat.HOT and _waits_once(replace(finding, heat=Heat.WARM)) and is_beside_epoch(site):
+    is_hot = finding.heat is Heat.HOT and site.heat is Heat.HOT
+    if is_hot and _waits_once(replace(finding, heat=Heat.WARM)) and is_beside_epoch(site):
         return replace(
             finding, heat=Heat.WARM, severity=Severity.INFO, message=finding.message.removesuffix(EVERY_STEP)
         )

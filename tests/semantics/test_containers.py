@@ -71,6 +71,11 @@ sorted([3, 1])[0]   # -> int
 [[host]][0][0]      # -> cpu float 2
 {"a": {"b": cuda}}["a"]["b"]    # -> cuda float 2
 
+(host if n else None)[0]    # -> cpu float 1
+(cuda if n else None)[0][1] # -> cuda float 0
+([1] if n else None)[0] # -> 1
+None[0]             # -> ?
+
 pairs = [("a", host), ("b", host)]
 pairs[0][1]         # -> cpu float 2
 pairs[n][1]         # -> cpu float 2

@@ -2439,3 +2439,25 @@ def training_step(x: Tensor, error, y):
 @table(FAILURES)
 def test_branches_for_failures(case: Case) -> None:
     check(case)
+
+
+GROWN_LISTS = """
+def training_step(x: Tensor, stops):
+    flag = os.getenv("DUMP", "0") == "1"
+    kept = []
+    for i, stop in enumerate(stops):
+        if not stop:
+            kept.append(i)
+    if flag:
+        x.sum()             # cold
+    if not kept:
+        return None
+    if kept:
+        x.max()             # hot
+    return x.sum()          # hot
+"""
+
+
+@table(GROWN_LISTS)
+def test_lists_that_are_empty_at_first_are_no_switches(case: Case) -> None:
+    check(case)

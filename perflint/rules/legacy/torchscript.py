@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
+from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.symbols import Symbols
 from perflint.source.quoting import quoted
@@ -34,8 +35,8 @@ class Torchscript(Rule):
 
     ## When it is fine
     A program in C++ or on a phone loads the file: move to `torch.export` with AOTInductor or
-    ExecuTorch when you can. Files that save the functions that they script are reported by the
-    audit profile only. `script_if_tracing`, `torch.jit.is_scripting()`, `torch.jit.ignore` and
+    ExecuTorch when you can. In files that save something, only decorated functions of the top level
+    are reported by the default profile: they are not saved by themselves. `script_if_tracing`, `torch.jit.is_scripting()`, `torch.jit.ignore` and
     similar names do nothing by themselves. A scripted elementwise function can still be faster than
     a compiled one for very small inputs: measure.
 
@@ -86,12 +87,18 @@ class Torchscript(Rule):
             yield self.finding(
                 site,
                 f"{quoted(site.text(use))} is TorchScript, which is deprecated",
-                confidence=Confidence.LOW if saved else Confidence.HIGH,
+                confidence=Confidence.LOW if saved and not _is_of_function(model, use) else Confidence.HIGH,
                 severity=Severity.INFO if isinstance(model.parent(use), ast.Call) else None,
                 heat=Heat.WARM,
                 span=model.source.span(use),
                 help="To run faster: `torch.compile`. To run elsewhere: `torch.export`, AOTInductor, ExecuTorch.",
             )
+
+
+def _is_of_function(model: Model, use: ast.expr) -> bool:
+    """True for the decorator of a function of the top level, which is not saved by itself."""
+    function = model.parent(use)
+    return isinstance(function, ast.FunctionDef) and isinstance(model.parent(function), ast.Module)
 
 
 def uses(site: FileSite, names: Symbols, full: frozenset[str]) -> Iterator[ast.expr]:

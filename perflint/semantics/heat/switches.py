@@ -41,7 +41,8 @@ _Switch = Callable[[ast.expr], object]
 
 def needs_switch(test: ast.expr) -> bool:
     """True if a test is about an environment variable and false by its default, which is off."""
-    if isinstance(test, ast.Constant):
+    if isinstance(test, (ast.Constant, ast.List, ast.Tuple, ast.Set)):
+        # A list that is empty at first may grow.
         return False
     try:
         return not _value(test, _default)

@@ -96,8 +96,9 @@ _UNWRITTEN = ast.Constant(None)
 
 
 def item(frame: Frame, receiver: Value, index: Value, node: ast.expr = _UNWRITTEN) -> Value:
-    """The result of indexing a value by a value; `node` is the index as it is written."""
-    return union(_item(frame, member, index, node) for member in receiver.members)
+    """The result of indexing a value by a value; `node` is the index as it is written. Indexing None raises."""
+    members = [member for member in receiver.members if member != NONE] or receiver.members
+    return union(_item(frame, member, index, node) for member in members)
 
 
 def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
