@@ -106,6 +106,16 @@ def _is_named_so(model: Model) -> bool:
     return model.serves_programs or (_stands_alone(model) and not model.is_imported)
 
 
+@once
+def computes_metrics(model: Model) -> bool:
+    """True if the name of a file says that it computes metrics, which the project does once for an evaluation.
+
+    A package that offers metrics to other code does not know when that computes them.
+    """
+    is_named_so = any(map(conventions.computes_metrics, model.module.name.split(".")))
+    return is_named_so and not model.is_offered and model.view.project.is_whole
+
+
 def _stands_alone(model: Model) -> bool:
     """True if a file is in no package, and not the only file of its project."""
     project = model.view.project

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from perflint.engine.analyses import decodes, feeds_batches, is_of_analysis
+from perflint.engine.analyses import computes_metrics, decodes, feeds_batches, is_of_analysis
 from perflint.engine.bases import is_called_in_loops
 from perflint.engine.beside import holds_steps, is_beside_epoch, is_step
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
@@ -22,7 +22,7 @@ from perflint.engine.evaluations import (
     selects_for_evaluation,
 )
 from perflint.engine.pictures import is_in_drawing_function, joins_pictures
-from perflint.engine.unreached import is_of_dead_code, is_unreached
+from perflint.engine.unreached import does_not_run, is_unreached
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats
@@ -244,7 +244,7 @@ def _of_a_program(finding: Finding, site: Site) -> Finding:
 
 
 def _is_part_of_program(site: Site) -> bool:
-    """True if the functions around a place belong to programs of the project alone.
+    """True if the functions around a place belong to programs of the project alone, or compute their metrics.
 
     Not methods of a class whose base calls such methods in a loop, and not functions made inside another, which may be
     hooks.
@@ -253,7 +253,7 @@ def _is_part_of_program(site: Site) -> bool:
     function = model.function(site.node)
     info = model.module.function(function.lineno, function.col_offset) if function is not None else None
     if info is None or info.outer is not None or not model.serves_programs:
-        return False
+        return computes_metrics(model)
     owner = model.module.klass(info.owner) if info.owner else None
     return owner is None or not is_called_in_loops(model, owner.node)
 
@@ -433,7 +433,7 @@ def _beside_the_steps(finding: Finding, site: Site) -> Finding:
 def _of_dead_code(finding: Finding, site: Site) -> Finding:
     """Code that no program of the project reaches does not run, whatever its name says."""
     is_shown = Severity.INFO is not finding.severity and Confidence.LOW is not finding.confidence
-    if not is_shown or finding.heat is Heat.COLD or not is_of_dead_code(site, finding.span.line):
+    if not is_shown or finding.heat is Heat.COLD or not does_not_run(site, finding.span.line):
         return finding
     return replace(finding, heat=Heat.COLD, message=finding.message.removesuffix(EVERY_STEP))
 

@@ -18,9 +18,14 @@ def is_dead(model: Model, node: ast.AST) -> bool:
     return function is not None and not model.module.serves_tests and not _is_live(model, function)
 
 
-def is_of_dead_code(site: Site, line: int) -> bool:
-    """True if `is_dead` holds for a site, or, if a rule looked at a whole file, for the code of a line."""
+def does_not_run(site: Site, line: int) -> bool:
+    """True if `is_dead` holds for a site, or, if a rule looked at a whole file, for the code of a line.
+
+    Files of tests and retired files do not run either, even if a rule knows how often the code does otherwise.
+    """
     model = site.model
+    if model.heat_map.tests.are_all:
+        return True
     if not isinstance(site, FileSite):
         return is_dead(model, site.node)
     functions: list[FunctionNode] = [*model.nodes(ast.FunctionDef), *model.nodes(ast.AsyncFunctionDef)]

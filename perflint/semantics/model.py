@@ -16,7 +16,7 @@ from perflint.semantics.callers.constants import constant_given, constant_kept
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
-from perflint.semantics.callers.public import is_imported, is_live, serves_programs, serves_project
+from perflint.semantics.callers.public import is_imported, is_live, is_offered, serves_programs, serves_project
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
@@ -158,6 +158,11 @@ class Model:
     def serves_project(self) -> bool:
         """True if files of the project use the file, and no package offers it to other code."""
         return serves_project(self.view, self.module)
+
+    @cached_property
+    def is_offered(self) -> bool:
+        """True if a package offers the file to other code."""
+        return is_offered(self.view, self.module)
 
     @cached_property
     def is_imported(self) -> bool:

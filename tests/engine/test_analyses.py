@@ -11,6 +11,7 @@ from perflint.engine.file import check_source
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
+from tests.engine.test_wanted import shown
 
 NET = """
 import torch
@@ -68,7 +69,12 @@ TRAINS = "\n\ndef fit(model, loss, optimizer):\n    loss.backward()\n    optimiz
         ("report.py", TRAINS + RUNS, {}, "warning"),
         ("report.py", "\n\ncollect\n", {}, "warning"),
         ("report.py", "\nfrom training import pretrain\n\npretrain(Net, collect)\n" + RUNS, {}, "warning"),
-        ("report.py", "\nfrom training import launch_training\n" + RUNS + "    launch_training(step=collect)\n", {}, "warning"),
+        (
+            "report.py",
+            "\nfrom training import launch_training\n" + RUNS + "    launch_training(step=collect)\n",
+            {},
+            "warning",
+        ),
         ("report.py", "\nfrom training import train\n\ntrain(Net().cuda(), 3)\n" + RUNS, {}, "info"),
         ("report.py", "\nfrom data import train_split\n\ntrain_split(collect)\n" + RUNS, {}, "info"),
         ("report.py", "\n\ndef train(f):\n    return f\n\n\ntrain(collect)\n" + RUNS, {}, "info"),
@@ -191,3 +197,72 @@ def report(batches):
 def test_an_evaluation_in_each_step_of_a_training(tmp_path: Path, other: str, severity: str) -> None:
     text = EVALUATED_EACH_STEP.format(severity=severity)
     assert by_line(tmp_path, "evaluator.py", text, {"run.py": other}) == commented(text)
+
+
+EER = """
+import torch
+from torch import nn
+
+
+class Scores(nn.Module):
+    def error(self, scores: torch.Tensor):
+        if torch.min(scores) == 0:
+            return scores
+        return -scores
+"""
+USES = """
+import torch
+from torch import nn
+from {module} import Scores
+
+
+class Model(nn.Module):
+    scores = Scores()
+
+    def forward(self, x):
+        return x, self.scores.error
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "module", "others", "is_shown"),
+    [
+        ("metrics.py", "metrics", {}, False),
+        ("eval_metrics.py", "eval_metrics", {}, False),
+        ("pkg/metrics/scores.py", "pkg.metrics.scores", {"pkg/__init__.py": "", "pkg/metrics/__init__.py": ""}, False),
+        ("scores.py", "scores", {}, True),
+        ("symmetrics.py", "symmetrics", {}, True),
+        # A package that offers the metric to other code.
+        (
+            "pkg/metrics/scores.py",
+            "pkg.metrics.scores",
+            {"pkg/__init__.py": "from .metrics.scores import Scores\n"},
+            True,
+        ),
+    ],
+)
+def test_scores(tmp_path: Path, path: str, module: str, others: dict[str, str], is_shown: bool) -> None:
+    """A guess in a file of metrics is information, unless another project may compute the metric in each step."""
+    model = USES.format(module=module)
+    assert shown(tmp_path, EER, {"model.py": model, **others}, path) == is_shown
+
+
+def test_scores_that_surely_wait(tmp_path: Path) -> None:
+    text = EER.replace("min(scores)", "min(scores.cuda())")
+    model = USES.format(module="metrics")
+    assert shown(tmp_path, text, {"model.py": model}, "metrics.py")
+
+
+def test_scores_in_each_step(tmp_path: Path) -> None:
+    train = """
+from metrics import Scores
+
+def train(model, loader, optimizer):
+    scores = Scores()
+    for x, y in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+        scores.error(loss)
+"""
+    assert shown(tmp_path, EER, {"train.py": train}, "metrics.py")

@@ -181,3 +181,26 @@ def test_layers_of_dead_models(tmp_path: Path, names: str, call: str, is_live: b
     for finding in biases:
         assert finding.heat is (Heat.HOT if is_live else Heat.COLD)
         assert ("no program" in (finding.why or "")) != is_live
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "is_cold"),
+    [
+        ("train.py", {}, False),
+        ("legacy/train.py", {"net.py": "import torch\n"}, True),
+        ("legacy/train.py", {"run.py": "from legacy.train import fit\n\nfit(1)\n"}, False),
+    ],
+)
+def test_settings_in_files_that_no_longer_run(tmp_path: Path, path: str, others: dict[str, str], is_cold: bool) -> None:
+    """A slow optimizer costs nothing in retired files, although the rule calls its steps hot."""
+    text = "import torch\n\n\ndef fit(model):\n    model.cuda()\n    return torch.optim.Adam(model.parameters())\n"
+    for name, content in {path: text, **others}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    settings = Settings(profile=Profile.AUDIT)
+    project = Projects(settings).of(tmp_path / path)
+    report = check_source(Source(str(tmp_path / path), text), project, RuleSet(all_rules()), settings)
+    found = [finding for finding in report.findings if finding.code == "TPF601"]
+    assert found
+    for finding in found:
+        assert (finding.heat is Heat.COLD) == is_cold

@@ -70,7 +70,7 @@ def constant_kept(model: Model, owner: str, attribute: str) -> ast.Constant | No
 
 
 def _kept_parameter(model: Model, found: ClassInfo, attribute: str) -> str | None:
-    """The parameter of the constructor that an attribute has for good; None if there is no such one."""
+    """The parameter of the constructor that an attribute always has; None if there is no such one."""
     made = found.methods.get("__init__")
     bases = {last_name(base) for base in found.node.bases}
     if made is None or isinstance(made.node, ast.Lambda) or found.node.decorator_list or not bases <= _PLAIN_BASES:

@@ -39,17 +39,21 @@ def serves_programs(view: View, module: Module) -> bool:
 
 def serves_project(view: View, module: Module) -> bool:
     """True if files of the project use a module, and no package offers it to other code. Models may be made of it."""
-    package = _package_of(view, module)
-    if package is not None and _offers(package):
+    if is_offered(view, module):
         return False
     users = _users(view, module)
     return bool(users) and not any(map(_is_package, users))
 
 
+def is_offered(view: View, module: Module) -> bool:
+    """True if the outermost package around a module offers anything to other code."""
+    package = _package_of(view, module)
+    return package is not None and _offers(package)
+
+
 def is_live(view: View, module: Module, definition: str) -> bool:
     """True if a program of the project, or a user of its packages, may reach a definition of a module."""
-    package = _package_of(view, module)
-    return (package is not None and _offers(package)) or view.is_live(module.path, definition)
+    return is_offered(view, module) or view.is_live(module.path, definition)
 
 
 def is_imported(view: View, module: Module) -> bool:

@@ -53,6 +53,11 @@ def analyses(part: str) -> Entry | None:
     return concept("analysis-file").of(part)
 
 
+def computes_metrics(part: str) -> Entry | None:
+    """Why a file in a folder or module of this name computes metrics."""
+    return concept("metric-file").of(part)
+
+
 def is_retired(folder: str) -> Entry | None:
     """Why the files in a folder of this name no longer run, if no other file imports them."""
     return concept("retired").of(folder)
