@@ -22,7 +22,7 @@ from perflint.engine.evaluations import (
     selects_for_evaluation,
 )
 from perflint.engine.pictures import is_in_drawing_function, joins_pictures
-from perflint.engine.unreached import does_not_run, is_unreached
+from perflint.engine.unreached import does_not_run, is_unreached, serves_project
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats
@@ -48,6 +48,8 @@ _TEXT = "TPF108"
 """The rule about tensors that are turned into text or logged."""
 _SELECTIONS = "TPF110"
 """The rule about results whose size depends on the data."""
+_DECIDES = frozenset({"TPF105", _SELECTIONS, "TPF119"})
+"""Rules about waits for an answer by which the CPU goes on: a test, the size of a selection, a number of Python."""
 _CACHE = "TPF123"
 """The rule about emptying the cache of the allocator."""
 _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
@@ -238,6 +240,8 @@ def _of_a_program(finding: Finding, site: Site) -> Finding:
     if isinstance(site, FileSite) or not _waits_once(finding) or repeats(site) or _is_of_property(site):
         return finding
     is_guess = finding.confidence is not Confidence.HIGH
+    if is_guess and finding.code in _DECIDES and serves_project(site):
+        return replace(finding, severity=Severity.INFO)
     if site.model.module.is_program or (is_guess and _is_part_of_program(site)) or is_unreached(site):
         return replace(finding, severity=Severity.INFO)
     return finding

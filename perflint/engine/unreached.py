@@ -1,4 +1,4 @@
-"""Decides if no program of a project reaches a function, or if no code is known to call it."""
+"""Decides if no program of a project reaches a function, if no code is known to call it, or none of other projects."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ def _is_live(model: Model, function: FunctionNode) -> bool:
     while info is not None and info.outer is not None:
         info = info.outer
     return info is None or model.is_live(info.qualname)
+
+
+def serves_project(site: Site) -> bool:
+    """True for a function, but not one made inside another, of a file that the project uses and offers to no other."""
+    if isinstance(site, FileSite):
+        return False
+    function = site.model.function(site.node)
+    info = site.model.module.function(function.lineno, function.col_offset) if function is not None else None
+    return info is not None and info.outer is None and site.model.serves_project
 
 
 def is_unreached(site: Site) -> bool:

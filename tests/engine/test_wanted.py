@@ -151,6 +151,54 @@ def shown(folder: Path, text: str, others: dict[str, str], path: str = "helper.p
     return bool(report.findings)
 
 
+ANSWER = """
+import torch
+
+
+def clean(boxes: torch.Tensor, keep: torch.Tensor):
+    {answer}
+    return boxes
+"""
+CLEANS = """
+import torch
+from torch import nn
+from {module} import clean
+
+
+class Net(nn.Module):
+    def {method}(self, x):
+        return clean(x, x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_shown"),
+    [
+        ("if boxes.min() == 3: boxes = boxes + 1", False),
+        ("boxes = boxes[keep > 0.5]", False),
+        ("if boxes.cuda().min() == 3: boxes = boxes + 1", True),
+        ("boxes = [box[keep > 0.5] for box in boxes.unbind()]", True),
+        ("boxes = boxes.min().item()", True),
+    ],
+    ids=["test", "selection", "certain", "loop", "read"],
+)
+def test_answers_by_which_the_cpu_goes_on(tmp_path: Path, answer: str, is_shown: bool) -> None:
+    text = ANSWER.format(answer=answer)
+    assert shown(tmp_path, text, {"net.py": CLEANS.format(module="helper", method="prepare")}) == is_shown
+
+
+def test_answers_in_packages(tmp_path: Path) -> None:
+    text = ANSWER.format(answer="boxes = boxes[keep > 0.5]")
+    others = {"app/net.py": CLEANS.format(module="app.helper", method="prepare")}
+    assert not shown(tmp_path, text, {"app/__init__.py": "", **others}, "app/helper.py")
+    assert shown(tmp_path, text, {"app/__init__.py": "from .helper import clean\n", **others}, "app/helper.py")
+
+
+def test_answers_in_each_step(tmp_path: Path) -> None:
+    net = CLEANS.format(module="helper", method="forward")
+    assert shown(tmp_path, ANSWER.format(answer="boxes = boxes[keep > 0.5]"), {"net.py": net})
+
+
 AFTER_WAIT = """
 import torch
 from torch import nn
