@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perflint.findings import Heat
+from perflint.semantics.heat.reasons import HeatReasons
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -237,3 +238,13 @@ def test_attributes_that_other_code_sets(tmp_path: Path, others: dict[str, str])
 def test_attributes_that_other_code_reads(tmp_path: Path) -> None:
     others = {"train.py": MAKES.format(call="Net(3)"), "other.py": "def pick(model):\n    return model.pulse\n"}
     assert heat(tmp_path, kept(), others) is Heat.COLD
+
+
+def test_reason(tmp_path: Path) -> None:
+    others = {"ops.py": kept(), "train.py": MAKES.format(call="Net(3)")}
+    for place, text in others.items():
+        (tmp_path / place).write_text(text, encoding="utf-8")
+    model = Model(Source(str(tmp_path / "ops.py"), others["ops.py"]), Project(list(tmp_path.rglob("*.py"))))
+    (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith(".item"))
+    said = " ".join(step.text for step in HeatReasons(model).of(read))
+    assert "`if self.pulse`, which all calls of the project give one value" in said

@@ -16,6 +16,7 @@ from perflint.semantics.explain.reasons import Reasons, Step
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat import guards
 from perflint.semantics.heat.heat_map import HeatMap
+from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ class HeatReasons:
             text = f"after {quote(self._model, branch)}, which mostly leaves{reason}"
             return Step(text, branch.lineno, entries=entries)
         shown = quote(self._model, branch if branch is outer else test)
+        if any(is_switched_off(self._model, test, outcome) for outcome in (True, False)):
+            return Step(f"behind {shown}, which all calls of the project give one value", test.lineno)
         return Step(f"behind {shown}, which lets it run only now and then{reason}", test.lineno, entries=entries)
 
     def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> tuple[str, tuple[Entry, ...]]:
