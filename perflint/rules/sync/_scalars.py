@@ -100,11 +100,16 @@ def confidence_at(site: Site, value: Value) -> Confidence | None:
 def _is_called_cpu(site: Site) -> bool:
     """True if the tensor that a site reads, or is computed from, has a name that says CPU: `x_cpu.sum().item()`."""
     node: ast.AST = site.node
-    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+    while True:
+        if isinstance(node, ast.Name):
+            return conventions.is_on_cpu(node.id) is not None
         if isinstance(node, ast.Attribute) and conventions.is_on_cpu(node.attr):
             return True
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return isinstance(node, ast.Name) and conventions.is_on_cpu(node.id) is not None
+        # `cpu` of `x.cpu()` is the name of no value.
+        part = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(part, (ast.Attribute, ast.Subscript)):
+            return False
+        node = part.value
 
 
 def _is_of_mask(site: Site) -> bool:
