@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
     try:
         shtab = importlib.import_module("shtab")
     except ImportError:
-        help = "pip install 'torch-perflint[completion]', or `pip install shtab` beside perflint"
+        help = "`pip install shtab` beside perflint"
         raise ConfigurationError("completion needs shtab", help) from None
     if arguments.shell not in shtab.SUPPORTED_SHELLS:
         raise ConfigurationError(f"this shtab knows no {arguments.shell}", "pip install --upgrade shtab")

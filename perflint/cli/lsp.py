@@ -24,6 +24,6 @@ def run(arguments: Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise
-        help = "pip install 'torch-perflint[lsp]', or `pip install pygls` beside perflint"
+        help = "`pip install 'pygls>=2'` beside perflint"
         raise ConfigurationError("the language server needs pygls 2 or later", help) from None
     return serve(means.cache_folder(arguments))

@@ -22,7 +22,7 @@ def run(arguments: Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types", "pydantic"):
             raise
-        help = "pip install 'torch-perflint[mcp]', or `pip install 'mcp>=2'` beside perflint"
+        help = "`pip install 'mcp>=2'` beside perflint"
         raise ConfigurationError("the server for agents needs the package mcp, 2 or later", help) from None
     serve()
     return 0

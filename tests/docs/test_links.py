@@ -42,3 +42,11 @@ def test_links(document: Path) -> None:
 def test_links_are_found() -> None:
     found = [link["path"] for link in _LINK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
     assert "CONTRIBUTING.md" in found and "docs/rules/README.md" in found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_installed_from_pypi_that_is_not_there(document: Path) -> None:
+    """perflint is installed from a checkout; the only other form names an address."""
+    commands = re.findall(r"pip install [^`\n]*", document.read_text(encoding="utf-8"))
+    ours = [command for command in commands if "torch-perflint" in command and " @ " not in command]
+    assert not ours or document.name == "benchmarks.md"

@@ -174,4 +174,4 @@ def test_without_the_sdk(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     monkeypatch.delitem(sys.modules, "perflint.integrations.mcp", raising=False)
     ran = perflint("mcp")
-    assert ran.code == 2 and "needs the package mcp" in ran.err and "torch-perflint[mcp]" in ran.err
+    assert ran.code == 2 and "needs the package mcp" in ran.err and "pip install 'mcp>=2'" in ran.err
