@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 # Before the program: it may change where modules are looked for.
-from perflint.output.terminal import Style, wants_colours
+from perflint.output.terminal import Style, printable, wants_colours
 from perflint.output.trace import trace_text
 from perflint.output.writer import message_text
 from perflint.tracer.file import TraceError
@@ -27,7 +27,12 @@ def main() -> None:
         if stream is None or stream.closed or session.trace is None:
             return
         style = Style(wants_colours(colour, stream))
-        stream.write(trace_text(session.trace, session.written, style))
+        if session.kept is not None:
+            ended = f"the program ended ({session.trace.header.ended}) before anything was recorded"
+            kept = f"{printable(str(session.kept))} is still the trace of an earlier run"
+            stream.write(f"{style('perflint trace:', 'bold')} {ended}; {kept}.\n")
+        else:
+            stream.write(trace_text(session.trace, session.written, style))
         if error is not None:
             stream.write(message_text("error", error.message, error.help, style))
         stream.flush()

@@ -206,7 +206,9 @@ def _connected(address: str) -> Iterator[Client]:
         from distributed import Client
         from distributed.comm.addressing import get_address_host_port
     except ImportError as error:
-        raise ConfigurationError(f"`--dask` needs distributed: {error}", "`pip install distributed` beside perflint") from None
+        raise ConfigurationError(
+            f"`--dask` needs distributed: {error}", "`pip install distributed` beside perflint"
+        ) from None
     try:
         # A client that fails to connect takes ten seconds more to end.
         host, port = get_address_host_port(address)

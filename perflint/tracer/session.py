@@ -65,6 +65,8 @@ class Session:
         """The recorded trace, once the session has ended."""
         self.written: Path | None = None
         """The file that holds it."""
+        self.kept: Path | None = None
+        """The file of an earlier run, which a program that failed before it did anything does not replace."""
         self.locator = Locator(Path(options.root), map(Path, options.own))
         self._program = program
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -367,6 +369,10 @@ class Session:
             return
         suffix = f"rank{rank}" if world > 1 else f"child-{os.getpid()}" if self._is_child else ""
         path = output_of(self.options.output, suffix)
+        if ended not in ("finished", "running") and not self.saw_anything and path.exists():
+            # A mistyped argument should not cost the trace of an earlier run.
+            self.kept = path
+            return
         try:
             write_trace(path, self.trace)
         except OSError as error:

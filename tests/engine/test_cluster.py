@@ -169,7 +169,10 @@ def test_without_distributed(tmp_path: Path) -> None:
     command = ("-m", "perflint", "check", "a.py", "--dask", "tcp://x:1")
     ran = python(*command, cwd=tmp_path, PYTHONPATH=f"{tmp_path}:{ROOT}")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "error: `--dask` needs distributed: it is broken\n  help: `pip install distributed` beside perflint\n"
+    assert (
+        ran.err
+        == "error: `--dask` needs distributed: it is broken\n  help: `pip install distributed` beside perflint\n"
+    )
 
 
 def test_a_parcel_is_all_that_a_check_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

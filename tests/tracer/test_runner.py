@@ -79,6 +79,17 @@ def test_a_script(tmp_path: Path, text: str) -> None:
     assert (tmp_path / OUTPUT).exists() is not lost
 
 
+def test_a_program_that_fails_at_once_does_not_replace_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import sys\nsys.exit('bad argument' if sys.argv[1:] else 0)\n")
+    assert python(tmp_path, "-m", "perflint", "trace", "program.py", "bad").code == 1
+    assert read_trace(tmp_path / OUTPUT).header.ended == "exit 1"
+    assert python(tmp_path, "-m", "perflint", "trace", "program.py").code == 0
+    before = (tmp_path / OUTPUT).read_bytes()
+    done = python(tmp_path, "-m", "perflint", "trace", "program.py", "bad")
+    assert done.code == 1 and (tmp_path / OUTPUT).read_bytes() == before
+    assert "the program ended (exit 1) before anything was recorded" in done.err and "an earlier run" in done.err
+
+
 def test_modules_folders_and_archives(tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").touch()
