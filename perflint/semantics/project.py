@@ -268,6 +268,9 @@ class Project:
         other._is_file = {**self._is_file, **dict.fromkeys(other.changed, True)}
         folders = {folder for path in other.changed for folder in path.parents}
         other._is_folder = {**self._is_folder, **dict.fromkeys(folders, True)}
+        if all(self.is_file(path) and self.lists(path) for path in other.changed):
+            # No file is new, so all imports lead to the same files.
+            other._located, other._roots, other._packages = self._located, self._roots, self._packages
         other._parsed = OrderedDict((path, file) for path, file in self._parsed.items() if path not in other.changed)
         other._weight = sum(_weight(file) for file in other._parsed.values())
         return other

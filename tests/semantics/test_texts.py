@@ -99,6 +99,22 @@ def test_an_overlay_answers_for_its_texts_and_leaves_the_project_as_it_is(tmp_pa
     assert module is not None and module.name == "new"
 
 
+def test_an_overlay_locates_imports_anew_if_a_file_is_new(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    assert project.located("net.ops", tmp_path).file == tmp_path / "net" / "ops.py"
+    assert project.located("losses", tmp_path).file is None
+    edited = project.overlay({tmp_path / "net" / "ops.py": "SIZE = 2\n"})
+    assert edited.located("net.ops", tmp_path) is project.located("net.ops", tmp_path)
+    assert edited.located("losses", tmp_path).file is None
+    for below in (project, edited):
+        larger = below.overlay({tmp_path / "losses.py": "def loss(): ...\n", tmp_path / "old" / "__init__.py": ""})
+        assert larger.located("losses", tmp_path).file == tmp_path / "losses.py"
+        assert larger.name_of(tmp_path / "old" / "a.py") == "old.a"
+        again = larger.overlay({tmp_path / "losses.py": "def loss(x): ...\n"})
+        assert again.located("losses", tmp_path) is larger.located("losses", tmp_path)
+        assert below.located("losses", tmp_path).file is None and below.name_of(tmp_path / "old" / "a.py") == "a"
+
+
 def test_an_overlay_that_is_asked_first_knows_its_new_files(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     changed = project.overlay({tmp_path / "new.py": "from net import scale\n"})
