@@ -129,9 +129,9 @@ class Folder:
             for number in jobs:
                 found[f"wall_{number}_processes"] = self.median(lambda n=number: self.fresh(n)[1])
         chosen = random.Random(0).sample(self.files, min(edits, len(self.files)))
-        if whole:
+        if whole and not {"same", "edit"} <= skipped:
             self.fresh(max(jobs), keep=True)
-        else:
+        elif "edit" not in skipped:
             cpu([*CHECK, "--cache-dir", str(self.cache), "--jobs", str(max(jobs)), *map(str, chosen)])
         if "same" not in skipped:
             found |= self.same()
