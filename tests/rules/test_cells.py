@@ -1,4 +1,4 @@
-"""Fixes that join code of the top level do so within one cell of a notebook: cells may be run again, in any order."""
+"""Fixes that join code of the top level: within one cell of a notebook, because cells may be run again, in any order."""
 
 from __future__ import annotations
 
@@ -45,3 +45,12 @@ def test_code_of_two_cells_is_not_joined(name: str, border: str) -> None:
 def test_numbers_of_one_cell_are_joined() -> None:
     rule, first, second = CASES["numbers"]
     assert fixes(rule, HEAD + first + "# %%\n" + second + "e = x.float().std().item()\n") == 3
+
+
+def test_a_function_may_change_what_the_top_level_made() -> None:
+    for name in ("mask", "positions"):
+        rule, first, second = CASES[name]
+        made = "m" if name == "mask" else "rows"
+        change = f"other = {made}\ndef change():\n    other[0] = 1\n"
+        assert fixes(rule, HEAD + change + first + second) == 2
+        assert fixes(rule, HEAD + change + first + "change()\n" + second) == 0

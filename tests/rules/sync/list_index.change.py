@@ -145,6 +145,24 @@ def kept_where_arrays_may_be_masks(x: torch.Tensor, settings, given: np.ndarray)
     return first, x[other] + y[other], x[bent] + y[bent]
 
 
+def kept_where_the_whole_array_changes(x: torch.Tensor, settings, agent):
+    x, y = x.cuda(), x.exp().cuda()
+    rows = np.arange(settings.rows)
+    some = rows[0:2]
+    found = [x[some]]
+    np.random.shuffle(rows)
+    found.append(y[some])
+    drawn = np.random.permutation(4)
+    part = drawn[settings.first :]
+    found.append(x[part])
+    agent.reorder(drawn)
+    found.append(y[part])
+    either = np.arange(settings.rows)
+    if settings.masks:
+        either = either > 1
+    return found, x[either] + y[either]
+
+
 def short_numbers(x: torch.Tensor):
     x = x.cuda()
     rows = np.arange(2, dtype=np.int16)
