@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
+from perflint.semantics.facts import processes
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.functions import any_such
 from perflint.semantics.lattice import widen
@@ -54,8 +55,9 @@ class _Maker:
         if passed is None:
             return
         callee, arguments = passed
-        for key, given in self._called(callee, arguments):
-            yield self._call(node, key, _kept(given))
+        for called in ((callee, arguments), processes.started(callee, arguments)):
+            for key, given in self._called(*called) if called is not None else ():
+                yield self._call(node, key, _kept(given))
         for value in (*arguments.positional, *(value for _, value in arguments.keywords)):
             for member in value.members:
                 if isinstance(member, Function):

@@ -12,6 +12,7 @@ from perflint.semantics.facts import (
     distributions,
     libraries,
     packed_sequence,
+    processes,
     tensors,
     torch_api,
 )
@@ -49,6 +50,9 @@ from perflint.semantics.values import (
 def apply(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | None) -> Outcome:
     """Call a function or method outside the project, by its full name."""
     name, receiver = callee.name, callee.receiver
+    started = processes.started(callee, arguments)
+    if started is not None:
+        frame.apply(*started)
     if receiver is not None:
         return _apply_method(frame, name, receiver, arguments)
     special = _SPECIAL.get(name)

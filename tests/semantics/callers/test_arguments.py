@@ -622,6 +622,42 @@ def test_through_a_factory(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
+IN_PROCESSES = """
+# file: work.py
+def spawned(rank, net, x):
+    rank                            # -> int
+    net                             # -> Linear(in_features=3, out_features=3)
+    x                               # -> cpu float 2
+def run(x, y=None):
+    x                               # -> cpu float 2
+    y                               # -> cuda float 1
+def in_thread(x):
+    x                               # -> cpu float 2
+def unknown(x):
+    x                               # -> ?
+def passed(x):
+    x                               # -> ?
+# file: main.py
+import threading
+import torch
+import torch.multiprocessing as mp
+from torch import nn
+from work import in_thread, passed, run, spawned, unknown
+net, x = nn.Linear(3, 3), torch.rand(3, 3)
+mp.spawn(spawned, args=(net, x), nprocs=2, join=True)
+process = mp.Process(target=run, args=(x,), kwargs={"y": torch.rand(3, device="cuda")})
+process.start()
+threading.Thread(target=in_thread, args=(x,)).start()
+mp.spawn(unknown, args=read())
+other.Process(passed, x)
+"""
+
+
+@programs(IN_PROCESSES)
+def test_in_processes(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
 NOT_PASSED = """
 # file: ops.py
 def f(x):
