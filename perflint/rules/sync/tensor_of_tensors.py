@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._scalars import confidence_at
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
 from perflint.source.concrete import cst
@@ -84,10 +85,10 @@ class TensorOfTensors(Rule):
 
 def _confidence(site: CallSite) -> Confidence | None:
     data = site.argument("data", 0)
-    return None if data is None else elements_confidence(site.value(data), _DEEPEST)
+    return None if data is None else elements_confidence(site, site.value(data), _DEEPEST)
 
 
-def elements_confidence(value: Value, depth: int) -> Confidence | None:
+def elements_confidence(site: CallSite, value: Value, depth: int) -> Confidence | None:
     """How sure it is that a list or tuple holds tensors of the device; None if it does not."""
     if value.tensor is not None:
         # If the value may also be a tensor, torch takes that as it is.
@@ -97,10 +98,10 @@ def elements_confidence(value: Value, depth: int) -> Confidence | None:
         if not isinstance(member, Sequence) or depth == 0:
             continue
         for element in (member.element,) if member.items is None else member.items:
-            inner = elements_confidence(element, depth - 1)
+            inner = elements_confidence(site, element, depth - 1)
             if inner is None:
                 inner = _among(element) if member.items is None else None
-            confidence = _element(element) if inner is None else inner
+            confidence = _element(site, element) if inner is None else inner
             if confidence is not None:
                 found.append(confidence)
     return surest(*found) if found else None
@@ -117,12 +118,13 @@ def _among(value: Value) -> Confidence | None:
     return device_confidence(tensor)
 
 
-def _element(value: Value) -> Confidence | None:
+def _element(site: CallSite, value: Value) -> Confidence | None:
     """Sizes and limits are annotated as tensors that callers have as numbers: an annotation alone proves little."""
     tensor = value.tensor
-    if tensor is not None and tensor.off_host and tensor.device is not Device.CUDA:
-        return Confidence.LOW if tensor.evidence is Evidence.ANNOTATION else device_confidence(value)
-    return device_confidence(value)
+    annotated = tensor is not None and tensor.evidence is Evidence.ANNOTATION
+    if tensor is not None and annotated and tensor.off_host and tensor.device is not Device.CUDA:
+        return Confidence.LOW
+    return confidence_at(site, value)
 
 
 def _fix(site: CallSite, data: ast.expr) -> Fix | None:

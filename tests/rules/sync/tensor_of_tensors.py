@@ -57,7 +57,31 @@ def annotated(values: list[torch.Tensor]) -> torch.Tensor:
     return torch.tensor(values)  # audit: TPF104
 
 
+class Wavelet(nn.Module):
+    """The device of the filters is unknown, but each step computes the powers."""
+
+    @property
+    def filters(self) -> tuple[torch.Tensor, torch.Tensor]:
+        raise NotImplementedError
+
+    def alias_loss(self, length: int) -> torch.Tensor:
+        low, high = self.filters
+        minus = torch.ones(1, device=low.device).neg()
+        signs = torch.tensor([torch.pow(minus, n) for n in range(length)][::-1])  # error: TPF104
+        return (high - signs * low).sum()
+
+    def show(self, length: int) -> torch.Tensor:
+        low, _ = self.filters
+        return torch.tensor([low.sum() * n for n in range(length)])  # audit: TPF104
+
+
 # Look-alikes
+
+
+class Made(nn.Module):
+    def __init__(self, low: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("powers", torch.tensor([low.sum() ** n for n in range(3)]))
 
 
 def of_numbers(a: float, b: float) -> torch.Tensor:
