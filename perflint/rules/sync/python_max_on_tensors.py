@@ -188,7 +188,7 @@ def _best(site: CallSite) -> Confidence | None:
         return _compared_by(site, key, values[0]) if len(values) == 1 else None
     if len(values) == 1:
         return _compared(site, values[0])
-    found = [confidence for value in values if (confidence := device_confidence(value)) is not None]
+    found = [confidence for value in values if (confidence := _confidence_of(site, value)) is not None]
     return found[0] if found else None
 
 
@@ -215,7 +215,7 @@ def _compared_by(site: CallSite, key: ast.expr, value: Value) -> Confidence | No
 
 
 def _confidence_of(site: CallSite, value: Value) -> Confidence | None:
-    """How sure it is that a key is on the device: a certain tensor cannot be a number by mistake."""
+    """How sure it is that a value is on the device: a certain tensor cannot be a number by mistake."""
     is_tensor = isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
     return confidence_at(site, value) if is_tensor else device_confidence(value)
 

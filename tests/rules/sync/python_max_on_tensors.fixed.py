@@ -100,3 +100,14 @@ class Named(nn.Module):
         in_order = sorted(enumerate(scores))
         on_cpu = sorted(zip(scores.cpu(), names), key=lambda pair: pair[0])
         return by_name, by_number, by_length, one, in_order, on_cpu
+
+
+def clipped_loss(loss, grads, limit: int):
+    flat = torch.cat(grads)
+    scale = torch.clamp(limit / flat.abs().sum(), max=1.0)
+    return loss * scale * max(limit, loss.weight)
+
+
+def clipped(grads, limit: int):
+    flat = torch.cat(grads)
+    return min(1.0, limit / flat.abs().sum())
