@@ -34,6 +34,7 @@ unknown()[0, :].data.cpu()      # -> cpu
 unknown().append(unknown().to("cpu"))   # -> ?
 unknown().float().mean()    # -> tensor float 0
 unknown().to("cuda").unsqueeze(0)   # -> cuda
+1127 * unknown().log()      # -> tensor float
 unknown().to(torch.long)    # -> tensor int
 (unknown().ne(1) & unknown()).to(dtype=torch.bool)   # -> tensor bool
 unknown().to("cuda", dtype=torch.uint8)     # -> cuda int
@@ -62,6 +63,9 @@ unknown(unknown().cpu())    # -> ?
 unknown().float()   # -> ?
 unknown().float().forward(1)    # -> ?
 unknown().to("cuda").eval()     # -> ?
+unknown().log()     # -> ?
+1127 * unknown().log(2)     # -> ?
+unknown().tolist()  # -> ?
 unknown().to(torch.float16)     # -> ?
 unknown().to("cuda", dtype=torch.float32)   # -> ?
 unknown().to(unknown().dtype)   # -> ?
@@ -335,6 +339,9 @@ def test_entries(case: Case) -> None:
     [
         ("import torch", "x.item()", "float"),
         ("from torch import nn", "x[0].item()", "float"),
+        ("import torch", "x.tolist()", "list[?]"),
+        ("import torch, numpy as np", "x.tolist()", "?"),
+        ("import array, torch", "x.tolist()", "?"),
         ("import torch, numpy as np", "x.item()", "?"),
         ("import torch\nfrom datasets import load_dataset", "x.item()", "?"),
         ("import json", "x.item()", "?"),

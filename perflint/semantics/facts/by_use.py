@@ -59,15 +59,15 @@ def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 
 def reads_number(call: ast.Call, packages: frozenset[str]) -> bool:
-    """True if `x.item()` or `(x > 0).any()` is of a tensor: an entry of a TensorDict, or anything in a file without
-    other arrays.
+    """True if `x.item()`, `x.tolist()` or `(x > 0).any()` is of a tensor: an entry of a TensorDict, or anything in a
+    file without other arrays.
 
     `packages` are those that the file imports from.
     """
     assert isinstance(call.func, ast.Attribute)
     entry = call.func.value
     asks_truth = call.func.attr in ("any", "all") and isinstance(entry, ast.Compare)
-    if not (call.func.attr == "item" or asks_truth) or call.args or call.keywords:
+    if not (call.func.attr in ("item", "tolist") or asks_truth) or call.args or call.keywords:
         return False
     if "torch" in packages and not any(map(conventions.has_other_arrays, packages)):
         return True
@@ -99,6 +99,11 @@ _Form = Callable[[ast.Call, Mapping[ast.AST, ast.AST]], bool]
 
 def _alone(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
     return not call.args and not call.keywords
+
+
+def _operand(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    # Loggers and meters have a method `log` too, whose result no operation takes.
+    return _alone(call, parents) and isinstance(parents.get(call), ast.BinOp)
 
 
 def _dimensions(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
@@ -186,6 +191,7 @@ _FORMS: dict[str, _Form] = {
     **dict.fromkeys("sin cos tan tanh relu sigmoid t dim".split(), _alone),
     **dict.fromkeys(("float", "half", "double", "bfloat16"), _cast),
     "cpu": _to_host,
+    "log": _operand,
     **dict.fromkeys(("cuda", "to"), _moved),
     "flatten": _dimensions,
     "size": _one_dimension,
