@@ -12,6 +12,7 @@ from perflint.engine.analyses import computes_metrics, decodes, feeds_batches, i
 from perflint.engine.bases import is_called_in_loops
 from perflint.engine.beside import holds_steps, is_beside_epoch, is_step
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
+from perflint.engine.cpu_code import OF_THE_DEVICE, in_a_program_without_a_gpu, in_other_code_of_the_cpu
 from perflint.engine.evaluations import (
     carries_numbers,
     copies_array,
@@ -23,7 +24,7 @@ from perflint.engine.evaluations import (
 )
 from perflint.engine.pictures import is_in_drawing_function, joins_pictures
 from perflint.engine.unreached import does_not_run, is_unreached, serves_project
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Confidence, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
@@ -36,8 +37,6 @@ from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Dtype
 
-_OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
-"""Effects that only tensors on the GPU have."""
 _COPIES = "TPF109"
 """The rule about copies to the CPU."""
 _TO_GPU = "TPF201"
@@ -73,14 +72,14 @@ def weighed(finding: Finding, site: Site) -> Finding | None:
 
 def _while_a_module_is_made(finding: Finding, site: Site) -> Finding | None:
     """A module is made on the CPU: nothing waits for the GPU yet, unless the place itself says so."""
-    is_certain = finding.effect not in _OF_THE_DEVICE or finding.confidence is Confidence.HIGH
+    is_certain = finding.effect not in OF_THE_DEVICE or finding.confidence is Confidence.HIGH
     return finding if is_certain or isinstance(site, FileSite) or not site.model.makes_module(site.node) else None
 
 
 def _where_data_are_prepared(finding: Finding, site: Site) -> Finding:
     """Data are prepared on the CPU: low confidence if nothing is known about the tensor's device."""
     if (
-        finding.effect in _OF_THE_DEVICE
+        finding.effect in OF_THE_DEVICE
         and finding.confidence is Confidence.MEDIUM
         and finding.heat is Heat.WARM
         and conventions.prepares_data(site.model.module.name)
@@ -90,21 +89,9 @@ def _where_data_are_prepared(finding: Finding, site: Site) -> Finding:
     return finding
 
 
-def _in_other_code_of_the_cpu(finding: Finding, site: Site) -> Finding:
-    """Drivers and the helpers of datasets work on the CPU: low confidence if the tensor's device is a guess."""
-    if (
-        finding.effect in _OF_THE_DEVICE
-        and finding.confidence is Confidence.MEDIUM
-        and not isinstance(site, FileSite)
-        and site.model.host_code.holds(site.node)
-    ):
-        return replace(finding, confidence=Confidence.LOW)
-    return finding
-
-
 def _for_half_precision_only(finding: Finding, site: Site) -> Finding:
     """Code behind `x.dtype == torch.float16` does not run with the other dtypes: low confidence."""
-    if finding.effect not in _OF_THE_DEVICE or finding.confidence is Confidence.LOW or isinstance(site, FileSite):
+    if finding.effect not in OF_THE_DEVICE or finding.confidence is Confidence.LOW or isinstance(site, FileSite):
         return finding
     inner: ast.AST = site.node
     for outer in site.model.ancestors(site.node):
@@ -210,7 +197,7 @@ def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
 
     Reads, and copies of a few numbers, are information even there: the loop makes one picture in each step.
     """
-    if finding.effect not in _OF_THE_DEVICE:
+    if finding.effect not in OF_THE_DEVICE:
         return finding
     if finding.heat is not Heat.WARM and finding.code not in _READS | _FEW_NUMBERS:
         return finding
@@ -229,7 +216,7 @@ def _into_pictures(finding: Finding, site: Site) -> Finding:
 
 def _waits_once(finding: Finding) -> bool:
     """True if a place waits once when it runs, and is not known to run often."""
-    return finding.effect in _OF_THE_DEVICE and finding.heat is Heat.WARM and finding.code not in _MANY_WAITS
+    return finding.effect in OF_THE_DEVICE and finding.heat is Heat.WARM and finding.code not in _MANY_WAITS
 
 
 def _of_a_program(finding: Finding, site: Site) -> Finding:
@@ -281,7 +268,7 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
 
     Not waits for each value of many, nor copies where one before the loop would do, nor waits of a loop that decodes.
     """
-    if finding.effect not in _OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE} or not is_of_analysis(site):
+    if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE} or not is_of_analysis(site):
         return finding
     if finding.code == _COPIES:
         counts = isinstance(site, CallSite) and (whole_of(site) is not None or is_same_each_turn(site))
@@ -334,7 +321,7 @@ def _of_an_array(finding: Finding, site: Site) -> Finding:
 
 def _beside_files(finding: Finding, site: Site) -> Finding:
     """A loop that reads a file in each turn and trains nothing takes far longer than one wait: information."""
-    if finding.effect in _OF_THE_DEVICE and finding.code not in _MANY_WAITS and reads_files(site):
+    if finding.effect in OF_THE_DEVICE and finding.code not in _MANY_WAITS and reads_files(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 
@@ -446,7 +433,8 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     where_syncs_are_allowed,
     _while_a_module_is_made,
     _where_data_are_prepared,
-    _in_other_code_of_the_cpu,
+    in_other_code_of_the_cpu,
+    in_a_program_without_a_gpu,
     _for_half_precision_only,
     _of_a_few_numbers,
     _of_a_program,

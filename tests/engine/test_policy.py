@@ -12,6 +12,7 @@ from perflint.findings import Finding
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
+from tests.cli.command import Command
 
 TEXT = """\
 import torch
@@ -705,3 +706,58 @@ def test_code_that_draws_is_left_to_audit_unless_it_runs_each_step(
     settings = Settings(profile=Profile.DEFAULT)
     report = check_source(Source(str(file), file.read_text()), Project([file]), rules, settings)
     assert [finding.span.line for finding in report.findings] == shown
+
+
+SCRIPT = """
+import torch
+from torch import nn
+
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(1000):
+    loss = model(torch.rand(8, 3)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
+MAIN = SCRIPT.replace("for step", "def train(model):\n  for step").replace("\n    ", "\n      ") + (
+    "\nif __name__ == '__main__':\n    train(model)\n"
+)
+
+
+def shown_in(perflint: Command, text: str, user: str = "") -> bool:
+    """True if the read in a script is shown by default; `user` is the text of another file."""
+    perflint.write("pyproject.toml", "")
+    perflint.write("script.py", text)
+    perflint.write("other.py", user)
+    ran = perflint("check", "script.py", "--select=TPF101", "--output-format=concise")
+    assert ran.code in (0, 1), ran.err
+    return "TPF101" in ran.out
+
+
+@pytest.mark.parametrize("text", [SCRIPT, MAIN], ids=["script", "main"])
+def test_a_program_that_names_no_device_computes_on_the_cpu(perflint: Command, text: str) -> None:
+    assert not shown_in(perflint, text)
+    assert not shown_in(
+        perflint, "import numpy as np, math, os\n" + text, "import torch\nprint(torch.rand(3).cuda())\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "user"),
+    [
+        (SCRIPT.replace("nn.Linear(3, 1)", "nn.Linear(3, 1).cuda()"), ""),
+        (SCRIPT.replace("nn.Linear(3, 1)", "nn.Linear(3, 1).to(0)"), ""),
+        (SCRIPT.replace("nn.Linear(3, 1)", "torch.load('model.pt')"), ""),
+        ("import lightning\n" + SCRIPT, ""),
+        ("from . import helpers\n" + SCRIPT, ""),
+        (MAIN.replace("      loss =", "      import helpers\n      loss ="), ""),
+        ("# Run it with CUDA_VISIBLE_DEVICES=0.\n" + SCRIPT, ""),
+        (MAIN.partition("\nif __name__")[0], ""),
+        (MAIN, "from script import train\ntrain(model.cuda())\n"),
+    ],
+    ids=["cuda", "to", "load", "trainer", "dots", "inside", "comment", "no program", "imported"],
+)
+def test_other_programs_may_use_a_gpu(perflint: Command, text: str, user: str) -> None:
+    assert shown_in(perflint, text, user)

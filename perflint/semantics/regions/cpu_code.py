@@ -1,10 +1,13 @@
-"""Code whose tensors are on the CPU: it drives other processes, or only datasets and loaders call it."""
+"""Code whose tensors are on the CPU: drivers of other processes, helpers of datasets, programs that name no device."""
 
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import weakref
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
@@ -21,6 +24,12 @@ _MOST_USES = 20
 _ON_GPU = frozenset({"cuda", "backward"})
 """Methods that only code with tensors on the GPU calls."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_NAMES_DEVICE = re.compile(r"(?i)cuda|gpu|device|accelerat|default_tensor|mps|[xnh]pu|xla|\.to\(|\bload\(")
+"""Text of code that may put tensors or modules on a device, or gets them from a file, which knows their device."""
+_LEAVES_DEVICE = frozenset(
+    "torch torchvision torchaudio numpy scipy pandas sklearn matplotlib PIL tqdm gym gymnasium".split()
+)
+"""Packages that put nothing on a device unless they are told to."""
 
 
 class HostCode:
@@ -45,6 +54,17 @@ class HostCode:
             self._known[unit] = known
         return known
 
+    @cached_property
+    def is_whole_program(self) -> bool:
+        """True if the file is a program by itself that names no device: its modules and tensors are on the CPU."""
+        model = self._model
+        module = model.module
+        if model.matches(_NAMES_DEVICE) or model.is_imported:
+            return False
+        imports = (*module.structure.nodes.get(ast.Import, ()), *module.structure.nodes.get(ast.ImportFrom, ()))
+        packages = {name for node in imports for name in _imported(node)}
+        return packages <= _LEAVES_DEVICE | sys.stdlib_module_names and (module.is_program or _trains(module))
+
     def _collates(self, node: ast.AST) -> bool:
         """True if a function around a place joins items to a batch for a loader, and moves nothing to the GPU."""
         functions = (outer for outer in self._model.ancestors(node) if isinstance(outer, _FUNCTIONS))
@@ -66,6 +86,19 @@ class HostCode:
                 return False
             uses.append(use)
         return bool(uses) and all(_is_on_cpu(use.module, use.node) for use in uses)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The packages that a statement imports from; "" for one of the project, by dots."""
+    if isinstance(node, ast.ImportFrom):
+        return ["" if node.level else (node.module or "").partition(".")[0]]
+    return [alias.name.partition(".")[0] for alias in node.names] if isinstance(node, ast.Import) else []
+
+
+def _trains(module: Module) -> bool:
+    """True if a loop at the top level of a file runs a backward pass."""
+    loops = (node for node in module.tree.body if isinstance(node, (ast.For, ast.While)))
+    return any(isinstance(node, ast.Call) and last_name(node) == "backward" for loop in loops for node in walk(loop))
 
 
 @dataclass(frozen=True, slots=True)
