@@ -23,6 +23,15 @@ for batch in loader:
     x.to("cuda") + 1    # -> cuda
 for x, y in loader:     # -> cpu, cpu
     x                   # -> cpu
+import torch_geometric.data, torch_geometric.loader
+for graphs in torch_geometric.data.DataLoader(data, batch_size=4):
+    graphs.to("cuda")   # -> batch[cuda]
+    graphs.num_graphs   # -> int
+    graphs.num_atoms    # -> cpu
+for graphs in torch_geometric.loader.LinkNeighborLoader(data, [10]):
+    graphs.x            # -> cpu
+for graphs in torch_geometric.loader.DataListLoader(data, batch_size=4):
+    graphs[0].x         # -> ?
 for (x, y), z in loader:    # -> cpu, cpu, cpu
     pass
 for i, batch in enumerate(loader):

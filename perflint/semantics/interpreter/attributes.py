@@ -175,6 +175,8 @@ def _of_sequence(frame: Frame, value: Sequence, name: str) -> Value:
             return Name(f"builtins.dict.{name}", Mapping(value.element))
         if name in ("to", "cuda", "cpu"):
             return Name(f"torch.Tensor.{name}", value)
+        if name in _COUNTS_OF_GRAPHS:
+            return INT
         known = tensors.attribute(value.element, name)
         return value.element if isinstance(known, Unknown) else known
     if value.type == "named":
@@ -184,6 +186,10 @@ def _of_sequence(frame: Frame, value: Sequence, name: str) -> Value:
     if value.type in _TYPES and not hasattr(_TYPES[value.type], name):
         return Name("builtins.size.numel", value) if name == "numel" else NEVER
     return Name(f"builtins.{value.type}.{name}", value)
+
+
+_COUNTS_OF_GRAPHS = frozenset("num_graphs num_nodes num_edges num_features num_node_features num_edge_features".split())
+"""Attributes of torch_geometric's batches that are integers."""
 
 
 def _field_of(value: Sequence, name: str) -> Value:
