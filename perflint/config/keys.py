@@ -161,7 +161,8 @@ KEYS: dict[str, Key] = {
             Names(),
             (),
             "Functions of the project that must not wait for the GPU, as if `@perflint.sync_free` marked them: waits "
-            "in them are errors, and `perflint trace` ends with 1 if one of their calls waits.",
+            "in them are errors (warnings if the tensor may be on the CPU), and `perflint trace` ends with 1 if one of "
+            "their calls waits.",
             '["Decoder.step", "sample_*"]',
         ),
         Key(

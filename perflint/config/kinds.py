@@ -162,8 +162,9 @@ class Names(Strings):
 
     def read(self, value: object, where: str) -> tuple[str, ...]:
         names = super().read(value, where)
-        if not all(re.fullmatch(r"[\w*]++(?:\.[\w*]++)*+", name) and name.count("*") <= _MOST_STARS for name in names):
-            raise self.wrong(value, where)
+        for name in names:
+            if not re.fullmatch(r"[\w*]++(?:\.[\w*]++)*+", name) or name.count("*") > _MOST_STARS:
+                raise self.wrong(name, where)
         return names
 
     def schema(self) -> dict[str, Any]:
@@ -180,8 +181,9 @@ class Modules(Strings):
 
     def read(self, value: object, where: str) -> tuple[str, ...]:
         names = super().read(value, where)
-        if not all(re.fullmatch(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+", name) for name in names):
-            raise self.wrong(value, where)
+        for name in names:
+            if not re.fullmatch(r"[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+", name):
+                raise self.wrong(name, where)
         return names
 
 

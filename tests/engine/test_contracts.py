@@ -88,6 +88,13 @@ def test_marked_functions(in_project: Command) -> None:
     assert "error[TPF101] `x.max().item()`" in shown
 
 
+def test_a_wait_for_a_tensor_of_an_unknown_place_is_a_warning(perflint: Command) -> None:
+    perflint.write(
+        "a.py", "import perflint, torch\n\n@perflint.sync_free\ndef step(x: torch.Tensor):\n    x.max().item()\n"
+    )
+    assert "warning[TPF101] `x.max().item()`" in perflint("check", "a.py", "--select=TPF101").out
+
+
 def test_functions_of_the_settings(in_project: Command) -> None:
     command = ("check", "a.py", "--select=TPF101", "--output-format=concise")
     assert 24 not in lines(in_project(*command).out, "must be free of syncs")

@@ -94,7 +94,8 @@ def test_explain_names_the_setting(perflint: Command) -> None:
 def test_names_that_are_none(perflint: Command, name: str) -> None:
     perflint.write("perflint.toml", f'hot-functions = ["{name}"]\n')
     ran = perflint("check")
-    assert ran.code == 2 and "must be a list of names with dots between their parts" in ran.err
+    expected = "must be a list of names with dots between their parts"
+    assert ran.code == 2 and f'{expected}, not "{name}"' in ran.err
 
 
 WAIT = (
