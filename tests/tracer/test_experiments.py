@@ -663,6 +663,21 @@ def test_an_evaluation_between_steps_of_training_is_tried_in_the_modes_of_its_ca
     assert differs is not None and differs < 1e-5
 
 
+def test_the_call_in_training_is_tried_before_an_evaluation() -> None:
+    live, model = Live(), nn.Linear(2, 2)
+    for size in (3, 4):
+        model.eval()
+        with torch.no_grad():
+            live.called(model, (torch.ones(size, 2),), {})
+        model.train()
+        live.called(model, (torch.ones(2 * size, 2),), {})
+    (root,) = live.roots()
+    assert root.mode.backward and root.arguments[0].shape == (6, 2) and root.count == 2
+    evaluation = live.evaluation_of(root)
+    assert evaluation is not None and not evaluation.mode.training and evaluation.arguments[0].shape == (3, 2)
+    assert live.evaluation_of(evaluation) is None
+
+
 def test_a_copy_has_the_modes_that_each_module_had_in_the_call() -> None:
     live = Live()
     model = nn.Sequential(nn.BatchNorm1d(2), nn.Dropout())

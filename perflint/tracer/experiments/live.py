@@ -24,7 +24,7 @@ _PLAIN = (type(None), bool, int, float, complex, str)
 
 @dataclass(slots=True)
 class RootCall:
-    """The first recorded call of a root module."""
+    """The first recorded call of a root module in training, or outside of it."""
 
     module: weakref.ref[Any]
     mode: Mode
@@ -58,7 +58,7 @@ class Live:
     def __init__(self, find: Callable[[FrameType], Place | None] = lambda _: None) -> None:
         self._find = find
         self._optimizers: dict[int, weakref.ref[Any]] = {}
-        self._roots: dict[int, RootCall] = {}
+        self._roots: dict[tuple[int, bool], RootCall] = {}
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has made a step."""
@@ -71,37 +71,45 @@ class Live:
 
     def called(self, module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         """A root module has been called in a recorded step."""
-        known = self._roots.get(id(module))
+        import torch
+
+        training, grad = bool(module.training), torch.is_grad_enabled()
+        key = id(module), training and grad
+        known = self._roots.get(key)
         if known is not None and known.module() is module:
             known.count += 1
             return
         parameter = next(iter(module.parameters()), None)
         if parameter is None:
             return
-        import torch
-
         missing = ""
         kept: tuple[tuple[Any, ...], dict[str, Any]] = (), {}
         try:
             kept = _kept((arguments, named), torch.Tensor)
         except NotPossible as reason:
             missing = str(reason)
-        training, grad = bool(module.training), torch.is_grad_enabled()
         inference = torch.is_inference_mode_enabled()
         mode = Mode(str(parameter.device), autocast_dtype(), training, grad, inference, training and grad)
         place = self._find(sys._getframe(1))
         modes = tuple(bool(inner.training) for inner in module.modules())
-        self._roots[id(module)] = RootCall(weakref.ref(module), mode, *kept, missing, place, training=modes)
+        self._roots[key] = RootCall(weakref.ref(module), mode, *kept, missing, place, training=modes)
 
     def root(self) -> RootCall | None:
         """The call of the module with the most parameters, among those that still are."""
         return next(iter(self.roots()), None)
 
     def roots(self) -> list[RootCall]:
-        """The calls of modules that still are, those with the most parameters first."""
-        found = [(call, module) for call in self._roots.values() if (module := call.module()) is not None]
-        found.sort(key=lambda pair: -sum(parameter.numel() for parameter in pair[1].parameters()))
-        return [call for call, _ in found]
+        """The calls of modules that still are, those with the most parameters first: in training, if they train."""
+        found = {}
+        for call in sorted(self._roots.values(), key=lambda each: each.mode.backward):
+            if (module := call.module()) is not None:
+                found[id(module)] = call, sum(parameter.numel() for parameter in module.parameters())
+        return [call for call, _ in sorted(found.values(), key=lambda pair: -pair[1])]
+
+    def evaluation_of(self, root: RootCall) -> RootCall | None:
+        """The call outside of training of a module that also trains; None if there is no such call."""
+        other = self._roots.get((id(root.module()), False)) if root.mode.backward else None
+        return other if other is not None and other.module() is root.module() else None
 
     def forget(self) -> None:
         """Let go of the arguments."""

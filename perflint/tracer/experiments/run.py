@@ -47,13 +47,14 @@ LAYERS: tuple[LayerExperiment, ...] = (
 )
 INSTEAD: tuple[LayerExperiment, ...] = (ChannelsLastChains(),)
 """Experiments with layers, if the whole model cannot be tried."""
+OF_EVALUATION: tuple[ModelExperiment, ...] = (FusedNorms(), Reparameterisation())
+"""The experiments that change a model which is not trained any more."""
 MODELS: tuple[ModelExperiment, ...] = (
     Tf32(),
     Autocast(),
     ChannelsLast(),
     AutocastChannelsLast(),
-    FusedNorms(),
-    Reparameterisation(),
+    *OF_EVALUATION,
     CudaGraph(),
     GraphedCallables(),
     Compile(),
@@ -190,6 +191,9 @@ class Experiments:
         roots = self._live.roots()
         for first in roots[:1]:
             yield from self._of_root_module(first, MODELS, "the whole model")
+            evaluation = self._live.evaluation_of(first)
+            if evaluation is not None:
+                yield from self._of_root_module(evaluation, OF_EVALUATION, "the whole model in evaluation")
         # A GAN has two models, and an agent may have several.
         known = [each for each in roots[1:] if self._made(each.module()) is not None]
         for root in known[:MORE_ROOTS]:
