@@ -36,7 +36,7 @@ def _updates(model: Model) -> bool:
 
 
 def _gives_function_to_training(model: Model, call: ast.Call) -> bool:
-    """True if a call of code of another file that trains gets a function of this one: `pretrain(data, forward_step)`."""
+    """True if a call that trains, of another file, gets a function of this one: `pretrain(data, forward_step)`."""
     name, defined = last_name(call), model.module.definitions
     if name in defined or not conventions.runs_training(name):
         return False

@@ -36,9 +36,9 @@ class Torchscript(Rule):
     ## When it is fine
     A program in C++ or on a phone loads the file: move to `torch.export` with AOTInductor or
     ExecuTorch when you can. In files that save something, only decorated functions of the top level
-    are reported by the default profile: they are not saved by themselves. `script_if_tracing`, `torch.jit.is_scripting()`, `torch.jit.ignore` and
-    similar names do nothing by themselves. A scripted elementwise function can still be faster than
-    a compiled one for very small inputs: measure.
+    are reported by the default profile: they are not saved by themselves. `script_if_tracing`,
+    `torch.jit.is_scripting()`, `torch.jit.ignore` and similar names do nothing by themselves. A scripted
+    elementwise function can still be faster than a compiled one for very small inputs: measure.
 
     ## Bad
     ```python
