@@ -6,7 +6,8 @@ import ast
 import re
 
 from perflint.engine.analyses import is_in_model
-from perflint.semantics.memo import once_per_node
+from perflint.semantics.heat.retired import is_retired
+from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import FunctionNode
@@ -21,16 +22,21 @@ def is_dead(model: Model, node: ast.AST) -> bool:
 def does_not_run(site: Site, line: int) -> bool:
     """True if `is_dead` holds for a site, or, if a rule looked at a whole file, for the code of a line.
 
-    Files of tests and retired files do not run either, even if a rule knows how often the code does otherwise.
+    Retired files do not run either, even if a rule knows how often their code did.
     """
     model = site.model
-    if model.heat_map.tests.are_all:
+    if _is_retired(model):
         return True
     if not isinstance(site, FileSite):
         return is_dead(model, site.node)
     functions: list[FunctionNode] = [*model.nodes(ast.FunctionDef), *model.nodes(ast.AsyncFunctionDef)]
     around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
     return bool(around) and not model.module.serves_tests and not _is_live(model, around[0])
+
+
+@once
+def _is_retired(model: Model) -> bool:
+    return is_retired(model)
 
 
 @once_per_node
