@@ -14,6 +14,11 @@ def f(a: Tensor, b: int, c: float, d: str, e: bool, g: torch.device, h: torch.dt
     g               # -> device caller
     h               # -> dtype
 
+def f(a: torch.types.Device, b: torch.cuda.Device, c: torch.cuda.Stream):
+    a               # -> device caller
+    torch.zeros(2).to(b)    # -> caller float 1
+    c               # -> Stream
+
 def f(a: "torch.Tensor", b: "Optional[int]", c: 'list[Tensor]'):
     a               # -> caller
     b               # -> int | None

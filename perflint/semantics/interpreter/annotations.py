@@ -56,6 +56,8 @@ _SEQUENCES = {
 }
 _MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict"})
 _WRAPPERS = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"})
+_DEVICE_TYPES = frozenset({"torch.device", "torch.types.Device", "torch.cuda.Device"})
+"""The type of devices, and the aliases of torch for all that names one."""
 _TENSOR_TYPES = frozenset({"FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "HalfTensor", "ByteTensor"})
 
 
@@ -181,7 +183,7 @@ def _torch_type(name: str, last: str, device: Device) -> Value:
     if last in _TENSOR_TYPES:
         kind = {"Bool": Kind.BOOL, "Long": Kind.INT, "Int": Kind.INT, "Byte": Kind.INT}
         return Tensor(device, kind.get(last.removesuffix("Tensor"), Kind.FLOAT), evidence=Evidence.ANNOTATION)
-    if name == "torch.device":
+    if name in _DEVICE_TYPES:
         return DeviceValue(Device.CALLER)
     if name == "torch.dtype":
         return Dtype()
