@@ -161,8 +161,8 @@ def placed(value: Value, device: Device, before: Device = Device.CALLER) -> Valu
         items = None if value.items is None else tuple([placed(item, device, before) for item in value.items])
         return Sequence(value.type, placed(value.element, device, before), items)
     if isinstance(value, Mapping):
-        items = tuple([(key, placed(held, device, before)) for key, held in value.items])
-        return Mapping(placed(value.element, device, before), items)
+        entries = tuple([(key, placed(held, device, before)) for key, held in value.items])
+        return Mapping(placed(value.element, device, before), entries)
     if isinstance(value, Union):
         return union(placed(member, device, before) for member in value.members)
     return value
