@@ -347,8 +347,24 @@ class Project:
             file = self.file_text(Path(path))
             is_live = self._live is None or self._live.has(Path(path), definition)
             return (file,) if is_live and file is not None else ()
+        if question.asks == "named":
+            path, word = question.arguments
+            assert isinstance(path, str) and isinstance(word, str)
+            file = self.file_text(Path(path))
+            return (file,) if self._settings_name(word) and file is not None else ()
         found: tuple[FileText, ...] = getattr(self.texts, question.asks)(*question.arguments)
         return found
+
+    def _settings_name(self, word: str) -> bool:
+        """True if a file that is not Python contains a word, or if these files are not known."""
+        texts = self._settings_texts
+        return texts is None or any(word in text for text in texts)
+
+    @cached_property
+    def _settings_texts(self) -> tuple[str, ...] | None:
+        if self.settings is None:
+            return None
+        return tuple(FileText(Path(path), "").text for path in self.settings)
 
     @cached_property
     def _live(self) -> Live | None:

@@ -165,6 +165,14 @@ class View:
         known = self.project.is_whole and self.project.lists(path)
         return not known or bool(self._ask("live", str(path), definition))
 
+    def settings_name(self, path: Path, word: str) -> bool:
+        """True if settings may name a definition of a file by a word, or if that is not known.
+
+        The file itself is the answer to the question if they may.
+        """
+        known = self.project.is_whole and self.project.lists(path)
+        return not known or bool(self._ask("named", str(path), word))
+
     def beside(self, module: Module, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that may run in one process with a module, and in which a regular expression matches."""
         return self._ask("beside", str(module.path), pattern)

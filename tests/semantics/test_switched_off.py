@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from perflint.config.settings import Settings
+from perflint.engine.projects import Projects
 from perflint.findings import Heat
 from perflint.semantics.heat.reasons import HeatReasons
 from perflint.semantics.model import Model
@@ -183,6 +185,22 @@ def train(loader, optimizer):
 """
 
 
+def heat_in_project(folder: Path, ops: str, others: dict[str, str]) -> Heat:
+    """The heat of the read in `ops.py`, in a project whose settings are known."""
+    model = model_in_project(folder, {"ops.py": ops, **others})
+    (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith(".item"))
+    return model.heat(read)
+
+
+def model_in_project(folder: Path, files: dict[str, str]) -> Model:
+    """The model of `ops.py` in a project with other files."""
+    for place, text in {"pyproject.toml": "", **files}.items():
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Model(Source(str(folder / "ops.py"), files["ops.py"]), Projects(Settings()).of(folder / "ops.py"))
+
+
 def kept(**given: str) -> str:
     """The model with a read behind an attribute."""
     usual = {"base": "", "parameter": "pulse=False", "stores": "self.pulse = pulse", "test": "self.pulse"}
@@ -215,7 +233,7 @@ def kept(**given: str) -> str:
     ],
 )
 def test_branch_of_attribute(tmp_path: Path, given: dict[str, str], call: str, expected: Heat) -> None:
-    found = heat(tmp_path, kept(**given), {"train.py": MAKES.format(call=call)})
+    found = heat_in_project(tmp_path, kept(**given), {"train.py": MAKES.format(call=call)})
     assert (found is Heat.COLD) is (expected is Heat.COLD)
 
 
@@ -225,26 +243,27 @@ def test_branch_of_attribute(tmp_path: Path, given: dict[str, str], call: str, e
         {"other.py": "import ops\n\ndef pick(model):\n    model.pulse = True\n"},
         {"other.py": "import ops\n\ndef pick(model):\n    setattr(model, 'pulse', True)\n"},
         {"other.py": "from ops import Net\n\nclass Pulsed(Net):\n    pass\n"},
-        {"other.py": "from hydra.utils import instantiate\n\nmodel = instantiate(config)\n"},
+        {"conf/net.yaml": "_target_: ops.Net\npulse: true\n"},
         {"other.py": "import ops\n\ndef pick(name):\n    return getattr(ops, name)\n"},
         {"pkg/__init__.py": "from ops import Net\n"},
     ],
     ids=["assigned", "by name", "derived", "settings", "class by name", "exported"],
 )
 def test_attributes_that_other_code_sets(tmp_path: Path, others: dict[str, str]) -> None:
-    assert heat(tmp_path, kept(), {"train.py": MAKES.format(call="Net(3)")} | others) is not Heat.COLD
+    assert heat_in_project(tmp_path, kept(), {"train.py": MAKES.format(call="Net(3)")} | others) is not Heat.COLD
 
 
 def test_attributes_that_other_code_reads(tmp_path: Path) -> None:
-    others = {"train.py": MAKES.format(call="Net(3)"), "other.py": "def pick(model):\n    return model.pulse\n"}
-    assert heat(tmp_path, kept(), others) is Heat.COLD
+    others = {
+        "train.py": MAKES.format(call="Net(3)"),
+        "other.py": "def pick(model):\n    return model.pulse\n",
+        "conf/other.yaml": "_target_: torch.nn.Linear\n",
+    }
+    assert heat_in_project(tmp_path, kept(), others) is Heat.COLD
 
 
 def test_reason(tmp_path: Path) -> None:
-    others = {"ops.py": kept(), "train.py": MAKES.format(call="Net(3)")}
-    for place, text in others.items():
-        (tmp_path / place).write_text(text, encoding="utf-8")
-    model = Model(Source(str(tmp_path / "ops.py"), others["ops.py"]), Project(list(tmp_path.rglob("*.py"))))
+    model = model_in_project(tmp_path, {"ops.py": kept(), "train.py": MAKES.format(call="Net(3)")})
     (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith(".item"))
     said = " ".join(step.text for step in HeatReasons(model).of(read))
     assert "`if self.pulse`, which all calls of the project give one value" in said

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _PLAIN_BASES = frozenset("Module object ABC Generic".split())
 """Classes of libraries that set no attributes of the classes that derive from them."""
-_MAKERS = ("import_module", "instantiate", "locate", "import_string", "LightningCLI", "jsonargparse", "mmengine")
-"""Words of files that make objects by names in settings."""
 _COMPUTED = re.compile(r"\bsetattr\(|\b__dict__\b|\bvars\(")
 """Code that sets attributes by names that only a run knows."""
 
@@ -59,7 +57,7 @@ def constant_kept(model: Model, owner: str, attribute: str) -> ast.Constant | No
     parameter = _kept_parameter(model, found, attribute)
     if parameter is None or view.finds(module.path, _COMPUTED) or other_code_may_call(view, module, owner):
         return None
-    if any(view.mentioning(word) for word in _MAKERS):
+    if view.settings_name(module.path, owner):
         return None
     others = [user for user in _users(model, attribute) if user is not module]
     if any(user is None or _may_assign(user, attribute) for user in others):
