@@ -9,6 +9,7 @@ from perflint.engine.analyses import is_in_model
 from perflint.semantics.heat.retired import is_retired
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
+from perflint.semantics.project import Project
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import FunctionNode
 
@@ -48,12 +49,20 @@ def _is_live(model: Model, function: FunctionNode) -> bool:
 
 
 def serves_project(site: Site) -> bool:
-    """True for a function, but not one made inside another, of a file that the project uses and offers to no other."""
+    """True for a function, but not one made inside another, of a file that its project offers to no other.
+
+    A file by itself may belong to another project.
+    """
     if isinstance(site, FileSite):
         return False
-    function = site.model.function(site.node)
-    info = site.model.module.function(function.lineno, function.col_offset) if function is not None else None
-    return info is not None and info.outer is None and site.model.serves_project
+    model = site.model
+    function, project = model.function(site.node), model.view.project
+    info = model.module.function(function.lineno, function.col_offset) if function is not None else None
+    return info is not None and info.outer is None and _is_one_of_many(project) and not model.is_offered
+
+
+def _is_one_of_many(project: Project) -> bool:
+    return project.is_whole and len(project.files) > 1
 
 
 def is_unreached(site: Site) -> bool:
