@@ -220,6 +220,7 @@ def kept(**given: str) -> str:
         ({}, "Net(3, pulse=True)", Heat.HOT),
         ({}, "Net(3) or Net(4, True)", Heat.HOT),
         ({}, "Net(3, **options)", Heat.HOT),
+        ({"stores": "super(Net, self).__init__()\n        self.pulse = pulse"}, "Net(3)", Heat.COLD),
         ({}, "make(Net)", Heat.HOT),
         ({}, "{'net': Net}['net'](3)", Heat.HOT),
         # The attribute may have other values.

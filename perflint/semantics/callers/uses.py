@@ -53,6 +53,8 @@ def calls_of(module: Module, name: str) -> list[ast.Call] | None:
     for node in (*nodes.get(ast.Name, ()), *nodes.get(ast.Attribute, ())):
         if last_name(node) in names and isinstance(node.ctx, ast.Load):
             around = parents.get(node)
+            if isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "super":
+                continue
             if not isinstance(around, ast.Call) or around.func is not node:
                 return None
             found.append(around)
