@@ -87,7 +87,8 @@ def _place(text: str) -> _Place:
     found = _IN_NOTEBOOK.fullmatch(text) or _PLACE.fullmatch(text)
     path = "" if found is None else found["path"]
     if found is None or (path.endswith(NOTEBOOK) and "cell" not in found.groupdict()):
-        form = f"{path or text}:CELL:LINE" if NOTEBOOK in text else f"{text or 'FILE'}:LINE"
+        file, dot, _ = text.partition(".py:")
+        form = f"{path or text}:CELL:LINE" if NOTEBOOK in text else f"{file + dot.rstrip(':') or 'FILE'}:LINE"
         raise ConfigurationError(f"`{text}` names no line", f"perflint explain {form}")
     numbers = {name: int(number) for name, number in found.groupdict().items() if name != "path" and number is not None}
     if not all(numbers.values()):

@@ -290,7 +290,8 @@ def output(arguments: Namespace, settings: Settings) -> Iterator[Output]:
         if error.filename is None:
             raise
         message = f"`--output-file {name}` cannot be written: {error.strerror or error}"
-        raise ConfigurationError(message, "the folder must exist") from None
+        help = "the folder must exist" if isinstance(error, FileNotFoundError) else None
+        raise ConfigurationError(message, help) from None
 
 
 def style(arguments: Namespace, stream: TextIO) -> Style:

@@ -352,7 +352,7 @@ def assert_explained(path: str, text: str, profile: Profile) -> set[int]:
 FAULTS = [
     ("nowhere.py:3", "nowhere.py: no such file or folder", None),
     ("a.py", "`a.py` names no line", "perflint explain a.py:LINE"),
-    ("a.py:x", "`a.py:x` names no line", "perflint explain a.py:x:LINE"),
+    ("a.py:x", "`a.py:x` names no line", "perflint explain a.py:LINE"),
     ("a.py:0", "`a.py:0`: lines and columns count from 1", None),
     ("a.py:4:0", "`a.py:4:0`: lines and columns count from 1", None),
     ("a.py:99", "a.py has no line 99", "its last line is 11"),
