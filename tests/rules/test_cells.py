@@ -1,4 +1,4 @@
-"""Fixes that join code of the top level: within one cell of a notebook, because cells may be run again, in any order."""
+"""Fixes that join code of the top level, in one cell of a notebook: cells may be run again, in any order."""
 
 from __future__ import annotations
 
