@@ -89,6 +89,20 @@ def f(a: Callable[[Tensor], float], b: Callable[[], None], c: Callable[[Tensor],
     b()             # -> ?
     c(x)            # -> ?
 
+def twice(x):
+    return x * 2
+class Fit:
+    def __init__(self):
+        self.error: Callable[..., Tensor] = twice
+    def run(self):
+        self.error(host)    # -> cpu float 2
+class Choice:
+    error: Callable[..., Tensor]
+    def __init__(self, name: str, error: Callable[..., Tensor] = twice):
+        self.error = twice if name == "a" else error
+    def run(self):
+        self.error(host)    # -> cpu float 2
+
 def f(net: Callable[[Tensor], Tensor], x: Tensor):
     net.eval(), net.parameters()
     net             # -> Module

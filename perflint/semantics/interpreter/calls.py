@@ -181,12 +181,18 @@ def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | No
     if isinstance(callee, TypeForm):
         return apply(frame, callee.base, arguments, node)
     if isinstance(callee, Union):
-        outcomes = [apply(frame, member, arguments, node) for member in callee.members]
+        outcomes = [apply(frame, member, arguments, node) for member in _without_promises(callee)]
         names = [name for name, _ in outcomes if name]
         # A method that arrays have too is the tensor's, if it may be one.
         names.sort(key=lambda name: not name.startswith("torch.Tensor."))
         return names[0] if names else "", union(value for _, value in outcomes)
     return "", NEVER if callee is NEVER else UNKNOWN
+
+
+def _without_promises(callee: Union) -> list[Value]:
+    """The alternatives of a callee; an annotation adds nothing to functions that are known."""
+    known = any(isinstance(member, Function) for member in callee.members)
+    return [each for each in callee.members if not (known and isinstance(each, Partial) and each.function == PROMISE)]
 
 
 def _function_name(function: Function) -> str:
