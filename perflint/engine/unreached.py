@@ -6,8 +6,7 @@ import ast
 import re
 
 from perflint.engine.analyses import is_in_model
-from perflint.semantics.heat.retired import is_retired
-from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.sites import FileSite, Site
@@ -26,18 +25,13 @@ def does_not_run(site: Site, line: int) -> bool:
     Retired files do not run either, even if a rule knows how often their code did.
     """
     model = site.model
-    if _is_retired(model):
+    if model.heat_map.tests.is_retired:
         return True
     if not isinstance(site, FileSite):
         return is_dead(model, site.node)
     functions: list[FunctionNode] = [*model.nodes(ast.FunctionDef), *model.nodes(ast.AsyncFunctionDef)]
     around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
     return bool(around) and not model.module.serves_tests and not _is_live(model, around[0])
-
-
-@once
-def _is_retired(model: Model) -> bool:
-    return is_retired(model)
 
 
 @once_per_node

@@ -38,10 +38,15 @@ class TestCode:
         self._work = work
 
     @cached_property
+    def is_retired(self) -> bool:
+        """True if the file is kept, but no longer runs."""
+        return is_retired(self._model)
+
+    @cached_property
     def are_all(self) -> bool:
         """True if all of a file is test code, retired, or a program that is run by hand to find a mistake."""
         module = self._model.module
-        if module.is_of_tests or is_retired(self._model):
+        if module.is_of_tests or self.is_retired:
             return True
         if not module.is_program:
             return False
