@@ -111,4 +111,4 @@ def test_bash_takes_the_completion(perflint: Command) -> None:
 def test_completion_without_the_library(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
     ran = perflint("completion", "bash")
-    assert ran.code == 2 and ran.err.startswith("error: completion needs shtab\n  help: pip install ")
+    assert ran.code == 2 and ran.err.startswith("error: completion needs shtab\n  help: `pip install shtab`")
