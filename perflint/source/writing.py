@@ -19,7 +19,14 @@ _SECONDS = 3600.0
 
 @contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, which takes the place of `path` when the block ends well. Raises OSError."""
+    """A file to write, which takes the place of `path` when the block ends well. Raises OSError.
+
+    A pipe or a device, such as /dev/null, is written to, and not replaced.
+    """
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as device:
+            yield device
+        return
     with beside(path) as file:
         yield file
         file.close()
@@ -29,16 +36,8 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def written(path: Path) -> Iterator[TextIO]:
-    """A text file to write, which takes the place of what `path` leads to when the block ends well. Raises OSError.
-
-    A pipe or a device is written to, and not replaced.
-    """
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as text:
-            yield text
-        return
-    with whole(path) as file:
+    """A text file to write, which takes the place of what `path` leads to when the block ends well. Raises OSError."""
+    with whole(path.resolve()) as file:
         text = io.TextIOWrapper(file, "utf-8", "backslashreplace", "\n")
         yield text
         text.flush()

@@ -369,7 +369,7 @@ class Session:
             return
         suffix = f"rank{rank}" if world > 1 else f"child-{os.getpid()}" if self._is_child else ""
         path = output_of(self.options.output, suffix)
-        if ended not in ("finished", "running") and not self.saw_anything and path.exists():
+        if ended not in ("finished", "running") and not self.saw_anything and path.is_file():
             # A mistyped argument should not cost the trace of an earlier run.
             self.kept = path
             return

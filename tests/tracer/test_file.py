@@ -6,8 +6,10 @@ import gzip
 import json
 import os
 import sqlite3
+import stat
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from dataclasses import fields, is_dataclass, replace
@@ -87,6 +89,18 @@ def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_the_file_has_the_permissions_of_any_other(tmp_path: Path) -> None:
     (tmp_path / "other").touch()
     assert written(tmp_path).stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
+    reader.start()
+    write_trace(tmp_path / "pipe", TRACE)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode) and os.listdir(tmp_path) == ["pipe"]
+    reader.join(10)
+    assert read == [written(tmp_path).read_bytes()]
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
