@@ -193,6 +193,25 @@ def test_settings_may_name_dead_code(sample: Path, means: Means) -> None:
     assert seen[0] != seen[1] != seen[2] == seen[3]
 
 
+def test_settings_may_name_a_class_with_a_flag(sample: Path, means: Means) -> None:
+    (sample / "net.py").write_text(
+        "from torch import nn\n\nclass Net(nn.Module):\n    def __init__(self, pulse=False):\n"
+        "        super().__init__()\n        self.pulse = pulse\n\n    def forward(self, x):\n"
+        "        return x.cuda().sum().item() if self.pulse else x\n"
+    )
+    (sample / "fit.py").write_text("from net import Net\n\nmodel = Net()\nfor step in range(9):\n    model(step)\n")
+    conf = sample / "net.yaml"
+    seen = []
+    for text in ("_target_: other", "_target_: net.Net", None):
+        if text is None:
+            conf.unlink()
+        else:
+            conf.write_text(text)
+        seen.append(documents(sample, means))
+        assert seen[-1] == documents(sample)
+    assert seen[0] == seen[2] != seen[1]
+
+
 def test_a_folder_that_appears(sample: Path, means: Means) -> None:
     use = sample / "use.py"
     use.write_text("import torch\nfrom extra.deep.tools import moved\nfor step in range(9):\n    moved().item()\n")
