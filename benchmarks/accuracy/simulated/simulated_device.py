@@ -122,7 +122,7 @@ def _stop(signum: int, frame: FrameType | None) -> None:
 def pytest_runtest_call() -> Iterator[None]:
     """Limit the time of a test, and watch its lines."""
     if sys.gettrace() is None:
-        # The interpreter drops a trace function in which an exception was raised: that of a test before.
+        # A test before may have ended it; the interpreter drops a trace function in which an exception was raised.
         sys.settrace(_watching)
     before = signal.signal(signal.SIGPROF, _stop)
     # The exception may come in a callback that contains it, so it comes again.
