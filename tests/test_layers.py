@@ -60,8 +60,8 @@ ORDER = {
     "model": 4,
 }
 """The parts of semantics in the order of their imports; other flat modules, such as values, are at 0."""
-EARLIER = {("perflint.semantics.structure", "by_use")}
-"""Imports against that order: `facts.by_use` needs no values, and structure keeps the uses of names with it."""
+EARLIER = {("perflint.semantics.scanning", "by_use")}
+"""Imports against that order: `facts.by_use` needs no values, and scanning keeps the uses of names with it."""
 LONGEST = 550
 """Lines of a module: about 500."""
 
@@ -206,7 +206,7 @@ CASES = [
     ("perflint.cli.a", "def f():\n    from perflint.semantics.interpreter import frame", False),
     ("perflint.semantics.facts.a", "from perflint.semantics.interpreter.frame import Frame", False),
     ("perflint.semantics.facts.a", "from perflint.semantics.structure import FunctionInfo", True),
-    ("perflint.semantics.structure", "from perflint.semantics.facts import by_use", True),
+    ("perflint.semantics.scanning", "from perflint.semantics.facts import by_use", True),
     ("perflint.semantics.structure", "from perflint.semantics.facts import tensors", False),
     ("perflint.semantics.project", "from perflint.semantics.heat.steps import stepping", False),
     ("perflint.semantics.interpreter.a", "from perflint.semantics.model import Model", False),

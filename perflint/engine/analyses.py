@@ -11,7 +11,7 @@ from perflint.rules._places import loops_around
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.test_files import folders

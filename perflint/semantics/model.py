@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from perflint.semantics.dataflow.origins import Origins
     from perflint.semantics.facts.arguments import Arguments
     from perflint.semantics.interpreter.frame import Names, Recorder
-    from perflint.semantics.project import Module, Project
+    from perflint.semantics.module import Module
+    from perflint.semantics.project import Project
     from perflint.semantics.regions.compile_calls import Place
     from perflint.semantics.regions.compiled import Compiled
     from perflint.semantics.regions.cpu_code import HostCode

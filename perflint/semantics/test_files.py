@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perflint.config.disk import here
 
 if TYPE_CHECKING:
-    from perflint.semantics.project import Module
+    from perflint.semantics.module import Module
 
 
 def is_test_path(path: Path, root: Path | None = None) -> bool:

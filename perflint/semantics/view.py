@@ -14,7 +14,8 @@ from typing import cast
 from perflint.frozen import dataclass
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.memory import Memory, ModuleState
-from perflint.semantics.project import Module, Project
+from perflint.semantics.module import Module
+from perflint.semantics.project import Project
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.texts import FileText, Question
 from perflint.source.text import Source

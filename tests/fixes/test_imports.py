@@ -8,7 +8,7 @@ import pytest
 
 from perflint.fixes.imports import Spelling, import_edits, spell
 from perflint.fixes.rewrite import rewrite
-from perflint.semantics.structure import scan
+from perflint.semantics.scanning import scan
 from perflint.semantics.symbols import Symbols
 from perflint.source.text import Source
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflint.semantics.structure import scan
+from perflint.semantics.scanning import scan
 from perflint.semantics.symbols import Scope, Symbols, Variable
 
 STDLIB = Path(sysconfig.get_path("stdlib"))

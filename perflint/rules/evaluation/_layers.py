@@ -8,7 +8,7 @@ import re
 from perflint.rules.evaluation._runs import Run
 from perflint.rules.evaluation._scopes import Survey, dotted
 from perflint.semantics.memo import once
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Instance, Sequence, Value
 

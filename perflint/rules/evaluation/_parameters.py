@@ -7,7 +7,7 @@ import re
 
 from perflint.rules._methods import is_true
 from perflint.rules.evaluation._scopes import Survey, dotted
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import keyword, last_name, walk
 from perflint.semantics.values import Instance, Value
 

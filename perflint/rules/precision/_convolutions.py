@@ -7,7 +7,7 @@ import re
 
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import keyword, last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Sequence, Value
 

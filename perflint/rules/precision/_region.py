@@ -11,7 +11,7 @@ from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import keyword, walk
 from perflint.semantics.symbols import Symbols
 

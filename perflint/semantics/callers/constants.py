@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.semantics.binders import How, defaults
 from perflint.semantics.callers.uses import calls_of, may_read_method, other_code_may_call
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name
 from perflint.semantics.test_files import is_test_path
 

@@ -13,7 +13,7 @@ from perflint.semantics.callers.reach import Reach
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
 from perflint.semantics.callers.uses import may_read_method, only_calls, other_code_may_call
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import FunctionInfo, path_of
 from perflint.semantics.test_files import is_test_path
 from perflint.semantics.view import View

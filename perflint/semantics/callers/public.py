@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from perflint.semantics.callers.reach import spellings
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.test_files import is_test_path
 from perflint.semantics.view import View
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from perflint.semantics.callers.summary import FunctionKey
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.test_files import is_test_path
 from perflint.semantics.texts import FileText
 from perflint.semantics.view import View

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection
 
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name
 from perflint.semantics.test_files import is_test_path
 from perflint.semantics.view import View

@@ -25,7 +25,7 @@ from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import decorator_names, facts_of, lineage
 from perflint.semantics.interpreter.resolve import resolve
 from perflint.semantics.lattice import union
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import (
     UNKNOWN,

@@ -14,7 +14,7 @@ from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.lineage import decorator_names
 from perflint.semantics.interpreter.resolve import class_at, run_module
 from perflint.semantics.lattice import join, union
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import FunctionInfo, last_name, root_of
 from perflint.semantics.values import (
     UNKNOWN,

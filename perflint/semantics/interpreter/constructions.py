@@ -16,7 +16,7 @@ from perflint.semantics.interpreter.functions import any_such
 from perflint.semantics.interpreter.lineage import decorator_names, facts_of, lineage
 from perflint.semantics.interpreter.resolve import run_top_level
 from perflint.semantics.lattice import union, widen
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import NONE, Value
 

@@ -7,7 +7,7 @@ from functools import partial
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import widen
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import FunctionInfo, last_name
 from perflint.semantics.values import UNKNOWN, Function, Instance, Partial, Value
 

@@ -13,7 +13,7 @@ from perflint.semantics.values import Function, Origin, Value
 if TYPE_CHECKING:
     from perflint.semantics.facts.arguments import Arguments
     from perflint.semantics.interpreter.memory import CallKey
-    from perflint.semantics.project import Module
+    from perflint.semantics.module import Module
     from perflint.semantics.structure import FunctionInfo
     from perflint.semantics.view import View
 

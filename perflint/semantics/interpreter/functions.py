@@ -18,7 +18,7 @@ from perflint.semantics.interpreter.lineage import decorator_names, is_module, i
 from perflint.semantics.interpreter.memory import CallKey, Running
 from perflint.semantics.interpreter.questions import WHOLE
 from perflint.semantics.lattice import completed, union, widen
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo
 from perflint.semantics.values import (
     NEVER,

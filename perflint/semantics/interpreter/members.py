@@ -23,7 +23,7 @@ from perflint.semantics.interpreter.memory import ClassFacts
 from perflint.semantics.interpreter.moves import anywhere, moves
 from perflint.semantics.interpreter.resolve import class_at, resolve
 from perflint.semantics.lattice import join, union
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.structure import CONSTRUCTORS, ClassInfo, FunctionInfo
 from perflint.semantics.values import (
     NEVER,

@@ -13,7 +13,7 @@ from perflint.semantics.interpreter.frame import Budget, Frame, Names
 from perflint.semantics.interpreter.memory import ClassFacts
 from perflint.semantics.interpreter.top_levels import take_over
 from perflint.semantics.lattice import union
-from perflint.semantics.project import Module
+from perflint.semantics.module import Module
 from perflint.semantics.values import FLOAT, UNKNOWN, Class, Dtype, Function, Name, Union, Value
 from perflint.semantics.view import View
 

@@ -16,7 +16,7 @@ from perflint.semantics.values import Sequence
 
 if TYPE_CHECKING:
     from perflint.semantics.interpreter.frame import Recorder
-    from perflint.semantics.project import Module
+    from perflint.semantics.module import Module
     from perflint.semantics.regions.compile_calls import Place
     from perflint.semantics.view import View
 

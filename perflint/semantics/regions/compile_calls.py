@@ -14,7 +14,7 @@ from perflint.semantics.values import Const, Function, Instance, Name, Partial, 
 if TYPE_CHECKING:
     from perflint.semantics.interpreter.frame import Recorder
     from perflint.semantics.model import Model
-    from perflint.semantics.project import Module
+    from perflint.semantics.module import Module
     from perflint.semantics.structure import FunctionInfo
     from perflint.semantics.view import View
 

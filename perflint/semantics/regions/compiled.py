@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perflint.semantics.interpreter.frame import Recorder
-    from perflint.semantics.project import Module
+    from perflint.semantics.module import Module
     from perflint.semantics.view import View
 
 COMPILES = re.compile(r"torch\.compile\b|from torch import [^\n]*\bcompile\b|\b(?!re\b|regex\b)\w+\.compile\(")

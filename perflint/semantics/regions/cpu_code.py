@@ -16,7 +16,7 @@ from perflint.semantics.structure import last_name, path_of, root_of, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.semantics.project import Module
+    from perflint.semantics.module import Module
     from perflint.semantics.view import View
 
 _MOST_USES = 20

@@ -10,7 +10,8 @@ from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import indentation, insert, one_level
 from perflint.rules._since import AMP_AUTOCAST
 from perflint.rules.traced.measured_autocast import MeasuredAutocast
-from perflint.semantics.structure import Structure, block_in, path_of, scan
+from perflint.semantics.scanning import scan
+from perflint.semantics.structure import Structure, block_in, path_of
 from perflint.semantics.symbols import Symbols
 from perflint.source.text import Source
 from perflint.tracer.changes.base import Change, Refused, Won, quote, spelled

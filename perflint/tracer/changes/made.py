@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from perflint.findings import Edit, Span
 from perflint.fixes.edits import indentation, insert
 from perflint.frozen import dataclass
-from perflint.semantics.structure import Structure, block_in, path_of, scan
+from perflint.semantics.scanning import scan
+from perflint.semantics.structure import Structure, block_in, path_of
 from perflint.semantics.symbols import Symbols
 from perflint.source.text import Source
 from perflint.tracer.changes.base import Refused

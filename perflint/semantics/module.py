@@ -1,0 +1,165 @@
+"""One parsed file, and the facts that follow from its text alone."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from perflint.semantics.binders import imported, own_nodes
+from perflint.semantics.scanning import scan
+from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure
+from perflint.semantics.symbols import Symbols
+from perflint.semantics.test_files import is_test_file, serves_tests
+from perflint.source.comments import digest_of_code
+from perflint.source.reading import NOTEBOOK
+
+_LITERALS = tuple(getattr(ast, name) for name in ("Constant", "JoinedStr", "TemplateStr") if hasattr(ast, name))
+
+
+class Module:
+    """One parsed file. All its facts follow from its text and its place, so all runs share it; it never changes."""
+
+    def __init__(self, name: str, path: Path, root: Path, text: str, tree: ast.Module) -> None:
+        self.name = name
+        """The full name, as files below `root` import it."""
+        self.path = path
+        self.root = root
+        """The folder that absolute imports start from."""
+        self.text = text
+        self.tree = tree
+        self.is_package = path.name == "__init__.py"
+
+    def renamed(self, name: str) -> Module:
+        """The same file by another name."""
+        other = Module(name, self.path, self.root, self.text, self.tree)
+        other.structure = self.structure
+        return other
+
+    @cached_property
+    def is_of_tests(self) -> bool:
+        """True if the file belongs to the tests of its project."""
+        return is_test_file(self)
+
+    @cached_property
+    def serves_tests(self) -> bool:
+        """True if the file belongs to the tests of its project, or holds helpers of tests."""
+        return serves_tests(self)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Functions, classes and parents."""
+        return scan(self.tree)
+
+    @cached_property
+    def code(self) -> str:
+        """A digest of the text without comments. Equal digests mean equal trees, with all nodes at equal places."""
+        literals = (node for kind in _LITERALS for node in self.structure.nodes.get(kind, ()))
+        return digest_of_code(self.text, (node for node in literals if isinstance(node, ast.expr)))
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """Its scopes, and the variables that its names mean."""
+        return Symbols(self.tree, self.structure)
+
+    @cached_property
+    def definitions(self) -> dict[str, ast.stmt]:
+        """The functions and classes of the top level by name, the last one where there are several."""
+        found: dict[str, ast.stmt] = {}
+        for statement in _top_level(self.tree.body):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                found[statement.name] = statement
+        return found
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """The imports of the top level: the full name of each name."""
+        statements = (each for each in _top_level(self.tree.body) if isinstance(each, (ast.Import, ast.ImportFrom)))
+        return {each.local: self.resolved(each.full) for statement in statements for each in imported(statement)}
+
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The packages that the top level imports from."""
+        return frozenset(name.partition(".")[0] for name in (*self.imports.values(), *self.stars))
+
+    @cached_property
+    def assigned(self) -> Mapping[str, int]:
+        """The names that the top level assigns, and the number of places that do. Small, since it serves imports."""
+        stores = (node for node in own_nodes(self.tree) if isinstance(node, ast.Name))
+        return Counter(node.id for node in stores if isinstance(node.ctx, ast.Store))
+
+    @cached_property
+    def constants(self) -> dict[str, ast.Constant]:
+        """The literals of the names that the top level assigns once, in no block, and to a literal."""
+        return {
+            target.id: statement.value
+            for statement in self.tree.body
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+            for target in statement.targets
+            if isinstance(target, ast.Name) and self.assigned[target.id] == 1
+        }
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The plain names that are called anywhere in the file."""
+        calls = self.structure.nodes.get(ast.Call, ())
+        return frozenset(
+            call.func.id for call in calls if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        )
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules whose names the top level takes over by `import *`."""
+        return [
+            self.absolute(statement.module, statement.level)
+            for statement in _top_level(self.tree.body)
+            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*"
+        ]
+
+    @cached_property
+    def is_program(self) -> bool:
+        """True if the file does something only when it is run: `if __name__ == "__main__":`, or a notebook."""
+        if self.path.suffix == NOTEBOOK:
+            return True
+        tests = (node.test for node in self.tree.body if isinstance(node, ast.If))
+        return any(isinstance(node, ast.Name) and node.id == "__name__" for test in tests for node in ast.walk(test))
+
+    def function(self, line: int, column: int) -> FunctionInfo | None:
+        """The function defined at a position."""
+        return self.structure.functions.get((line, column))
+
+    def klass(self, qualname: str) -> ClassInfo | None:
+        """A class by its qualified name in this file."""
+        return self.structure.classes.get(qualname)
+
+    def absolute(self, target: str | None, level: int) -> str:
+        """The full name that `from <dots><target> import` means in this module."""
+        if level == 0:
+            return target or ""
+        parts = self.name.split("~")[0].split(".")
+        keep = len(parts) - level + (1 if self.is_package else 0)
+        return ".".join([*parts[: max(keep, 0)], *([target] if target else [])])
+
+    def resolved(self, full: str) -> str:
+        """The full name that an import of this module spells with a dot in front for each level."""
+        name = full.lstrip(".")
+        return self.absolute(name, len(full) - len(name))
+
+    def full_name(self, path: str) -> str:
+        """The full name of a path by the first import of its root, at any depth; else that of a name of this module."""
+        root, dot, rest = path.partition(".")
+        imports = self.symbols.imported.get(root)
+        return f"{self.resolved(imports[0].full)}{dot}{rest}" if imports else f"{self.name}.{path}"
+
+
+def _top_level(body: list[ast.stmt]) -> Iterable[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.If, ast.Try)):
+            yield from _top_level(statement.body)
+            yield from _top_level(statement.orelse)
+            if isinstance(statement, ast.Try):
+                for handler in statement.handlers:
+                    yield from _top_level(handler.body)
