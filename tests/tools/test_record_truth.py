@@ -140,3 +140,21 @@ def test_several_programs_become_one_recording(recording: dict[str, Any], done: 
 
 def test_a_copy_within_the_host_is_not_pageable(recording: dict[str, Any]) -> None:
     assert recording["pageable"] == []
+
+
+def test_a_driver_of_a_simulated_program(tmp_path: Path) -> None:
+    root = tmp_path / "programs" / "net"
+    root.mkdir(parents=True)
+    (root / "net.py").write_text("import torch\ndef read():\n    return torch.ones(2, device='cuda').sum().item()\n")
+    driver = tmp_path / "driver.py"
+    driver.write_text(f"import sys\nsys.path.insert(0, {str(root)!r})\nimport net\nprint(net.read() + net.read())\n")
+    output = tmp_path / "truth.json"
+    command = [sys.executable, str(TOOL), str(driver), "--root", str(root.parent), "--output", str(output)]
+    done = subprocess.run([*command, "--simulate", "--name", "net"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "4.0\n", done.stderr
+    recorded = json.loads(output.read_text())
+    assert recorded["gpu"] == "simulated"
+    assert list(recorded["programs"]) == ["net"]
+    assert list(recorded["counts"]) == ["net/net.py"]
+    (row,) = recorded["syncs"]
+    assert (row["file"], row["line"], row["count"], row["phases"]) == ("net/net.py", 3, 2, {"cuda": 2})
