@@ -83,6 +83,11 @@ class CallSite(ExpressionSite):
         return self.node.args[position]
 
     @property
+    def owner(self) -> ast.expr | None:
+        """The expression that a method is called on; None for a bound method that has another name: `move = x.to`."""
+        return self.node.func.value if isinstance(self.node.func, ast.Attribute) else None
+
+    @property
     def concrete(self) -> cst.Call:
         """The libcst node of the call, parsed when a rule first asks for it."""
         node = self.model.source.concrete(self.node)

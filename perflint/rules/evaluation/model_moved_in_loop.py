@@ -98,9 +98,7 @@ class ModelMovedInLoop(Rule):
 
 
 def _moves(site: CallSite) -> bool:
-    assert isinstance(site.node.func, ast.Attribute)
-    owner = site.node.func.value
-    path = path_of(owner)
+    path = "" if site.owner is None else path_of(site.owner)
     known = isinstance(site.receiver, Instance) and site.model.is_module(site.receiver)
     if not path or not known or path == "self":
         return False

@@ -42,8 +42,7 @@ def made_by(site: CallSite) -> ast.Call | None:
     """The constructor call whose result goes to the device: the site itself, or the one that is moved there."""
     if site.target not in MOVES:
         return site.node
-    assert isinstance(site.node.func, ast.Attribute)
-    return creator(site, site.node.func.value)
+    return None if site.owner is None else creator(site, site.owner)
 
 
 def same_number(model: Model, data: ast.expr) -> Filled | None:

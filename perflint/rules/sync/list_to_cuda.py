@@ -127,8 +127,7 @@ class ListToCuda(Rule):
 def _confidence(site: CallSite) -> Confidence | None:
     made: ast.Call | None = site.node
     if site.target in MOVES:
-        assert isinstance(site.node.func, ast.Attribute)
-        made = creator(site, site.node.func.value)
+        made = None if site.owner is None else creator(site, site.owner)
     if made is None:
         return None
     target = site.model.target(made)

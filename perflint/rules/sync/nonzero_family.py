@@ -130,8 +130,7 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
 def _operand(site: CallSite) -> ast.expr | None:
     """The tensor whose elements are counted; None if nothing is."""
     if site.target in _METHODS:
-        assert isinstance(site.node.func, ast.Attribute)
-        return site.node.func.value
+        return site.owner
     if site.target == "torch.where" and (len(site.node.args) != 1 or site.node.keywords):
         return None
     return site.argument("input", 0)

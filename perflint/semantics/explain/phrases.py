@@ -142,8 +142,8 @@ def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.ex
         made = f"the result of {name}"
         return (made, operands[0]) if method and isinstance(value, Unknown) else (made, None)
     given = keyword(node, "device")
-    if method in _MOVES:
-        return _moved(model, node, tensor, given)
+    if method in _MOVES and isinstance(node.func, ast.Attribute):
+        return _moved(model, node.func, node, tensor, given)
     if given is not None:
         return f"the result of {name} with {quoted(f'device={ast.unparse(given)}')}", given if _is_name(given) else None
     deciding = _in_charge(model, tensor, operands)
@@ -157,13 +157,12 @@ def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.ex
     return f"the result of {name}", None
 
 
-def _moved(model: Model, node: ast.Call, result: Tensor, device: ast.expr | None) -> Why:
+def _moved(model: Model, method: ast.Attribute, node: ast.Call, result: Tensor, device: ast.expr | None) -> Why:
     """A method that takes a tensor elsewhere, or to another dtype."""
-    assert isinstance(node.func, ast.Attribute)
-    code = quoted(_call_text(node, node.func.attr))
-    before = model.value(node.func.value).tensor
+    code = quoted(_call_text(node, method.attr))
+    before = model.value(method.value).tensor
     if before is None or (before.device, before.place) == (result.device, result.place):
-        return f"what {code} gives of {quote(model, node.func.value)}", node.func.value
+        return f"what {code} gives of {quote(model, method.value)}", method.value
     place = next(filter(None, [device, *node.args]), None)
     is_dtype = place is None or isinstance(model.value(place), Dtype)
     return f"moved by {code}", None if is_dtype or place is None or not _is_name(place) else place
