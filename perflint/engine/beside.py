@@ -20,6 +20,12 @@ def is_beside_epoch(site: Site) -> bool:
     function = model.function(site.node)
     if function is None or isinstance(function, ast.Lambda) or any(loops_around(model, site.node)):
         return False
+    return _goes_over_batches(model, function)
+
+
+@once_per_node
+def _goes_over_batches(model: Model, function: ast.AST) -> bool:
+    """True if a function has a loop over the batches of a loader."""
     loops = (node for node in walk(function) if isinstance(node, (ast.For, ast.AsyncFor)))
     over = model.heat_map.work.is_over_batches
     return any(model.function(loop) is function and over(loop.iter) for loop in loops)

@@ -264,7 +264,7 @@ def case_top_level():
 SEEN = SCORES > 5
 
 
-def change_it():
+def narrowed():
     global SEEN
     SEEN = SEEN & (SCORES > 7)
     return SCORES
@@ -273,4 +273,4 @@ def change_it():
 def kept_where_a_function_binds_the_mask():
     global SEEN
     SEEN = SCORES > 5
-    return SCORES[SEEN], change_it()[SEEN]
+    return SCORES[SEEN], narrowed()[SEEN]
