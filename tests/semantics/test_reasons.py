@@ -144,8 +144,8 @@ NAMES: dict[str, tuple[str, list[str]]] = {
     "with": (
         "with open('a') as file:\n    file  # ?\n",
         [
-            "1: `with open('a') as file`: what `open('a')` enters with",
-            "1: perflint does not know what open returns",
+            "1: `with open('a') as file`: the value of entering `open('a')`",
+            "1: the result of open, which is unknown",
         ],
     ),
     "walrus": ("if (n := len('abc')) > 1:\n    n  # ?\n", ["1: `if (n := len('abc')) > 1`: the result of len"]),
@@ -319,7 +319,7 @@ ATTRIBUTES: dict[str, tuple[str, list[str]]] = {
     ),
     "argument of a torch module": (
         "from torch import nn\nlayer = nn.Linear(3, 4)\nlayer.in_features  # ? layer.in_features\n",
-        ["2: what torch.nn.Linear was made with"],
+        ["2: an argument of torch.nn.Linear"],
     ),
     "method": (
         "class A:\n    def f(self):\n        return self.g  # ? self.g\n    def g(self):\n        pass\n",
@@ -365,15 +365,15 @@ ATTRIBUTES: dict[str, tuple[str, list[str]]] = {
 OPERATIONS: dict[str, tuple[str, list[str]]] = {
     "module": (
         "from torch import nn\ndef f(x):\n    layer = nn.Linear(3, 4)\n    layer(x)  # ? layer(x)\n",
-        ["what the module `layer` returns", "3: `layer = nn.Linear(3, 4)`: an object made here"],
+        ["the result of the module `layer`", "3: `layer = nn.Linear(3, 4)`: an object made here"],
     ),
     "function of the project": (
         "import torch\ndef g() -> torch.Tensor:\n    return torch.rand(3)\ng()  # ? g()\n",
-        ["what g returns (line 2), annotated `torch.Tensor`"],
+        ["the result of g (line 2), annotated `torch.Tensor`"],
     ),
     "unknown function": (
         "import yaml\nyaml.load()  # ? yaml.load()\n",
-        ["perflint does not know what yaml.load returns"],
+        ["the result of yaml.load, which is unknown"],
     ),
     "unknown callee": (
         "def f(g):\n    g()  # ? g()\n",
@@ -401,7 +401,7 @@ OPERATIONS: dict[str, tuple[str, list[str]]] = {
     "cast": (
         "import torch\nx = torch.rand(3)\nx.to(torch.half)  # ? x.to(torch.half)\n",
         [
-            "what `.to(torch.half)` gives of `x`",
+            "the result of `.to(torch.half)` on `x`",
             "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),

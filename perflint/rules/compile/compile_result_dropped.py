@@ -184,7 +184,7 @@ def _fix(site: CallSite, in_place: bool) -> Fix | None:
     if given is None or isinstance(given, ast.Starred):
         return None
     edit: Edit | None = None
-    message = "Use what torch.compile returns"
+    message = "Use the result of torch.compile"
     node = site.concrete
     if in_place:
         # `self = torch.compile(self, mode=m)` compiles in place as `self.compile(mode=m)`.

@@ -79,13 +79,13 @@ def _call(model: Model, node: ast.Call) -> Why:
         return _of_tensors(model, node, target, [node.func.value, *_arguments(node)])
     callee = model.value(node.func)
     if target == "torch.nn.Module.__call__":
-        return f"what the module {quote(model, node.func)} returns", node.func
+        return f"the result of the module {quote(model, node.func)}", node.func
     if isinstance(callee, Function):
         return _project_call(model, node, callee)
     if isinstance(value, Instance) and value.origin is not None and (isinstance(callee, Class) or value.cls == target):
         return "an object made here", None
     if isinstance(value, Unknown):
-        return f"perflint does not know what {_short(target)} returns", None
+        return f"the result of {_short(target)}, which is unknown", None
     if target.startswith("torch."):
         return _of_tensors(model, node, target, list(_arguments(node)))
     return f"the result of {_short(target)}", None
@@ -122,9 +122,9 @@ def _project_call(model: Model, node: ast.Call, function: Function) -> Why:
     module = model.view.loaded(function.module)
     info = module.function(function.line, function.column) if module is not None else None
     if info is None or isinstance(info.node, ast.Lambda):
-        return f"what {quote(model, node.func)} returns", None
+        return f"the result of {quote(model, node.func)}", None
     elsewhere = "" if module is model.module else f" of {function.module}"
-    words = f"what {info.qualname} returns (line {function.line}{elsewhere})"
+    words = f"the result of {info.qualname} (line {function.line}{elsewhere})"
     if info.node.returns is not None:
         words += f", annotated {quoted(ast.unparse(info.node.returns))}"
     return f"{words}, which is unknown" if isinstance(model.value(node), Unknown) else words, None
@@ -162,7 +162,7 @@ def _moved(model: Model, method: ast.Attribute, node: ast.Call, result: Tensor, 
     code = quoted(_call_text(node, method.attr))
     before = model.value(method.value).tensor
     if before is None or (before.device, before.place) == (result.device, result.place):
-        return f"what {code} gives of {quote(model, method.value)}", method.value
+        return f"the result of {code} on {quote(model, method.value)}", method.value
     place = next(filter(None, [device, *node.args]), None)
     is_dtype = place is None or isinstance(model.value(place), Dtype)
     return f"moved by {code}", None if is_dtype or place is None or not _is_name(place) else place
@@ -218,7 +218,7 @@ def _computed(model: Model, node: ast.expr, operands: list[ast.expr], words: str
         return "", None
     unknown = next((operand for operand in operands if isinstance(model.value(operand), Unknown)), None)
     if unknown is None:
-        return f"perflint does not know what {words} gives of these", None
+        return f"{words} of these, which is unknown", None
     return f"{words} with {quote(model, unknown)}, which is unknown", unknown
 
 
@@ -256,7 +256,7 @@ def _inner(model: Model, node: ast.Await | ast.Starred | ast.NamedExpr) -> Why:
 
 
 def _yielded(model: Model, node: ast.expr) -> Why:
-    return "what is sent to a generator is unknown", None
+    return "values that are sent to a generator are unknown", None
 
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Model, Any], Why]] = {

@@ -221,7 +221,7 @@ class Reasons:
                 return f"{'a batch' if binding.whole else 'part of a batch'}, on the CPU until it is moved"
             return f"{'an element' if binding.whole else 'part of an element'} of {source}"
         if binding.how is How.WITH:
-            return f"what {source} enters with"
+            return f"the value of entering {source}"
         return "" if binding.whole else f"part of {source}"
 
     def _yields_batches(self, node: ast.expr) -> bool:
@@ -420,7 +420,7 @@ def _of_torch(value: Instance | Class, base: str, name: str) -> Steps | None:
         return [Step(f"a buffer of {base}")], None
     origin = value.origin if isinstance(value, Instance) else None
     if isinstance(value, Instance) and value.argument(name) is not None and origin is not None:
-        return [Step(f"what {base} was made with", origin.line)], None
+        return [Step(f"an argument of {base}", origin.line)], None
     return None
 
 
