@@ -61,12 +61,8 @@ def train(steps: int = 40) -> float:
 if __name__ == "__main__":
     print(f"mean loss {train():.4f}")
 '''
-NEW_WAIT = """
-
-def log(loader, model):
-    for batch in loader:
-        print(model(batch.to(device)).mean().item())
-"""
+STEP = "        optimizer.step()\n"
+NEW_WAIT = f"{STEP}        print(images.mean().item())\n"
 
 
 class Hour:
@@ -225,9 +221,9 @@ def green_check(hour: Hour) -> None:
     commit(hour)
     hour.timed("green in continuous integration", "perflint check --baseline perflint-baseline.json")
     script = hour.project / "train.py"
-    script.write_text(PROGRAM + NEW_WAIT, encoding="utf-8")
+    script.write_text(PROGRAM.replace(STEP, NEW_WAIT), encoding="utf-8")
     command = "perflint check --baseline perflint-baseline.json"
-    hour.timed("red after a new wait", command, status=(1,), shows="2 warnings")
+    hour.timed("red after a new wait", command, status=(1,), shows="1 warning")
     script.write_text(PROGRAM, encoding="utf-8")
 
 
