@@ -7,7 +7,7 @@ from perflint.engine.cells import repeatable
 from perflint.engine.crashes import Crash, contained
 from perflint.engine.fstrings import fitting
 from perflint.engine.offers import offered
-from perflint.engine.policy import weighed
+from perflint.engine.policy.policies import weighed
 from perflint.findings import Finding, Problem, Safety
 from perflint.frozen import replace
 from perflint.rules.base import Rule

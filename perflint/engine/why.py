@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.engine.unreached import is_dead
+from perflint.engine.policy.unreached import is_dead
 from perflint.findings import Effect, Finding, Heat
 from perflint.rules._given import given_on_cpu
 from perflint.semantics.callers.incoming import Chain

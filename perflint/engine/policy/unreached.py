@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.engine.analyses import is_in_model
+from perflint.engine.policy.analyses import is_in_model
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project

@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from perflint.engine.analyses import computes_metrics, decodes, feeds_batches, is_of_analysis
-from perflint.engine.bases import is_called_in_loops
-from perflint.engine.beside import holds_steps, is_beside_epoch, is_step
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
-from perflint.engine.cpu_code import OF_THE_DEVICE, in_a_program_without_a_gpu, in_other_code_of_the_cpu
-from perflint.engine.evaluations import (
+from perflint.engine.policy.analyses import computes_metrics, decodes, feeds_batches, is_of_analysis
+from perflint.engine.policy.bases import is_called_in_loops
+from perflint.engine.policy.beside import holds_steps, is_beside_epoch, is_step
+from perflint.engine.policy.cpu_code import OF_THE_DEVICE, in_a_program_without_a_gpu, in_other_code_of_the_cpu
+from perflint.engine.policy.evaluations import (
     carries_numbers,
     copies_array,
     copies_for_evaluation,
@@ -22,8 +22,8 @@ from perflint.engine.evaluations import (
     reads_files,
     selects_for_evaluation,
 )
-from perflint.engine.pictures import is_in_drawing_function, joins_pictures
-from perflint.engine.unreached import does_not_run, is_unreached, serves_project
+from perflint.engine.policy.pictures import is_in_drawing_function, joins_pictures
+from perflint.engine.policy.unreached import does_not_run, is_unreached, serves_project
 from perflint.findings import Confidence, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.engine.analyses import is_in_model, only_evaluates
+from perflint.engine.policy.analyses import is_in_model, only_evaluates
 from perflint.rules._places import loops_around, targets
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once_per_node
