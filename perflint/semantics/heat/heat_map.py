@@ -4,47 +4,24 @@ from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.facts import conventions
+from perflint.semantics.heat.branches import Branches, is_in_body, loops_around
 from perflint.semantics.heat.call_graph import CallGraph
-from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing
-from perflint.semantics.heat.guards import (
-    asks_state,
-    fails,
-    fills_cache,
-    leaves,
-    mends_place,
-    rarely,
-    returns_kept,
-    warns,
-)
+from perflint.semantics.heat.guards import asks_state, leaves, warns
 from perflint.semantics.heat.once import runs_once
-from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
-from perflint.semantics.heat.switches import is_switched_off
+from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.test_code import TestCode
-from perflint.semantics.heat.turns import (
-    Counts,
-    Loop,
-    asks_for_first,
-    counts_epochs,
-    counts_of,
-    loop_that_raises,
-    ranges_few,
-    turns_few,
-    turns_once,
-)
-from perflint.semantics.structure import block_in, children, last_name, names_in, place_in, walk
-from perflint.semantics.values import Function, Instance, Mapping, Tensor
+from perflint.semantics.heat.turns import counts_epochs, ranges_few, turns_few, turns_once
+from perflint.semantics.structure import children, last_name, walk
+from perflint.semantics.values import Instance, Mapping, Tensor
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
-_ANYTHING = ast.Name("", ast.Load())
-"""The target of a loop, an import or a part of an assignment."""
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
 
@@ -57,22 +34,17 @@ class HeatMap:
         self._model: Model = weakref.proxy(model)
         self._knows_other_files = knows_other_files
         self._few: dict[ast.AST, bool] = {}
-        self._counts: dict[ast.AST, Counts] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
         self._calls = CallGraph(model)
-        self._guards: dict[ast.AST, ast.expr] | None = None
-        self._fills: dict[ast.If, bool] = {}
-        self._rare: dict[tuple[ast.If | ast.IfExp, bool], bool] = {}
-        """True if the branches of a test rarely run."""
-        self._flags: dict[str, list[ast.Name]] | None = None
         self._open: set[FunctionInfo] = set()
         """Functions that others were asked about while their own heat was being found."""
         self._unsure: list[ast.AST] = []
         self._unsure_functions: list[FunctionInfo] = []
         """Answers that were given meanwhile, without the heat of those functions."""
         self.work = WorkMap(model)
+        self._branches = Branches(self, model, self.work)
         self.tests = TestCode(model, self._calls, self.work)
         self._in_tests: set[ast.AST] = set()
         """Nodes in test code, as far as they have been asked for."""
@@ -110,10 +82,10 @@ class HeatMap:
         around = self._known[parent]
         if isinstance(parent, ast.Lambda) and around is not Heat.HOT and self._calls.bound_name(parent):
             return self._function(parent)
-        if isinstance(parent, (ast.For, ast.AsyncFor)) and _is_in_body(parent, node):
+        if isinstance(parent, (ast.For, ast.AsyncFor)) and is_in_body(parent, node):
             return self._loop(parent, around)
         if isinstance(parent, ast.While):
-            return self._loop(parent, around) if node is parent.test or _is_in_body(parent, node) else around
+            return self._loop(parent, around) if node is parent.test or is_in_body(parent, node) else around
         if isinstance(parent, ast.Call) and around is Heat.WARM and node is not parent.func:
             # A step may register a buffer again, but other code does so once.
             if conventions.registers(last_name(parent)):
@@ -124,149 +96,9 @@ class HeatMap:
             return Heat.COLD
         return around
 
-    # Guards
-
     def guard(self, parent: ast.AST, node: ast.AST) -> ast.expr | None:
         """The test that lets a node run only now and then, if one does."""
-        test: ast.expr | None = None
-        if isinstance(parent, (ast.If, ast.IfExp)) and node is not parent.test:
-            is_body = _is_in_body(parent, node) if isinstance(parent, ast.If) else node is parent.body
-            if isinstance(parent, ast.If) and not isinstance(node, ast.Raise):
-                fills = is_body and self._fills_cache(parent)
-                is_trivial = is_body and leaves(parent.body) and finds_nothing(parent.test, True)
-                if fills or is_trivial or fails(parent.body if is_body else parent.orelse):
-                    return parent.test
-                if is_for_nothing(parent.test, is_body, self._bound_flags):
-                    return parent.test
-            if self._is_rare(parent, is_body):
-                test = parent.test
-            elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body):
-                return parent.test
-        if test is None and isinstance(node, (ast.stmt, ast.expr)):
-            test = self._earlier_guards().get(node)
-        return None if test is None or self._selects_within_step(test) else test
-
-    def _is_rare(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
-        """True if a branch rarely runs, by its test; one that steps an optimizer accumulates gradients."""
-        known = self._rare.get((parent, is_body))
-        if known is None:
-            branch = parent.body if is_body else parent.orelse
-            parts: Sequence[ast.AST] = branch if isinstance(branch, list) else [branch]
-            known = mends_place(parent.test, is_body, parts, self._model.value)
-            if not known and self._rarely(parent.test, is_body):
-                known = not isinstance(branch, list) or not self.work.of(branch).steps
-            self._rare[parent, is_body] = known
-        return known
-
-    def _fills_cache(self, branch: ast.If) -> bool:
-        known = self._fills.get(branch)
-        if known is None:
-            known = self._fills[branch] = fills_cache(branch, self._before)
-        return known
-
-    def _rarely(self, test: ast.expr, outcome: bool) -> bool:
-        """True if a test, or the flag that it asks, comes out as `outcome` only now and then."""
-        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, outcome = test.operand, not outcome
-        if outcome and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return any(self._rarely(each, True) for each in test.values)
-        bound = self._bound_flags(test) if isinstance(test, ast.Name) else self._returned(test)
-        if bound and all(self._rarely_is(value, outcome) for value in bound):
-            return True
-        return self._rarely_is(test, outcome) or is_switched_off(self._model, test, outcome)
-
-    def _rarely_is(self, test: ast.expr, outcome: bool) -> bool:
-        return self._is_first_turn(test, outcome) or rarely(test, outcome, self._model.value)
-
-    def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
-        """True if a test that comes out as `outcome` says that a loop around it is in its first turn: `if i == 0:`."""
-        name = asks_for_first(test, outcome)
-        loops = [(loop, self._counts_of(loop)) for loop in self._loops_around(test)] if name else []
-        if any(counts.turns == name for _, counts in loops):
-            return True
-        counting = loop_that_raises(name, loops)
-        return counting is not None and self.of(counting) is not Heat.HOT
-
-    def _returned(self, test: ast.expr) -> list[ast.expr]:
-        """The results of a function of the file that a test calls: `self.is_due(step)`."""
-        callee = self._model.value(test.func) if isinstance(test, ast.Call) else None
-        if not isinstance(callee, Function) or callee.module != self._model.module.name:
-            return []
-        info = self._model.module.function(callee.line, callee.column)
-        if info is None or isinstance(info.node, ast.Lambda):
-            return [] if info is None or not isinstance(info.node, ast.Lambda) else [info.node.body]
-        returns = [node for node in walk(info.node) if isinstance(node, ast.Return)]
-        return [node.value or _ANYTHING for node in returns if self._model.function(node) is info.node]
-
-    def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
-        """The value of a flag in its function: `is_eval_step = step % 100 == 0`."""
-        if self._flags is None:
-            self._flags = {}
-            for node in self._model.nodes(ast.Name):
-                if isinstance(node.ctx, ast.Store):
-                    self._flags.setdefault(node.id, []).append(node)
-        function = self._model.function(use)
-        stores = [node for node in self._flags.get(use.id, ()) if self._model.function(node) is function]
-        parents = [(self._model.parent(node), node) for node in stores]
-        return [
-            parent.value if isinstance(parent, ast.Assign) and node in parent.targets else _ANYTHING
-            for parent, node in parents
-        ]
-
-    def _before(self, branch: ast.If) -> list[ast.stmt]:
-        """The statement before one in its block, if there is one."""
-        block = block_in(self._model.parent(branch), branch)
-        end = place_in(block, branch) or 0
-        return block[max(0, end - 1) : end]
-
-    def _earlier_guards(self) -> dict[ast.AST, ast.expr]:
-        """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
-        if self._guards is None:
-            self._guards = {}
-            branches = [node for node in self._model.nodes(ast.If) if leaves(node.body)]
-            tests = [node for node in branches if self._rarely(node.test, False)]
-            leaving: set[ast.stmt] = set(tests)
-            for parent in dict.fromkeys(self._model.parent(branch) for branch in branches):
-                for name in ("body", "orelse", "finalbody"):
-                    block = getattr(parent, name, ())
-                    if isinstance(block, list) and block:
-                        leaving.update(kept for kept in block if isinstance(kept, ast.If) and returns_kept(kept, block))
-                        if not leaving.isdisjoint(block):
-                            self._guard_rest(block, leaving)
-            for operation in self._model.nodes(ast.BoolOp):
-                for index, value in enumerate(operation.values):
-                    if self._rarely(value, isinstance(operation.op, ast.And)):
-                        self._guards.update(dict.fromkeys(operation.values[index + 1 :], value))
-                        break
-        return self._guards
-
-    def _guard_rest(self, block: list[ast.stmt], leaving: set[ast.stmt]) -> None:
-        """Guard the code after the first branch of a block that mostly leaves it, unless it steps an optimizer."""
-        assert self._guards is not None
-        rest, steps_after = NO_WORK, [False] * len(block)
-        for index in reversed(range(len(block))):
-            steps_after[index] = rest.steps
-            rest = rest | self.work.inside(block[index])
-        test: ast.expr | None = None
-        for statement, steps in zip(block, steps_after, strict=True):
-            if test is not None:
-                self._guards[statement] = test
-            elif statement in leaving and not steps:
-                assert isinstance(statement, ast.If)
-                test = statement.test
-
-    def _selects_within_step(self, test: ast.expr) -> bool:
-        """True if a test is of the variable of a loop that runs in each step itself: some layers of all."""
-        parts = test.values if isinstance(test, ast.BoolOp) else [test]
-        telling = [part for part in parts if self._rarely(part, True) or self._rarely(part, False)]
-        names = {name for part in telling or [test] for name in names_in(part)}
-        for outer in self._model.ancestors(test):
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return False
-            if isinstance(outer, (ast.For, ast.AsyncFor)):
-                if names & names_in(outer.target):
-                    return self.of(outer) is Heat.HOT
-        return False
+        return self._branches.guard(parent, node)
 
     def _is_of_branch(self, call: ast.Call) -> bool:
         """True if a call is a statement of a branch, and not of a function or loop."""
@@ -280,12 +112,6 @@ class HeatMap:
         known = self._few.get(loop)
         if known is None:
             known = self._few[loop] = turns_few(loop)
-        return known
-
-    def _counts_of(self, loop: Loop) -> Counts:
-        known = self._counts.get(loop)
-        if known is None:
-            known = self._counts[loop] = counts_of(loop)
         return known
 
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:
@@ -309,7 +135,7 @@ class HeatMap:
         if work.loops or work.calls_loop:
             # A loop over epochs: the code beside the inner loop runs once an epoch. If another
             # such loop is around it, it runs many times.
-            return Heat.WARM if around is Heat.COLD and any(self._loops_around(loop)) else around
+            return Heat.WARM if around is Heat.COLD and any(loops_around(self._model, loop)) else around
         return around
 
     def _holds_training(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
@@ -324,14 +150,6 @@ class HeatMap:
             return False
         holder = self._model.value(loop.iter.func.value) if isinstance(loop.iter.func, ast.Attribute) else None
         return isinstance(holder, Mapping) and any(isinstance(each, Tensor) for each in holder.element.members)
-
-    def _loops_around(self, node: ast.AST) -> Iterator[Loop]:
-        """The loops of a node's function that it is in, inner ones first."""
-        for outer in self._model.ancestors(node):
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return
-            if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
-                yield outer
 
     # Functions
 
@@ -484,14 +302,6 @@ def _goes_backward(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
         if not isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             waiting += children(node)
     return False
-
-
-def _is_in_body(parent: ast.For | ast.AsyncFor | ast.While | ast.If, node: ast.AST) -> bool:
-    """True if a part of a compound statement is in its first block, by its position, since blocks may be long."""
-    if not isinstance(node, ast.stmt) or not parent.orelse:
-        return isinstance(node, ast.stmt)
-    start = parent.orelse[0]
-    return (node.lineno, node.col_offset) < (start.lineno, start.col_offset)
 
 
 def _keeps(branch: ast.If | ast.IfExp) -> bool:

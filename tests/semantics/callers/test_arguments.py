@@ -577,6 +577,7 @@ f(torch.rand(3, device="cuda"))
 def test_passed(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
+
 THROUGH_A_FACTORY = """
 # file: nets.py
 from torch import nn

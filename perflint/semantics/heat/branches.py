@@ -1,0 +1,205 @@
+"""Branches that rarely run: the test that guards a statement or an operand."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from perflint.findings import Heat
+from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing
+from perflint.semantics.heat.guards import fails, fills_cache, leaves, mends_place, rarely, returns_kept
+from perflint.semantics.heat.steps import NO_WORK, WorkMap
+from perflint.semantics.heat.switches import is_switched_off
+from perflint.semantics.heat.turns import Counts, Loop, asks_for_first, counts_of, loop_that_raises
+from perflint.semantics.structure import block_in, names_in, place_in, walk
+from perflint.semantics.values import Function
+
+if TYPE_CHECKING:
+    from perflint.semantics.heat.heat_map import HeatMap
+    from perflint.semantics.model import Model
+
+_ANYTHING = ast.Name("", ast.Load())
+"""The target of a loop, an import or a part of an assignment."""
+
+
+class Branches:
+    """The branches of one file."""
+
+    def __init__(self, heat: HeatMap, model: Model, work: WorkMap) -> None:
+        # The heat map owns its branches: no circle, so that both go when the file is done.
+        self._heat: HeatMap = weakref.proxy(heat)
+        self._model: Model = weakref.proxy(model)
+        self._work = work
+        self._counts: dict[ast.AST, Counts] = {}
+        self._guards: dict[ast.AST, ast.expr] | None = None
+        self._fills: dict[ast.If, bool] = {}
+        self._rare: dict[tuple[ast.If | ast.IfExp, bool], bool] = {}
+        """True if the branches of a test rarely run."""
+        self._flags: dict[str, list[ast.Name]] | None = None
+
+    def guard(self, parent: ast.AST, node: ast.AST) -> ast.expr | None:
+        """The test that lets a node run only now and then, if one does."""
+        test: ast.expr | None = None
+        if isinstance(parent, (ast.If, ast.IfExp)) and node is not parent.test:
+            is_body = is_in_body(parent, node) if isinstance(parent, ast.If) else node is parent.body
+            if isinstance(parent, ast.If) and not isinstance(node, ast.Raise):
+                fills = is_body and self._fills_cache(parent)
+                is_trivial = is_body and leaves(parent.body) and finds_nothing(parent.test, True)
+                if fills or is_trivial or fails(parent.body if is_body else parent.orelse):
+                    return parent.test
+                if is_for_nothing(parent.test, is_body, self._bound_flags):
+                    return parent.test
+            if self._is_rare(parent, is_body):
+                test = parent.test
+            elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body):
+                return parent.test
+        if test is None and isinstance(node, (ast.stmt, ast.expr)):
+            test = self._earlier_guards().get(node)
+        return None if test is None or self._selects_within_step(test) else test
+
+    def _is_rare(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
+        """True if a branch rarely runs, by its test; one that steps an optimizer accumulates gradients."""
+        known = self._rare.get((parent, is_body))
+        if known is None:
+            branch = parent.body if is_body else parent.orelse
+            parts: Sequence[ast.AST] = branch if isinstance(branch, list) else [branch]
+            known = mends_place(parent.test, is_body, parts, self._model.value)
+            if not known and self._rarely(parent.test, is_body):
+                known = not isinstance(branch, list) or not self._work.of(branch).steps
+            self._rare[parent, is_body] = known
+        return known
+
+    def _fills_cache(self, branch: ast.If) -> bool:
+        known = self._fills.get(branch)
+        if known is None:
+            known = self._fills[branch] = fills_cache(branch, self._before)
+        return known
+
+    def _rarely(self, test: ast.expr, outcome: bool) -> bool:
+        """True if a test, or the flag that it asks, comes out as `outcome` only now and then."""
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, outcome = test.operand, not outcome
+        if outcome and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return any(self._rarely(each, True) for each in test.values)
+        bound = self._bound_flags(test) if isinstance(test, ast.Name) else self._returned(test)
+        if bound and all(self._rarely_is(value, outcome) for value in bound):
+            return True
+        return self._rarely_is(test, outcome) or is_switched_off(self._model, test, outcome)
+
+    def _rarely_is(self, test: ast.expr, outcome: bool) -> bool:
+        return self._is_first_turn(test, outcome) or rarely(test, outcome, self._model.value)
+
+    def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
+        """True if a test that comes out as `outcome` says that a loop around it is in its first turn: `if i == 0:`."""
+        name = asks_for_first(test, outcome)
+        loops = [(loop, self._counts_of(loop)) for loop in loops_around(self._model, test)] if name else []
+        if any(counts.turns == name for _, counts in loops):
+            return True
+        counting = loop_that_raises(name, loops)
+        return counting is not None and self._heat.of(counting) is not Heat.HOT
+
+    def _returned(self, test: ast.expr) -> list[ast.expr]:
+        """The results of a function of the file that a test calls: `self.is_due(step)`."""
+        callee = self._model.value(test.func) if isinstance(test, ast.Call) else None
+        if not isinstance(callee, Function) or callee.module != self._model.module.name:
+            return []
+        info = self._model.module.function(callee.line, callee.column)
+        if info is None or isinstance(info.node, ast.Lambda):
+            return [] if info is None or not isinstance(info.node, ast.Lambda) else [info.node.body]
+        returns = [node for node in walk(info.node) if isinstance(node, ast.Return)]
+        return [node.value or _ANYTHING for node in returns if self._model.function(node) is info.node]
+
+    def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
+        """The value of a flag in its function: `is_eval_step = step % 100 == 0`."""
+        if self._flags is None:
+            self._flags = {}
+            for node in self._model.nodes(ast.Name):
+                if isinstance(node.ctx, ast.Store):
+                    self._flags.setdefault(node.id, []).append(node)
+        function = self._model.function(use)
+        stores = [node for node in self._flags.get(use.id, ()) if self._model.function(node) is function]
+        parents = [(self._model.parent(node), node) for node in stores]
+        return [
+            parent.value if isinstance(parent, ast.Assign) and node in parent.targets else _ANYTHING
+            for parent, node in parents
+        ]
+
+    def _before(self, branch: ast.If) -> list[ast.stmt]:
+        """The statement before one in its block, if there is one."""
+        block = block_in(self._model.parent(branch), branch)
+        end = place_in(block, branch) or 0
+        return block[max(0, end - 1) : end]
+
+    def _earlier_guards(self) -> dict[ast.AST, ast.expr]:
+        """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
+        if self._guards is None:
+            self._guards = {}
+            branches = [node for node in self._model.nodes(ast.If) if leaves(node.body)]
+            tests = [node for node in branches if self._rarely(node.test, False)]
+            leaving: set[ast.stmt] = set(tests)
+            for parent in dict.fromkeys(self._model.parent(branch) for branch in branches):
+                for name in ("body", "orelse", "finalbody"):
+                    block = getattr(parent, name, ())
+                    if isinstance(block, list) and block:
+                        leaving.update(kept for kept in block if isinstance(kept, ast.If) and returns_kept(kept, block))
+                        if not leaving.isdisjoint(block):
+                            self._guard_rest(block, leaving)
+            for operation in self._model.nodes(ast.BoolOp):
+                for index, value in enumerate(operation.values):
+                    if self._rarely(value, isinstance(operation.op, ast.And)):
+                        self._guards.update(dict.fromkeys(operation.values[index + 1 :], value))
+                        break
+        return self._guards
+
+    def _guard_rest(self, block: list[ast.stmt], leaving: set[ast.stmt]) -> None:
+        """Guard the code after the first branch of a block that mostly leaves it, unless it steps an optimizer."""
+        assert self._guards is not None
+        rest, steps_after = NO_WORK, [False] * len(block)
+        for index in reversed(range(len(block))):
+            steps_after[index] = rest.steps
+            rest = rest | self._work.inside(block[index])
+        test: ast.expr | None = None
+        for statement, steps in zip(block, steps_after, strict=True):
+            if test is not None:
+                self._guards[statement] = test
+            elif statement in leaving and not steps:
+                assert isinstance(statement, ast.If)
+                test = statement.test
+
+    def _selects_within_step(self, test: ast.expr) -> bool:
+        """True if a test is of the variable of a loop that runs in each step itself: some layers of all."""
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        telling = [part for part in parts if self._rarely(part, True) or self._rarely(part, False)]
+        names = {name for part in telling or [test] for name in names_in(part)}
+        for outer in self._model.ancestors(test):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return False
+            if isinstance(outer, (ast.For, ast.AsyncFor)):
+                if names & names_in(outer.target):
+                    return self._heat.of(outer) is Heat.HOT
+        return False
+
+    def _counts_of(self, loop: Loop) -> Counts:
+        known = self._counts.get(loop)
+        if known is None:
+            known = self._counts[loop] = counts_of(loop)
+        return known
+
+
+def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
+    """The loops of a node's function that it is in, inner ones first."""
+    for outer in model.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
+            yield outer
+
+
+def is_in_body(parent: ast.For | ast.AsyncFor | ast.While | ast.If, node: ast.AST) -> bool:
+    """True if a part of a compound statement is in its first block, by its position, since blocks may be long."""
+    if not isinstance(node, ast.stmt) or not parent.orelse:
+        return isinstance(node, ast.stmt)
+    start = parent.orelse[0]
+    return (node.lineno, node.col_offset) < (start.lineno, start.col_offset)
