@@ -302,6 +302,73 @@ class Op(torch.autograd.Function):
 Op.apply(cuda, 2)       # -> cuda float 2
 """
 
+ITERATORS = """
+class Batches:
+    def __init__(self, n):
+        self.n = n
+        self.i = 0
+    def __iter__(self):
+        self.i = 0
+        return self
+    def __next__(self):
+        if self.i >= self.n:
+            raise StopIteration
+        self.i += 1
+        return torch.zeros(3, device="cuda")
+batches = Batches(4)
+for x in batches:
+    x                   # -> cuda float 1
+for i, x in enumerate(batches):
+    x                   # -> cuda float 1
+next(iter(batches))     # -> cuda float 1
+next(batches)           # -> cuda float 1
+list(batches)           # -> list[cuda float 1]
+class Endless:
+    def __next__(self):
+        return host
+next(Endless())         # -> cpu float 2
+class Through:
+    def __init__(self, inner):
+        self.inner = inner
+    def __iter__(self):
+        return iter(self.inner)
+for x in Through(Through(batches)):
+    x                   # -> cuda float 1
+class Shared:
+    def __iter__(self):
+        return Batches(2)
+for x in Shared():
+    x                   # -> cuda float 1
+class Either:
+    def __iter__(self):
+        return self if unknown() else [host]
+    def __next__(self):
+        return cuda
+for x in Either():
+    x                   # -> tensor float 2
+class Mistaken:
+    def __iter__(self):
+        return self
+for x in Mistaken():
+    x                   # -> ?
+class Left:
+    def __iter__(self):
+        return Right()
+class Right:
+    def __iter__(self):
+        return Left()
+for x in Left():
+    x                   # -> ?
+class Deeper:
+    def __init__(self, inner):
+        self.inner = inner
+    def __iter__(self):
+        return Deeper(self)
+for x in Deeper(1):
+    x                   # -> ?
+cuda                    # -> cuda float 2
+"""
+
 
 @table(ATTRIBUTES)
 def test_attributes(case: Case) -> None:
@@ -315,4 +382,9 @@ def test_records(case: Case) -> None:
 
 @table(TENSORS)
 def test_tensor_classes(case: Case) -> None:
+    check(case)
+
+
+@table(ITERATORS)
+def test_iterators(case: Case) -> None:
     check(case)

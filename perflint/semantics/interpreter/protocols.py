@@ -8,9 +8,11 @@ from perflint.semantics.interpreter import functions, library_calls
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import lineage
 from perflint.semantics.interpreter.members import member
+from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     INT,
     NONE,
+    UNKNOWN,
     Const,
     Device,
     Evidence,
@@ -33,9 +35,25 @@ def iterated(frame: Frame, value: Instance) -> Value:
         return libraries.indexed(value)
     method = member(frame, value, "__iter__")
     if isinstance(method, Function):
-        return frame.iterate(functions.invoke(frame, method, Arguments()))
+        iterators = functions.invoke(frame, method, Arguments()).members
+        return union(_taken(frame, iterator) for iterator in iterators)
+    following = member(frame, value, "__next__")
+    if isinstance(following, Function):
+        return functions.invoke(frame, following, Arguments())
     # Without `__iter__`, by its indices.
     return indexed(frame, value, INT)
+
+
+def _taken(frame: Frame, iterator: Value) -> Value:
+    """The items of the result of `__iter__`, which often is the object itself."""
+    if isinstance(iterator, Instance):
+        following = member(frame, iterator, "__next__")
+        if isinstance(following, Function):
+            return functions.invoke(frame, following, Arguments())
+        if isinstance(member(frame, iterator, "__iter__"), Function):
+            # Not an iterator, so Python raises an error.
+            return UNKNOWN
+    return frame.iterate(iterator)
 
 
 def _batch_of(frame: Frame, loader: Instance) -> Value:
