@@ -258,6 +258,11 @@ class Model:
         """Nodes that the interpreter ran for this file."""
         return self._recorder.steps
 
+    @property
+    def unfinished(self) -> int:
+        """Functions and top levels of this file that the interpreter left early, because they are nested too deep."""
+        return self._recorder.unfinished
+
     def value(self, node: ast.expr) -> Value:
         """The value of an expression at its last evaluation; UNKNOWN if it is never evaluated."""
         return self._recorder.values.get(node, UNKNOWN)

@@ -55,24 +55,24 @@ def analyse(
         steps = (_STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE) * (module.structure.size + 100)
         budget = Budget(steps if part is None else _STEPS_OF_PART)
         top = Frame(view, module, budget, names={}, recorder=recorder)
-        run_module(top, lambda: _run(lambda: statements.run(top, module.tree.body)))
+        run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))
         order = list(_order(module))
         if part is not None:
             budget.left = _STEPS_OF_PART
             order = _concerned(order, part)
         for info in order:
             view.project.go_on()
-            _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
+            _run(recorder, lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
     recorder.steps = budget.steps
     return recorder
 
 
-def _run(part: Callable[[], None]) -> None:
+def _run(recorder: Recorder, part: Callable[[], None]) -> None:
     try:
         part()
     except RecursionError:
         # Nested deeper than the stack: the rest of this part stays unknown, which is an answer.
-        return
+        recorder.unfinished += 1
 
 
 _MOST_CALLERS = 64

@@ -49,6 +49,8 @@ class Recorder:
     """The functions that may take something from the calls in this file, by position."""
     steps: int = 0
     """Nodes that were run, those of called functions too."""
+    unfinished: int = 0
+    """Functions and top levels that ended early because they are nested deeper than the stack."""
 
     def note(self, line: int, column: int, arguments: Arguments) -> None:
         """Keep the arguments of a call of the function at a position."""
