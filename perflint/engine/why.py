@@ -242,7 +242,8 @@ class _HeatWords:
         if heat is Heat.COLD:
             return f"`{info.qualname}` is only called from code that rarely runs", None
         if not alike:
-            return f"`{info.qualname}` runs a model", None
+            work = "takes a step of training" if self._map.training_step(info) is not None else "runs a model"
+            return f"`{info.qualname}` {work}", None
         return f"line {alike[0].lineno} calls `{info.qualname}`", alike[0]
 
 

@@ -2101,6 +2101,55 @@ def test_modes_are_no_calls_of_training(case: Case) -> None:
     check(case)
 
 
+STEPS_OF_TRAINING = """
+class Agent:
+    def __init__(self, net, optimiser, scaler):
+        self.net, self.optimiser, self.scaler = net, optimiser, scaler
+    def learn(self, batch):
+        loss = self.net(batch).sum()
+        loss.item()                     # hot
+        loss.backward()                 # hot
+        self.optimiser.step()           # hot
+        self.report(loss)               # hot
+    def report(self, loss):
+        loss.item()                     # hot
+    def mixed(self, batch):
+        loss = self.net(batch).sum()    # hot
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimiser)
+    def by_closure(self, batch):
+        def closure():
+            loss = self.net(batch).sum()
+            loss.backward()
+            return loss
+        batch.sum().item()              # hot
+        self.optimiser.step(closure)
+    def finish(self):
+        self.optimiser.step()           # warm
+    def gradients(self, batch):
+        self.net(batch).sum().backward()
+        batch.sum().item()              # warm
+    def epochs(self, batch):
+        batch.sum().item()              # warm
+        for _ in range(3000):
+            self.net(batch).sum().backward()
+            self.optimiser.step()       # hot
+    def one_off(self, batch):
+        optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.net(batch).sum().backward()
+        optimizer.step()                # warm
+    def warmup(self, batch):
+        self.net(batch).sum().backward()
+        self.optimiser.step()           # cold
+
+def train_once(net, batch, optimizer):
+    net(batch).sum().backward()
+    optimizer.step()                    # warm
+if __name__ == "__main__":
+    train_once(net, batch, optimizer)
+"""
+
+
 @table(LOOPS)
 def test_loops(case: Case) -> None:
     check(case)
@@ -2460,4 +2509,9 @@ def training_step(x: Tensor, stops):
 
 @table(GROWN_LISTS)
 def test_lists_that_are_empty_at_first_are_no_switches(case: Case) -> None:
+    check(case)
+
+
+@table(STEPS_OF_TRAINING)
+def test_steps_of_training(case: Case) -> None:
     check(case)

@@ -205,9 +205,23 @@ class HeatMap:
             is_hot = self._is_made_each_step(info) or self._is_summed_up_each_step(info)
             return Heat.HOT if is_hot else Heat.COLD
         chain = self._model.chain(info) if self._knows_other_files else None
-        if chain is None or (chain.heat is Heat.COLD and Heat.WARM in heats):
-            return Heat.WARM
-        return chain.heat
+        heat = Heat.WARM if chain is None or (chain.heat is Heat.COLD and Heat.WARM in heats) else chain.heat
+        steps = heat is Heat.WARM and heats != {Heat.COLD} and self.training_step(info) is not None
+        return Heat.HOT if steps else heat
+
+    def training_step(self, info: FunctionInfo) -> ast.Call | None:
+        """The step of an optimizer that a function takes once a call, after `backward()`; None if it takes none.
+
+        The loop is around its calls, wherever they are: `def learn(self, batch): …; loss.backward(); optimizer.step()`.
+        """
+        node = info.node
+        if isinstance(node, ast.Lambda):
+            return None
+        calls = [inner for inner in walk(node) if isinstance(inner, ast.Call)]
+        if not any(last_name(call) == "backward" for call in calls) or self.work.makes_optimizer(node):
+            return None
+        steps = (call for call in calls if self.work.steps_optimizer(call) and self._is_outside_loops(call, node))
+        return next(steps, None)
 
     def _is_made_each_step(self, info: FunctionInfo) -> bool:
         """True if code of another file that runs each step makes an object itself, unless the object is a module."""

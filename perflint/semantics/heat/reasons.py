@@ -161,9 +161,13 @@ class HeatReasons:
         alike = [call for call in callers if self._heat.of(call) is heat]
         chain = self._model.chain(info) if not alike else None
         if chain is not None and chain.heat is heat:
-            step = Step(f"in {name}, which {_OFTEN_CALLED[heat]}", line)
-            self._beyond[step] = [_call(call) for call in chain.calls]
-            return step, None
+            called = Step(f"in {name}, which {_OFTEN_CALLED[heat]}", line)
+            self._beyond[called] = [_call(call) for call in chain.calls]
+            return called, None
+        step = self._heat.training_step(info) if heat is Heat.HOT and not alike else None
+        if step is not None:
+            text = f"in {name}, which takes a step of training: {quote(self._model, step)} in line {step.lineno}"
+            return Step(text, line), None
         if heat is Heat.WARM and not callers:
             return Step(f"in {name}, which nothing in this file calls", line), None
         if not callers:

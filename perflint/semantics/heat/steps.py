@@ -119,10 +119,9 @@ class WorkMap:
 
     def of_call(self, call: ast.Call) -> Work:
         """The part of training or evaluation that a call does."""
-        target = self._model.target(call)
-        if target == _STEP or _steps_by_name(call):
+        if self.steps_optimizer(call):
             return _STEPS
-        if target in _RUN_MODELS or self._runs_by_name(call):
+        if self._model.target(call) in _RUN_MODELS or self._runs_by_name(call):
             return _RUNS
         work = NO_WORK
         for callee in self._model.value(call.func).members:
@@ -228,11 +227,18 @@ class WorkMap:
         if isinstance(info.node, ast.Lambda):
             return False
         loops = [node for node in info.node.body if isinstance(node, (ast.For, ast.While))]
-        return any(map(self.steps, loops)) and any(map(self._makes_optimizer, walk(info.node)))
+        return any(map(self.steps, loops)) and self.makes_optimizer(info.node)
 
-    def _makes_optimizer(self, node: ast.AST) -> bool:
-        target = self._model.target(node) if isinstance(node, ast.Call) else ""
-        return target.startswith("torch.optim.") and target.count(".") == 2 and target[12].isupper()
+    def makes_optimizer(self, root: ast.AST) -> bool:
+        """True if a stretch of code constructs an optimizer of torch."""
+        targets = (self._model.target(node) for node in walk(root) if isinstance(node, ast.Call))
+        return any(
+            target.startswith("torch.optim.") and target.count(".") == 2 and target[12].isupper() for target in targets
+        )
+
+    def steps_optimizer(self, call: ast.Call) -> bool:
+        """True for the call of the `step` of an optimizer, or of a gradient scaler."""
+        return self._model.target(call) == _STEP or _steps_by_name(call) is not None
 
     def steps(self, loop: ast.AST) -> bool:
         """True if a stretch of code steps an optimizer or calls `backward()`."""
