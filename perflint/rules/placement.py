@@ -376,10 +376,22 @@ _LEGACY_ON_DEVICE = frozenset(name.replace("torch.", "torch.cuda.") for name in 
 _NUMBERS = frozenset({"bool", "int", "float", "complex"})
 
 
+_SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full", "rand", "randn"))
+"""Factories whose first arguments are the size."""
+
+
+def _is_empty(call: ast.Call, target: str) -> bool:
+    """True if the size that a factory is given has a literal 0: the tensor has no elements, and nothing is copied."""
+    size = keyword(call, "size")
+    sizes = [size] if size is not None else call.args[:1] if target == "torch.full" else call.args
+    parts = [part for each in sizes for part in (each.elts if isinstance(each, (ast.Tuple, ast.List)) else [each])]
+    return any(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
+
+
 def content(site: Site, call: ast.Call, target: str) -> Content:
     """The data of the tensor that a factory or constructor creates."""
     if target in FACTORIES:
-        return Content.FILLED
+        return Content.NOTHING if target in _SIZED and _is_empty(call, target) else Content.FILLED
     data = call.args[0] if call.args else keyword(call, "data") or keyword(call, "obj")
     if data is None:
         return Content.NOTHING

@@ -90,3 +90,12 @@ def numbers_and_lists(x: torch.Tensor, values: list[float]):
 
 def of_a_dtype(dtype):
     return torch.zeros(3).to(dtype)
+
+
+def without_elements(x: torch.Tensor):
+    first = torch.empty(0).to(x.device), torch.zeros(0, 4, dtype=torch.long).cuda(), torch.ones((2, 0)).to(x)
+    return first, torch.full([0], 1.0).to(x.device), torch.rand(size=(0, 3)).to(x.device)
+
+
+def a_zero_that_is_no_size(x: torch.Tensor):
+    return torch.full((2, 2), 0).to(x.device), torch.zeros(2, 10).to(x.device)  # error: TPF204, TPF204
