@@ -376,7 +376,7 @@ _LEGACY_ON_DEVICE = frozenset(name.replace("torch.", "torch.cuda.") for name in 
 _NUMBERS = frozenset({"bool", "int", "float", "complex"})
 
 
-_SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full", "rand", "randn"))
+_OF_A_SIZE = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full", "rand", "randn"))
 """Factories whose first arguments are the size."""
 
 
@@ -391,7 +391,7 @@ def _is_empty(call: ast.Call, target: str) -> bool:
 def content(site: Site, call: ast.Call, target: str) -> Content:
     """The data of the tensor that a factory or constructor creates."""
     if target in FACTORIES:
-        return Content.NOTHING if target in _SIZED and _is_empty(call, target) else Content.FILLED
+        return Content.NOTHING if target in _OF_A_SIZE and _is_empty(call, target) else Content.FILLED
     data = call.args[0] if call.args else keyword(call, "data") or keyword(call, "obj")
     if data is None:
         return Content.NOTHING
