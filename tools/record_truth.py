@@ -67,6 +67,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from perflint.tracer import copies, simulation, syncs
 
 COUNT_LIMIT = 10_000
+HERE = str(Path(__file__).resolve().parents[1]) + os.sep
 TORCH = str(Path(torch.__file__).parent) + os.sep
 MOVES = frozenset({"Module._apply", "Module.to", "Module.cuda"})
 
@@ -229,7 +230,7 @@ class Recorder:
 
     def _inner(self, frame: FrameType) -> str:
         path = frame.f_code.co_filename
-        for folder in (self.root, *(f"{packages}{os.sep}" for packages in site.getsitepackages())):
+        for folder in (self.root, HERE, *(f"{packages}{os.sep}" for packages in site.getsitepackages())):
             path = path.removeprefix(folder)
         return f"{path.replace(os.sep, '/')}:{frame.f_lineno}"
 
