@@ -15,7 +15,7 @@ from perflint.semantics.dataflow.reaching import Reaching, reaching
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import Memo, once
 from perflint.semantics.model import Model
-from perflint.semantics.structure import children, last_name
+from perflint.semantics.structure import children, last_name, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -26,6 +26,16 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _MOST_OF_A_NAME = 8
 """A method that so many classes of a file define may be any of them; a call of more is not followed."""
+
+
+def _makes_no_base(node: ast.ClassDef) -> bool:
+    """True if the constructor of a class calls something for an attribute, and never the constructor of a base."""
+    own = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+    inside = [each for constructor in own for each in walk(constructor)]
+    if any(isinstance(each, ast.Attribute) and each.attr == "__init__" for each in inside):
+        return False
+    made = (each for each in inside if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call))
+    return any(dotted(target).startswith("self.") for each in made for target in each.targets)
 
 
 def dotted(node: ast.AST | None) -> str:
@@ -234,14 +244,17 @@ class Survey:
         return found
 
     def is_module_class(self, node: ast.ClassDef | None, depth: int = 5) -> bool:
-        """True if a class is a torch.nn.Module, by its bases in the file and by their names."""
+        """True if a class is a torch.nn.Module, by its bases in the file and by their names.
+
+        A name is not enough if the constructor makes an attribute, and never calls that of a base: it would fail.
+        """
         if node is None or depth == 0:
             return False
         names = [last_name(base) for base in node.bases]
         return any(
             self.is_module_class(self.classes[name], depth - 1)
             if name in self.classes
-            else bool(rule_conventions.is_module_base(name))
+            else bool(rule_conventions.is_module_base(name)) and not (len(names) == 1 and _makes_no_base(node))
             for name in names
         )
 

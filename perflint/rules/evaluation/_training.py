@@ -127,6 +127,12 @@ def wants_gradient(survey: Survey, node: ast.AST) -> bool:
     return training(survey).wants_gradient(node)
 
 
+def is_called_in_training(survey: Survey, scope: Scope) -> bool:
+    """True if a function of the file that computes gradients calls another one, so that autograd records that too."""
+    callers = (caller for caller, _ in survey.callers.get(scope, ()) if not isinstance(caller.node, ast.Module))
+    return any(caller is not scope and wants_gradient(survey, caller.node) for caller in callers)
+
+
 def trains(survey: Survey, scope: Scope) -> bool:
     """True if code trains, by its body, its parameters or its name; the top level of a file may do anything."""
     if isinstance(scope.node, ast.Module):

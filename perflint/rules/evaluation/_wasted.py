@@ -21,7 +21,7 @@ from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import is_foreign, is_of_another_library, is_other_code
 from perflint.rules.evaluation._runs import Surety, is_model, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.rules.evaluation._training import gets_optimizer, wants_gradient
+from perflint.rules.evaluation._training import gets_optimizer, is_called_in_training, wants_gradient
 from perflint.semantics.values import Instance
 
 
@@ -102,7 +102,9 @@ class _Finder:
         Methods of modules, and of classes of a framework, are called by code that may turn it off.
         """
         survey = self.survey
-        if trains or (scope in survey.callers and not is_foreign(survey, scope)):
+        if trains or is_called_in_training(survey, scope):
+            return Confidence.MEDIUM
+        if scope in survey.callers and not is_foreign(survey, scope):
             return Confidence.MEDIUM
         is_part = is_foreign(survey, scope) or survey.is_module_class(scope.klass)
         return Confidence.MEDIUM if Fate.DETACHED in found and not is_part else Confidence.LOW

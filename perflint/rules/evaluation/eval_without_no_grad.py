@@ -23,6 +23,7 @@ from perflint.rules.evaluation._regions import (
 )
 from perflint.rules.evaluation._runs import Run, mode_before
 from perflint.rules.evaluation._scopes import Survey, survey
+from perflint.rules.evaluation._training import is_called_in_training
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
@@ -243,7 +244,7 @@ def _capped(region: Region, run: Run, sure: Confidence) -> Confidence:
     is_returned = Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call)
     if is_returned and region.loop is None and not region.switched:
         return Confidence.LOW
-    if not region.is_foreign:
+    if not region.is_foreign or is_called_in_training(region.survey, region.scope):
         return sure
     return Confidence.MEDIUM if sure is Confidence.HIGH and region.over_data else Confidence.LOW
 
