@@ -183,7 +183,8 @@ def is_other_code(survey: Survey, scope: Scope) -> bool:
     """Functions that are parts of a model, hooks that a framework wraps, tests and reference code."""
     if isinstance(scope.node, ast.Module):
         return False
-    if scope.name.startswith(("forward", "__")) or conventions.is_evaluation_hook(scope.name):
+    is_called = scope.name == "__call__" and not survey.is_module_class(scope.klass)
+    if (scope.name.startswith(("forward", "__")) and not is_called) or conventions.is_evaluation_hook(scope.name):
         return True
     tests = survey.model.heat_map.tests
     return _is_named_as_test(scope) or any(tests.holds(around.node) for around in scope.chain)
