@@ -45,25 +45,34 @@ def attentions(model: Model) -> Iterator[Attention]:
         if product is not None:
             chain = _Chain(model, function, call)
             # Softmaxes in two branches have one product.
-            if product not in seen and chain.leads_to_product(scores) and not chain.is_read_elsewhere():
+            if product in seen or not chain.leads_to_product(scores) or chain.is_read_elsewhere():
+                continue
+            if chain.is_over_last_axis(scores):
                 seen.add(product)
                 yield Attention(call, product, chain.biased)
 
 
 def is_softmax(model: Model, call: ast.Call) -> bool:
-    """True if a call is a softmax over the last axis."""
+    """True if a call is a softmax over an axis that may be the last one."""
+    axis = _axis(model, call)
+    return axis is not None and (axis == -1 or axis > 0)
+
+
+def _axis(model: Model, call: ast.Call) -> int | None:
+    """The axis of a softmax; None if it is not written out, and for other calls."""
     target = model.target(call)
     if target == "torch.nn.Module.__call__":
         made = model.value(call.func)
         if not isinstance(made, Instance) or made.cls != "torch.nn.Softmax":
-            return False
-        return made.argument("dim") == Const(-1)
+            return None
+        axis = made.argument("dim")
+        return axis.value if isinstance(axis, Const) and type(axis.value) is int else None
     if target not in SOFTMAX:
         named = isinstance(call.func, ast.Attribute) and call.func.attr == "softmax"
-        if target or not named or len(call.args) + len(call.keywords) > 2:
-            return False
-        return _is_last(_dim(call, 0)) and not _is_library(model, call)
-    return _is_last(_dim(call, 0 if target == "torch.Tensor.softmax" else 1))
+        if target or not named or len(call.args) + len(call.keywords) > 2 or _is_library(model, call):
+            return None
+        return _number(_dim(call, 0))
+    return _number(_dim(call, 0 if target == "torch.Tensor.softmax" else 1))
 
 
 def _is_library(model: Model, call: ast.Call) -> bool:
@@ -79,8 +88,10 @@ def _dim(call: ast.Call, position: int) -> ast.expr | None:
     return call.args[position] if position < len(call.args) else None
 
 
-def _is_last(node: ast.expr | None) -> bool:
-    return node is not None and ast.unparse(node) == "-1"
+def _number(node: ast.expr | None) -> int | None:
+    """The value of an integer that is written out."""
+    sign, node = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
+    return sign * node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def _argument(model: Model, call: ast.Call) -> ast.expr | None:
@@ -170,6 +181,16 @@ class _Chain:
         self.softmax = softmax
         self.biased = False
         self.names: set[str] = set()
+        self.last_axes: set[int] = set()
+        """The last axis of the scores, counted from the first, as far as their products show it."""
+
+    def is_over_last_axis(self, scores: ast.expr) -> bool:
+        """True if the softmax is over the last axis of the scores."""
+        axis, tensor = _axis(self.model, self.softmax), self.model.value(scores).tensor
+        if axis == -1:
+            return True
+        rank = None if tensor is None else tensor.rank
+        return self.last_axes == {axis} if rank is None else axis == rank - 1
 
     def leads_to_product(self, node: ast.expr) -> bool:
         """True if scores are a product with a transposed factor, scaled or masked, and nothing else."""
@@ -200,6 +221,8 @@ class _Chain:
             operands = _operands(call)
             if name == "einsum":
                 return _is_score_equation(call)
+            if name == "bmm":
+                self.last_axes.add(2)
             if method:
                 return self._is_turned(operands[0])
             return len(operands) == 2 and self._is_turned(operands[1])
@@ -213,10 +236,18 @@ class _Chain:
         """True if a factor is transposed, here or where its name is bound."""
         for part in walk(node):
             if isinstance(part, ast.Attribute) and part.attr in _TURNS:
+                self._note_axes(self.model.parent(part))
                 return True
         if not isinstance(node, ast.Name) or depth == 0:
             return False
         return any(self._is_turned(value, depth - 1) for value, _ in self._values(node))
+
+    def _note_axes(self, turn: ast.AST | None) -> None:
+        """`k.transpose(2, 3)`: a product needs the last two axes of its factor in the other order."""
+        axes = [_number(each) for each in turn.args] if isinstance(turn, ast.Call) else []
+        first, second = axes if len(axes) == 2 else (None, None)
+        if first is not None and second is not None and first > 0 and abs(first - second) == 1:
+            self.last_axes.add(max(first, second))
 
     def _values(self, node: ast.Name) -> Iterator[tuple[ast.expr, ast.stmt]]:
         """The value that the function assigns to a name before its use."""

@@ -137,3 +137,49 @@ def strongest(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor):
 def pooled(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     weights = torch.softmax(x @ w.t(), dim=-1)
     return (weights * x).sum(dim=-1)
+
+
+def counted_axis(q, k, v):
+    """The transposed factor has four axes, and the softmax is over the last one."""
+    scale = k.shape[3] ** -0.25
+    attn = ((q * scale) @ (k.transpose(2, 3) * scale)).softmax(3)  # error: TPF303
+    return (attn @ v).transpose(2, 3)
+
+
+def counted_axis_of_three(q, k, v):
+    attn = F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=2)  # error: TPF303
+    return torch.bmm(attn, v)
+
+
+class CountedAxis(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.softmax = nn.Softmax(dim=2)
+
+    def forward(self, q, k, v):
+        return torch.bmm(self.softmax(torch.bmm(q, k.permute(0, 2, 1))), v)  # error: TPF303
+
+
+def known_axes(batch: int, heads: int):
+    q = torch.randn(batch, heads, 64, 32, device="cuda")
+    return torch.softmax(q @ q.transpose(-2, -1), dim=3) @ q  # error: TPF303
+
+
+def over_queries(q, k, v):
+    attn = F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=1)
+    return torch.bmm(attn, v)
+
+
+def over_queries_of_four(q, k, v):
+    attn = (q @ k.transpose(2, 3)).softmax(2)
+    return attn @ v
+
+
+def unknown_axes(q, k, v):
+    attn = (q @ k.transpose(-2, -1)).softmax(2)
+    return attn @ v
+
+
+def over_heads(batch: int, heads: int):
+    q = torch.randn(batch, heads, 64, 32, device="cuda")
+    return torch.softmax(q @ q.transpose(-2, -1), dim=1) @ q
