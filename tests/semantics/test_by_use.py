@@ -357,6 +357,29 @@ def test_numbers_are_read_of_tensors_where_no_other_arrays_are(imports: str, cod
     assert [show(model.value(call)) for call in calls] == [expected]
 
 
+OF_FORWARD = """
+class Net(nn.Module):
+    def forward(self, x, cache: dict | None, config):
+        cache["end"].item()     # -> float
+        config.item()           # -> float
+        cache["end"].tolist()   # -> ?
+        self.limit.item()       # -> ?
+        other["end"].item()     # -> ?
+    def describe(self, x, cache):
+        cache["end"].item()     # -> ?
+
+class Reader:
+    def forward(self, cache):
+        cache["end"].item()     # -> ?
+"""
+"""The file imports NumPy, too."""
+
+
+@table(OF_FORWARD)
+def test_arguments_of_forward(case: Case) -> None:
+    check(case)
+
+
 MASKS = """
 for row, keep in zip(unknown(), unknown().bool()):
     row[keep]           # -> tensor

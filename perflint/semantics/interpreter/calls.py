@@ -21,7 +21,7 @@ from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.frame import Frame, Outcome, parts
 from perflint.semantics.interpreter.lineage import facts_of, is_tensor_class
 from perflint.semantics.lattice import join, union, widen
-from perflint.semantics.structure import GROWS, last_name, name_in, path_of
+from perflint.semantics.structure import GROWS, last_name, name_in, path_of, root_of, walk
 from perflint.semantics.values import (
     NEVER,
     PROMISE,
@@ -239,7 +239,17 @@ def _shows_tensor(frame: Frame, node: ast.Call, callee: Value) -> bool:
     if callee.is_unknown and made_of((callee,)) != UNKNOWN and by_use.reads_number(node, _TORCH_ALONE):
         # The receiver is the result of unknown code on tensors, whatever else the file imports.
         return True
+    if last_name(node) == "item" and _is_given_to_model(frame, node) and by_use.reads_number(node, _TORCH_ALONE):
+        return True
     return by_use.shows_tensor(node, module.structure.parents) or by_use.reads_number(node, module.packages)
+
+
+def _is_given_to_model(frame: Frame, node: ast.Call) -> bool:
+    """True if a call is of an argument of a model's `forward`, or of an entry of one: models work on tensors."""
+    info, root = frame.function, root_of(node.func)
+    if info is None or root in ("", "self") or functions.parameter_device(frame, info) is not Device.MODEL:
+        return False
+    return any(given.arg == root for given in walk(info.node.args) if isinstance(given, ast.arg))
 
 
 _TORCH_ALONE = frozenset({"torch"})
