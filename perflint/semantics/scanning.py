@@ -268,6 +268,8 @@ def _note(node: ast.AST, parent: ast.AST, function: FunctionInfo, owner: ClassIn
     elif isinstance(node, ast.Subscript):
         if isinstance(node.ctx, ast.Store):
             _note_filled(node.value, function, owner)
+        elif isinstance(node.value, ast.Name) and by_use.is_operand(node, parent):
+            function.uses.setdefault(node.value.id, set()).add(by_use.PART)
         if isinstance(node.slice, ast.Tuple) and isinstance(node.value, ast.Name) and by_use.shows_array(node.slice):
             function.uses.setdefault(node.value.id, set()).add(by_use.ARRAY)
     elif isinstance(node, (ast.Yield, ast.YieldFrom)):

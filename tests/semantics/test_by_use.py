@@ -357,6 +357,29 @@ def test_numbers_are_read_of_tensors_where_no_other_arrays_are(imports: str, cod
     assert [show(model.value(call)) for call in calls] == [expected]
 
 
+OPERANDS = """
+def f(times, x):
+    times.cpu()             # -> cpu
+    return [times[i] * x for i in range(3)]
+
+# look-alikes
+def f(layers, x):
+    layers.cpu()            # -> ?
+    return [layers[i](x) for i in range(3)]
+def f(batch, x):
+    batch.cpu()             # -> ?
+    return batch["weights"] * x
+def f(times, x):
+    times.clear()           # -> ?
+    return [times[i] * x for i in range(3)]
+"""
+
+
+@table(OPERANDS)
+def test_operands(case: Case) -> None:
+    check(case)
+
+
 OF_FORWARD = """
 class Net(nn.Module):
     def forward(self, x, cache: dict | None, config):

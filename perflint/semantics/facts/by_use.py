@@ -17,6 +17,9 @@ TENSOR = "tensor()"
 ARRAY = "[:, None]"
 """Stands there, where an index shows a tensor or an array."""
 
+PART = "[i] * y"
+"""Stands there, where an element is an operand: those of modules are modules, and those of arrays are not moved."""
+
 MODULE_ONLY = frozenset("named_parameters named_buffers named_modules named_children register_forward_pre_hook".split())
 """Methods that only modules have."""
 
@@ -42,6 +45,14 @@ def shows_array(index: ast.Tuple) -> bool:
         isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...))
         for part in index.elts
     )
+
+
+def is_operand(part: ast.Subscript, parent: ast.AST) -> bool:
+    """True if an element is an operand of arithmetic: `x[i] * y`. Not an entry of a dict: `x["mask"] * y`."""
+    key = part.slice
+    if isinstance(key, ast.Constant) and not isinstance(key.value, int):
+        return False
+    return isinstance(parent, ast.BinOp)
 
 
 def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
