@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.rules._wholes import is_same_each_turn, whole_of
+from perflint.rules._wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.rules.placement import LEGACY_CONSTRUCTORS
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.dataflow.origins import Origin, Source
@@ -62,6 +62,8 @@ def copied_later(site: Site) -> str:
         return f"Copy all of {quoted(site.text(whole))} at once before the loop."
     if isinstance(site, CallSite) and is_same_each_turn(site):
         return "Copy it once before the loop: it is the same in each turn."
+    if isinstance(site, CallSite) and is_added_up(site):
+        return "Add up on the GPU, and copy the sum after the loop."
     use = use_of(site)
     return _WAITS_HERE if use is Use.LIST and not _repeats(site) else _COPIED.get(use, _WAITS_HERE)
 

@@ -1,4 +1,4 @@
-"""Copies in each turn of a loop, of a tensor or one of its parts, where one copy before the loop would do."""
+"""Copies in each turn of a loop, where one copy before or after the loop would do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perflint.rules._places import Loop, loops_around, targets
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, names_in, root_of, walk
+from perflint.semantics.structure import children, last_name, names_in, root_of, walk
 
 _PAIRS = frozenset({"enumerate", "zip", "tqdm", "reversed", "list", "trange"})
 """Functions whose elements are, or hold, the elements of their arguments."""
@@ -25,10 +25,13 @@ def whole_of(site: CallSite) -> ast.expr | None:
     loop = next(loops_around(site.model, site.node), None)
     if loop is None or not isinstance(site.node.func, ast.Attribute):
         return None
-    base, indices = _part(site.node.func.value)
+    copied, changing = site.node.func.value, _bound_in(site.model, loop)
+    if isinstance(copied, ast.Compare) and len(copied.comparators) == 1:
+        # `(x[i] > y).cpu()`
+        copied = copied.left if names_in(copied.comparators[0]).isdisjoint(changing) else copied
+    base, indices = _part(copied)
     if not isinstance(base, ast.Name):
         return None
-    changing = _bound_in(site.model, loop)
     if base.id not in changing:
         is_part = site.value(base).tensor is not None and not indices.isdisjoint(changing)
         return base if is_part else None
@@ -42,9 +45,57 @@ def is_same_each_turn(site: CallSite) -> bool:
         return False
     copied = site.node.func.value
     base, _ = _part(copied)
-    if not isinstance(base, ast.Name) or site.value(base).tensor is None:
+    if not isinstance(base, ast.Name) or (site.value(base).tensor is None and not _is_index_of(copied, base)):
         return False
     return names_in(copied).isdisjoint(_bound_in(site.model, loop)) and base.id not in _written_in(site.model, loop)
+
+
+def is_added_up(site: CallSite) -> bool:
+    """True if the innermost loop only adds a copied tensor to a sum, which may stay on the GPU until the loop ends.
+
+    `total += x.cpu()` and `total = total + x.cpu() / n`. Not numbers: a sum of these takes little time anywhere.
+    """
+    model, inner = site.model, site.node
+    loop = next(loops_around(model, inner), None)
+    copied = site.value(site.node).tensor
+    outer: ast.AST | None = model.parent(inner)
+    while isinstance(outer, ast.BinOp) and isinstance(outer.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+        outer = model.parent(outer)
+    name = _sum(outer)
+    if loop is None or not name or (copied is not None and copied.rank == 0):
+        return False
+    return all(inside is outer for node, inside in _with_statement(loop) if node.id == name)
+
+
+def _sum(statement: ast.AST | None) -> str:
+    """The name that a statement adds something to; empty for other statements."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        return statement.target.id if isinstance(statement.target, ast.Name) else ""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Name) or not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return ""
+    added = (side.id for side in (value.left, value.right) if isinstance(side, ast.Name))
+    return target.id if target.id in added else ""
+
+
+def _with_statement(loop: Loop) -> Iterator[tuple[ast.Name, ast.stmt | None]]:
+    """The names in a loop, each with the simple statement around it."""
+    waiting: list[tuple[ast.AST, ast.stmt | None]] = [(loop, None)]
+    while waiting:
+        node, statement = waiting.pop()
+        if isinstance(node, ast.Name):
+            yield node, statement
+        inside = node if isinstance(node, ast.stmt) and not hasattr(node, "body") else statement
+        waiting += [(child, inside) for child in children(node)]
+
+
+def _is_index_of(node: ast.expr, base: ast.Name) -> bool:
+    """True for `x[i][j]`: an element of something that was shown to hold tensors by a copy of it."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node is base
 
 
 def _part(node: ast.expr) -> tuple[ast.expr, set[str]]:

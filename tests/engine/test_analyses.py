@@ -127,6 +127,46 @@ def test_models_of_a_program_that_evaluates(tmp_path: Path) -> None:
     assert by_line(tmp_path, "report.py", text, {}) == commented(text)
 
 
+SUMS = """
+import torch
+from net import Net
+from torch.utils.data import DataLoader
+
+
+@torch.no_grad()
+def collect(model: Net, loader: DataLoader, thresholds):
+    total = torch.zeros(8)
+    shown, number = torch.zeros(8), torch.zeros(())
+    for x, y in loader:
+        scores, mean = 0, torch.zeros(8)
+        for view in (x, x.flip(1)):
+            out = model(view.cuda(non_blocking=True))
+            scores = scores + out.mean(dim=0).cpu() / 2  # warning
+            mean += out.sum(dim=0).cpu()  # warning
+            number += out.sum().cpu()  # info
+            shown += out.sum(dim=0).cpu()  # info
+            print(shown)
+        total += mean
+    return total, scores
+
+
+@torch.no_grad()
+def compare(model: Net, loader: DataLoader, thresholds):
+    found = []
+    for x, y in loader:
+        out = model(x.cuda(non_blocking=True))
+        for i in range(3):
+            found.append((out[i] > thresholds).cpu())  # warning
+            found.append((out > thresholds[i]).cpu())  # info
+    return found
+"""
+
+
+def test_sums_and_comparisons_of_a_program_that_evaluates(tmp_path: Path) -> None:
+    text = SUMS + RUNS
+    assert by_line(tmp_path, "report.py", text, {}) == commented(text)
+
+
 def by_line(folder: Path, name: str, text: str, others: dict[str, str]) -> dict[int, str]:
     """The severities of the waits in a file, by line."""
     for path, content in {"net.py": NET, name: text, **others}.items():

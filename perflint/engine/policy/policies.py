@@ -27,7 +27,7 @@ from perflint.engine.policy.unreached import does_not_run, is_unreached, serves_
 from perflint.findings import Confidence, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around, repeats
-from perflint.rules._wholes import is_same_each_turn, whole_of
+from perflint.rules._wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.rules._words import EVERY_STEP
 from perflint.rules.sync._asked import follows_wait
 from perflint.semantics.dataflow.origins import Origin, Source
@@ -266,12 +266,15 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
 def _of_an_analysis(finding: Finding, site: Site) -> Finding:
     """Programs that evaluate or analyse read their results for the CPU, which takes little of their time: information.
 
-    Not waits for each value of many, nor copies where one before the loop would do, nor waits of a loop that decodes.
+    Not waits for each value of many, nor copies where one before or after the loop would do, nor waits of a loop that
+    decodes.
     """
     if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE} or not is_of_analysis(site):
         return finding
     if finding.code == _COPIES:
-        counts = isinstance(site, CallSite) and (whole_of(site) is not None or is_same_each_turn(site))
+        counts = isinstance(site, CallSite) and (
+            whole_of(site) is not None or is_same_each_turn(site) or is_added_up(site)
+        )
     elif finding.code in _FEW_NUMBERS | {_SELECTIONS}:
         counts = is_in_batch(site.model, site.node) or _is_round_trip(site) or _is_of_read(site)
     else:
