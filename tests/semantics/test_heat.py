@@ -259,6 +259,49 @@ def train(model: nn.Module, loader, layers, batches):
 """
 
 
+ON_BY_DEFAULT = """
+def train(model, loader, optimizer, verbose=True, debug=False, quiet=False):
+    for x, y in loader:
+        loss = model(x).sum()
+        loss.backward()                 # hot
+        optimizer.step()
+        if verbose:
+            print(loss.item())          # hot
+        if debug:
+            print(loss.item())          # cold
+        if not verbose:
+            continue
+        print(loss.item())              # hot
+
+def train(model, loader, optimizer, verbose):
+    for x, y in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if verbose:
+            print(loss.item())          # cold
+
+class Trainer:
+    def __init__(self, model, optimizer, verbose=True, debug=False):
+        self.model, self.optimizer = model, optimizer
+        self.verbose, self.debug = verbose, debug
+    def fit(self, loader):
+        for x, y in loader:
+            loss = self.model(x).sum()
+            loss.backward()
+            self.optimizer.step()
+            if self.verbose:
+                print(loss.item())      # hot
+            if self.debug:
+                print(loss.item())      # cold
+"""
+
+
+@table(ON_BY_DEFAULT)
+def test_flags_that_are_on_by_default(case: Case) -> None:
+    check(case)
+
+
 GUARDS = """
 def train(model: nn.Module, loader, optimizer, log_every=100, verbose=False):
     for i, (x, y) in enumerate(loader):

@@ -12,7 +12,7 @@ from perflint.semantics.heat.cpu_runs import runs_on_cpu
 from perflint.semantics.heat.emptiness import finds_nothing
 from perflint.semantics.heat.switches import needs_switch
 from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Device, Scalar, Value
+from perflint.semantics.values import Const, Device, Scalar, Value
 
 _SHORTEST_INTERVAL = 6
 """Code that runs every fifth step, or more often, still costs a good part of code that runs each step."""
@@ -55,9 +55,16 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
         return outcome
     if not outcome:
         return False
-    return _is_rarely_true(test.func if isinstance(test, ast.Call) else test) or _asks_numbers(
-        test, conventions.is_not_finite
-    )
+    flag = test.func if isinstance(test, ast.Call) else test
+    if _is_rarely_true(flag) and not _is_on_by_default(flag, values):
+        return True
+    return _asks_numbers(test, conventions.is_not_finite)
+
+
+def _is_on_by_default(flag: ast.expr, values: Values) -> bool:
+    """True if a flag is, or comes from, a parameter that is true by default: `def fit(…, verbose=True)`."""
+    value = values(flag)
+    return isinstance(value, Scalar) and value.default == Const(True)
 
 
 def named(test: ast.expr, values: Values) -> tuple[str, Entry] | None:
