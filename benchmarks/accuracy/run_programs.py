@@ -1,7 +1,7 @@
 """Scores perflint's sync findings against programs recorded on a GPU.
 
     python benchmarks/accuracy/run_programs.py [--set heldout] [--profile audit] [--show missed|false [-n 20]]
-    python benchmarks/accuracy/run_programs.py --set public --src DIR [--program NAME] …
+    python benchmarks/accuracy/run_programs.py --set public --src DIR [--draw 1|2] [--program NAME] …
 
 Runs `perflint check` over the programs of a set, `programs/` or `heldout/`, and prints recall and
 precision per program and profile, first for hot lines, then for all. Hot is what ran at least
@@ -25,6 +25,7 @@ import argparse
 import gzip
 import json
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--show", choices=["missed", "false"], help="print some of the places that cost the score")
     parser.add_argument("-n", type=int, default=20, help="how many of them (default: 20)")
     parser.add_argument("--src", type=Path, metavar="DIR", help="where the public programs are checked out")
+    parser.add_argument("--draw", type=int, help="only the public programs of this draw")
     parser.add_argument("--program", action="append", metavar="NAME", help="only this program of the set")
     options = parser.parse_args()
     folder = Path(__file__).with_name(options.set)
@@ -58,7 +60,8 @@ def main() -> None:
     with gzip.open(recorded, "rt", encoding="utf-8") as file:
         recording: dict[str, Any] = json.load(file)
     everything = with_pageable(load(recorded), recording)
-    names = tuple(options.program or sorted(map(program_of, recording["programs"])))
+    recorded_names = sorted(map(program_of, recording["programs"]))
+    names = tuple(options.program or (drawn(options.draw) if options.draw else recorded_names))
     # Each public program is a project of its own; the sets of ours are checked whole.
     checked = names if options.set == "public" else (".",)
     for profile in options.profile or PROFILES:
@@ -67,6 +70,12 @@ def main() -> None:
             print(f"\nProfile `{profile}`, {title}:\n\n{markdown(truth, findings, names)}")
             if options.show:
                 show(score(truth, findings, names), options.show, options.n, folder)
+
+
+def drawn(draw: int) -> list[str]:
+    """The public programs of one draw, in the order of their list."""
+    listed = tomllib.loads(Path(__file__).with_name("public").joinpath("programs.toml").read_text(encoding="utf-8"))
+    return [name for name, entry in listed.items() if entry["draw"] == draw]
 
 
 def program_of(file: str) -> str:

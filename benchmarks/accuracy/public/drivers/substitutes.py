@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 SERVICES = Path(__file__).parents[3] / "tracer" / "public" / "site-packages"
+_KEPT: list[torch.library.Library] = []  # declarations end with their object
 
 
 class _Anything(ModuleType):
@@ -76,3 +77,28 @@ def to_image(picture: torch.Tensor) -> Any:
     from PIL import Image
 
     return Image.fromarray((picture.permute(1, 2, 0).numpy() * 255).astype(np.uint8))
+
+
+def vision() -> None:
+    """Let torchvision be imported beside a torch of another build: the operators that it registers are declared."""
+    boxes = torch.library.Library("torchvision", "DEF")
+    for name in ("nms", "qnms"):
+        boxes.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _KEPT.append(boxes)
+
+
+def digits(count: int) -> type[torch.utils.data.Dataset[Any]]:
+    """A dataset of digits that are noise, with the arguments of torchvision's."""
+
+    class Digits(torch.utils.data.Dataset[Any]):
+        def __init__(self, root: object, train: bool = True, **options: object) -> None:
+            self.targets = torch.arange(count) % 10
+
+        def __len__(self) -> int:
+            return count
+
+        def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+            generator = torch.Generator().manual_seed(index)
+            return torch.rand(1, 28, 28, generator=generator), index % 10
+
+    return Digits
