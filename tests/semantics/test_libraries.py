@@ -154,6 +154,25 @@ timm.create_model("resnet18")(cuda) # -> batch[cuda]
 torchvision.models.resnet18()   # -> Module
 torchvision.ops.nms(cuda, cuda, 0.5)    # -> cuda float
 torchvision.io.read_image("a")  # -> cpu
+torchvision.transforms.functional.to_pil_image(cuda)    # -> array
+from torchvision import transforms as T
+from torchvision.transforms import v2
+T.ToTensor()(image)     # -> cpu
+T.PILToTensor()(image)  # -> cpu
+T.ToPILImage()(cuda)    # -> array
+T.Resize(3)(image)      # -> ?
+T.Normalize(0, 1)(cuda) # -> cuda float 2
+prepare = T.Compose([T.Resize(3), T.ToTensor(), T.Normalize(0, 1)])
+prepare(image)          # -> cpu
+prepare(image).unsqueeze(0).to("cuda")  # -> cuda
+v2.Compose([v2.PILToTensor(), v2.ToDtype(torch.float32)])(image)    # -> cpu
+T.Compose(transforms=[T.ToTensor()])(image) # -> cpu
+T.Compose([T.Resize(3)])(cuda)  # -> cuda float 2
+T.Compose([T.Resize(3)])(image) # -> ?
+T.Compose([T.ToTensor(), mine])(image)  # -> ?
+T.Compose([T.ToTensor(), T.Lambda(mine)])(image)    # -> ?
+T.Compose(steps)(image) # -> ?
+T.Compose([T.ToTensor(), T.Lambda(lambda x: x.cuda())])(image)  # -> ?
 torch.hub.load("a", "b")        # -> Module
 
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel

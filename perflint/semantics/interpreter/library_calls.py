@@ -143,6 +143,19 @@ def _loaded_bytes(frame: Frame, arguments: Arguments) -> Value:
     return Mapping(Tensor(Device.CPU))
 
 
+def _composed(frame: Frame, receiver: Value, arguments: Arguments) -> Value:
+    """The result of transforms, one after the other; unknown from the first whose result is."""
+    given = None
+    if isinstance(receiver, Instance):
+        given = receiver.argument("transforms") or receiver.argument("0")
+    if not isinstance(given, Sequence) or given.items is None:
+        return UNKNOWN
+    value = arguments.at(0)
+    for step in given.items:
+        value = frame.apply(step, Arguments((value,)))
+    return value
+
+
 def _add_state(frame: Frame, receiver: Value, arguments: Arguments) -> Value:
     state = arguments.literal("name", 0)
     if isinstance(receiver, Instance) and isinstance(state, str):
@@ -176,6 +189,8 @@ METHODS: dict[str, Method] = {
     "lightning.Fabric.setup_dataloaders": _of_arguments(_prepared_all),
     "lightning.Fabric.to_device": _of_arguments(_on_device),
     "torchmetrics.Metric.add_state": _add_state,
+    "torchvision.transforms.Compose.__call__": _composed,
+    "torchvision.transforms.v2.Compose.__call__": _composed,
 }
 """The methods that the facts about libraries leave to code."""
 

@@ -19,6 +19,7 @@ from perflint.semantics.values import (
     Instance,
     Kind,
     Mapping,
+    Name,
     Sequence,
     Tensor,
     Union,
@@ -38,7 +39,9 @@ def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
     if callee.cls == "torch.nn.Sequential" and callee.arguments:
         return target, _sequential(frame, callee, arguments)
     if not is_torch_module:
-        return target, UNKNOWN
+        # The facts about a library may have the result.
+        called = frame.attribute(callee, "__call__")
+        return target, frame.apply(called, arguments) if isinstance(called, Name) else UNKNOWN
     return target, _module_result(frame, callee, arguments)
 
 
