@@ -128,6 +128,16 @@ def loss(model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tens
     mask = y != -100
     return F.cross_entropy(logits[mask], y[mask])
 """
+SAVED = """\
+import torch
+from torch.utils.data import DataLoader
+
+def train(model: torch.nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x in loader:
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+        torch.save(model.state_dict(), "last.pt")
+"""
 MADE = """\
 import torch
 
@@ -162,6 +172,7 @@ PAIRS = {
     ("TPF134", "TPF109"): DRAWN,
     ("TPF134", "TPF201"): DRAWN,
     ("TPF204", "TPF201"): MADE.format(made="torch.zeros(8)"),
+    ("TPF963", "TPF109"): SAVED,
     ("TPF705", "TPF701"): in_loop("x = x + part.sum().item()"),
     ("TPF705", "TPF702"): in_loop("if part.sum() > 0:\n                x = x + 1"),
     ("TPF705", "TPF703"): in_loop("print(part.shape)"),

@@ -154,6 +154,8 @@ timm.create_model("resnet18")(cuda) # -> batch[cuda]
 torchvision.models.resnet18()   # -> Module
 torchvision.ops.nms(cuda, cuda, 0.5)    # -> cuda float
 torchvision.io.read_image("a")  # -> cpu
+torchvision.utils.make_grid(cuda)   # -> cuda float
+torchvision.utils.make_grid([x, y]) # -> tensor
 torchvision.transforms.functional.to_pil_image(cuda)    # -> array
 from torchvision import transforms as T
 from torchvision.transforms import v2

@@ -14,6 +14,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._gathered import gathered_on_device
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
+from perflint.rules.sync._written import WRITES, written
 from perflint.semantics.binders import defaults
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite, SubscriptSite
@@ -32,7 +33,9 @@ class DeviceToHostCopyInLoop(Rule):
     """
     ## What it does
     Finds blocking copies from the GPU to the CPU: `.cpu()`, `.to("cpu")`, `.tolist()`,
-    `.numpy(force=True)`, `host.copy_(t)` and `host[i] = t` of tensors that may be on the GPU.
+    `.numpy(force=True)`, `host.copy_(t)` and `host[i] = t` of tensors that may be on the GPU. Also functions
+    that write or draw such tensors and copy them to the CPU for that, as information: `torch.save`, `save_image`,
+    `ToPILImage`, `SummaryWriter.add_image`, `wandb.Image`.
 
     ## Why is this bad
     The CPU waits until the GPU has computed the tensor and sent it. Meanwhile the CPU queues no
@@ -97,11 +100,14 @@ class DeviceToHostCopyInLoop(Rule):
         "device-to-host-copy-in-loop-gpt-host-work",
         "device-to-host-copy-in-loop-policy",
     )
-    listens = (Calls(TOLIST, _NUMPY, _CPU, _COPY, *_MOVES), SubscriptSite)
+    listens = (Calls(TOLIST, _NUMPY, _CPU, _COPY, *_MOVES, *WRITES), SubscriptSite)
 
     def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         if isinstance(site, SubscriptSite):
             yield from self._stores(site)
+            return
+        if site.target in WRITES:
+            yield from self._writes(site)
             return
         confidence = _confidence(site)
         if confidence is None:
@@ -116,6 +122,18 @@ class DeviceToHostCopyInLoop(Rule):
             severity=None if repeats(site) and not is_bulk else Severity.INFO,
             help=copied_later(site),
             fix=gathered_on_device(site) if _is_plain(site) else None,
+        )
+
+    def _writes(self, site: CallSite) -> Iterator[Finding]:
+        confidence = written(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies its tensors to the CPU: the CPU waits for the GPU{often(site)}",
+            confidence=confidence,
+            severity=Severity.INFO,
+            help="Files and pictures need the data on the CPU: write them rarely.",
         )
 
     def _stores(self, site: SubscriptSite) -> Iterator[Finding]:

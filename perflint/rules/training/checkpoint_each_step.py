@@ -73,6 +73,7 @@ class CheckpointEachStep(Rule):
     code, name = "TPF963", "checkpoint-each-step"
     effect, severity = Effect.TRANSFER, Severity.ERROR
     measured = ("checkpoint-step-gpt",)
+    replaces = ("TPF109",)
     costs = "saving all parameters in each step makes GPT-2 training {0} slower"
     listens = (Calls(*_SAVES),)
 

@@ -2,8 +2,14 @@
 
 import numpy as np
 import torch
+import wandb
+from safetensors.torch import save_file
 from torch import nn
 from torch.utils.data import DataLoader
+from torch.utils.tensorboard import SummaryWriter
+from torchvision import transforms
+from torchvision.transforms.functional import to_pil_image
+from torchvision.utils import make_grid, save_image
 
 
 def predict(model: nn.Module, loader: DataLoader) -> torch.Tensor:
@@ -123,7 +129,33 @@ class Assigned(nn.Module):
         return x.detach().to(device)  # audit: TPF109
 
 
+def writes(model: nn.Module, optimizer: torch.optim.Optimizer, writer: SummaryWriter, paths: list[str]) -> None:
+    x = torch.rand(8, 3, 16, 16, device="cuda")
+    torch.save(model.state_dict(), paths[0])  # audit: TPF109
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, paths[1])  # audit: TPF109
+    torch.save(model, paths[2])  # audit: TPF109
+    torch.save({"models": [model.state_dict()]}, paths[3])  # audit: TPF109
+    save_file({"x": x}, paths[4])  # audit: TPF109
+    save_image(x, paths[5])  # audit: TPF109
+    to_pil_image(x[0])  # audit: TPF109
+    transforms.ToPILImage()(make_grid(x))  # audit: TPF109
+    writer.add_image("x", x[0], 0)  # audit: TPF109
+    wandb.log({"x": wandb.Image(x[0])})  # audit: TPF109
+
+
 # Look-alikes
+
+
+def writes_from_the_host(model: nn.Module, writer: SummaryWriter, path: str, options: dict[str, int]) -> None:
+    x = torch.rand(8, 3, 16, 16)
+    torch.save({"x": x, "options": options}, path)
+    torch.save({"epoch": 3, "names": ["a"]}, path)
+    torch.save(options, path)
+    save_image(x, path)
+    transforms.ToPILImage()(make_grid(x))
+    writer.add_image("x", x[0], 0)
+    wandb.log({"x": wandb.Image(path)})
+    model.load_state_dict(torch.load(path, map_location="cpu"))
 
 
 def host_already(values: np.ndarray) -> list[float]:
