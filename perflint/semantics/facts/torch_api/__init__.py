@@ -176,6 +176,7 @@ def canonical(name: str) -> str:
 
 # Names that modules re-export: `from torch.nn.modules import Conv2d`.
 _PREFIXES = (
+    ("torch.torch.", "torch."),
     ("torch.functional.F.", "torch.nn.functional."),
     ("torch.functional.", "torch."),
     ("torch._C._VariableFunctions.", "torch."),
