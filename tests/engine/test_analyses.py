@@ -57,12 +57,65 @@ def sample(model: Net, weights: torch.Tensor, n: int):
 """
 RUNS = '\n\nif __name__ == "__main__":\n    collect(Net().cuda(), DataLoader([]))\n'
 CALLS = "\n\ncollect(Net().cuda(), DataLoader([]))\n"
+AGENT = """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self, net):
+        self.net, self.optimizer = net, torch.optim.Adam(net.parameters())
+
+    def act(self, x):
+        return self.net(x)
+
+    def update(self, x):
+        self.net(x).sum().backward()
+        self.optimizer.step()
+
+    def train(self, batches):
+        for x in batches:
+            self.update(x)
+
+
+class Learner(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.optimizer = net, torch.optim.Adam(net.parameters())
+
+    def forward(self, x):
+        self.net(x).sum().backward()
+        self.optimizer.step()
+
+
+class Plain(nn.Module):
+    def forward(self, x):
+        return x
+"""
+USES = """
+
+def run(xs):
+    made = {made}(Net().cuda())
+    for x in xs:
+        {call}(x)
+"""
 TRAINS = "\n\ndef fit(model, loss, optimizer):\n    loss.backward()\n    optimizer.step()\n"
+
+
+def uses(made: str, call: str) -> str:
+    """A program that calls an object of another file."""
+    return f"\nfrom agent import {made}\n{USES.format(made=made, call=call)}{RUNS}"
 
 
 @pytest.mark.parametrize(
     ("name", "more", "others", "severity"),
     [
+        ("report.py", uses("Agent", "made.update"), {"agent.py": AGENT}, "warning"),
+        ("report.py", uses("Learner", "made"), {"agent.py": AGENT}, "warning"),
+        ("report.py", uses("Agent", "made.act"), {"agent.py": AGENT}, "info"),
+        ("report.py", uses("Plain", "made"), {"agent.py": AGENT}, "info"),
+        # It trains before the file analyses.
+        ("report.py", uses("Agent", "made.train"), {"agent.py": AGENT}, "info"),
         ("report.py", RUNS, {}, "info"),
         ("report.py", CALLS, {}, "info"),
         ("report.py", RUNS + "\n# Optimized for one GPU, with scipy.optimize.\n", {}, "info"),

@@ -29,10 +29,16 @@ _OTHER_FITS = re.compile(
 
 @once
 def _updates(model: Model) -> bool:
-    """True if the text of a file says that it updates weights of torch, or the file gives its functions to training."""
+    """True if a file updates weights of torch, calls code that does, or gives its functions to training.
+
+    Its text says the first: `optimizer`.
+    """
     if model.matches(_UPDATES) or (model.matches(_FITS) and not model.matches(_OTHER_FITS)):
         return True
-    return any(map(partial(_gives_function_to_training, model), model.nodes(ast.Call)))
+    calls = model.nodes(ast.Call)
+    if any(map(partial(_gives_function_to_training, model), calls)):
+        return True
+    return any(model.heat_map.work.of_call(call).steps for call in calls)
 
 
 def _gives_function_to_training(model: Model, call: ast.Call) -> bool:

@@ -64,7 +64,8 @@ class Work:
 
 
 _STEP = "torch.optim.Optimizer.step"
-_RUN_MODELS = ("torch.nn.Module.__call__", "torch.Tensor.backward")
+_MODULE_CALL = "torch.nn.Module.__call__"
+_RUN_MODELS = (_MODULE_CALL, "torch.Tensor.backward")
 NO_WORK, _STEPS, _RUNS, _LOOPS = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
 
 
@@ -76,6 +77,8 @@ class WorkMap:
         self._runs_model: dict[FunctionInfo, bool] = {}
         self._work: dict[ast.stmt, Work] = {}
         """By the first statement of a block."""
+        self._stepping: dict[str, bool] = {}
+        """By the name of a class of modules."""
         self._depth = 0
         """Functions, one called by the other, whose work is looked for."""
 
@@ -121,13 +124,27 @@ class WorkMap:
         """The part of training or evaluation that a call does."""
         if self.steps_optimizer(call):
             return _STEPS
-        if self._model.target(call) in _RUN_MODELS or self._runs_by_name(call):
-            return _RUNS
+        target = self._model.target(call)
+        if target in _RUN_MODELS or self._runs_by_name(call):
+            return _RUNS | _STEPS if target == _MODULE_CALL and self._trains_itself(call) else _RUNS
         work = NO_WORK
         for callee in self._model.value(call.func).members:
             if isinstance(callee, Function):
                 work = work | self._of_callee(call, callee)
         return work
+
+    def _trains_itself(self, call: ast.Call) -> bool:
+        """True if a call is of a module whose `forward` steps an optimizer, as its names show: a meta learner."""
+        members = self._model.value(call.func).members
+        return any(isinstance(member, Instance) and self._forward_steps(member.cls) for member in members)
+
+    def _forward_steps(self, cls: str) -> bool:
+        known = self._stepping.get(cls)
+        if known is None:
+            forward = _forward(self._model, cls)
+            known = forward is not None and _work_by_names(self._model, forward.node).steps
+            self._stepping[cls] = known
+        return known
 
     def _of_callee(self, call: ast.Call, callee: Function) -> Work:
         work = self._of_function(callee).called()
@@ -309,6 +326,17 @@ def _sums_up(model: Model, info: FunctionInfo) -> Entry | None:
     names = (*model.lineage(f"{model.module.name}.{info.owner}"), *map(last_name, cls.node.bases))
     is_metric = cls.methods.keys() >= _OF_METRIC or any(map(conventions.is_meter, names))
     return entry if is_metric else None
+
+
+def _forward(model: Model, cls: str) -> FunctionInfo | None:
+    """The `forward` of a class of the project."""
+    for name in model.lineage(cls):
+        module, _, qualname = name.rpartition(".")
+        home = model.view.loaded(module)
+        info = home.klass(qualname) if home is not None else None
+        if info is not None and "forward" in info.methods:
+            return info.methods["forward"]
+    return None
 
 
 @once_per_node
