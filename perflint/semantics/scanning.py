@@ -193,7 +193,7 @@ class _Walker:
         if isinstance(node, ast.Call):
             loss = _backpropagated(node)
             if loss:
-                structure.losses.add((function, loss))
+                structure.losses[function, loss] = max(node.lineno, structure.losses.get((function, loss), 0))
         elif isinstance(node, ast.Attribute) and node.attr in _SETS_DEVICE:
             _note_default(node, parent, structure)
 

@@ -85,8 +85,8 @@ class Structure:
     """The methods of all classes by name."""
     default_devices: list[ast.expr] = field(default_factory=list)
     """The arguments of `torch.set_default_device` and `set_default_tensor_type` in the file."""
-    losses: set[tuple[FunctionInfo | None, str]] = field(default_factory=set)
-    """The names that a function, or the file outside of functions, backpropagates."""
+    losses: dict[tuple[FunctionInfo | None, str], int] = field(default_factory=dict)
+    """The names that a function, or the file outside of functions, backpropagates, each with the last line of that."""
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
     """All nodes by type, each list in source order."""
     batches: dict[ast.AST, set[str]] | None = None

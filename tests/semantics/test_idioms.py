@@ -518,6 +518,23 @@ def norms(parameters):
     norm                # -> model float 0
     host = [torch.zeros(3)]
     nn.utils.clip_grad_norm_(host, 1.0)     # -> cpu float 0
+
+def f(batches, step):
+    total = 0.0
+    for batch in batches:
+        loss = step(batch)              # -> model float 0
+        loss.backward()
+        total += loss.item()
+        loss = total / (batches.n + 1)  # -> ?
+        print(loss)                     # -> None
+
+def f(batches, step):
+    for batch in batches:
+        loss = step(batch)              # -> model float 0
+        if batch.twice:
+            loss.backward()
+            loss = step(batch)          # -> model float 0
+        loss.backward()
 """
 
 

@@ -33,7 +33,8 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         return
     if isinstance(target, ast.Name):
         frame.forget_paths(names, target.id)
-        if (frame.function, target.id) in frame.module.structure.losses:
+        # Bound again after `loss.backward()`, a name may be a number.
+        if target.lineno <= frame.module.structure.losses.get((frame.function, target.id), 0):
             value = as_loss(value)
         elif value.is_unknown:
             value = union(named.by_name(target.id, m) if isinstance(m, Unknown) else m for m in value.members)
