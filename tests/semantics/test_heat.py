@@ -2558,3 +2558,63 @@ def test_lists_that_are_empty_at_first_are_no_switches(case: Case) -> None:
 @table(STEPS_OF_TRAINING)
 def test_steps_of_training(case: Case) -> None:
     check(case)
+
+
+GAPS = """
+def _spline(x):
+    return x.mean().item()                  # warm
+def _dense(x):
+    return x.mean().item()                  # warm
+def spline(x: torch.Tensor):
+    if torch.isnan(x).any():
+        y = _spline(x.transpose(0, 1))      # warm
+    else:
+        y = _dense(x)                       # warm
+    return y
+
+def _prepared(x):
+    return x.mean().item()                  # warm
+def _linear(x):
+    return x.mean().item()                  # warm
+def linear(x: torch.Tensor, rectilinear):
+    if rectilinear:
+        x = _prepared(x)                    # warm
+    if bool(x.isnan().any()):
+        return _linear(x)                   # warm
+    return x
+
+def _recovered(x):
+    return x.mean().item()                  # cold
+def computed(x: torch.Tensor):
+    x = x.log()
+    if torch.isnan(x).any():
+        x = _recovered(x)                   # cold
+    return x
+
+def _reported(x):
+    return x.mean().item()                  # cold
+def reported(x: torch.Tensor):
+    if torch.isnan(x).any():
+        _reported(x)                        # cold
+    return x.mean()
+
+def _rescued(x):
+    return x.mean().item()                  # cold
+def rescued(x: torch.Tensor, y: torch.Tensor):
+    if torch.isinf(x).any():
+        x = _rescued(x)                     # cold
+    if torch.isnan(x).any() or torch.isinf(x).any():
+        x = _rescued(x)                     # cold
+    if torch.isnan(y).any():
+        z = _rescued(x)                     # cold
+    if torch.isnan(x.grad).any():
+        x = _rescued(x)                     # cold
+    if torch.isnan(y).any():
+        y = torch.nan_to_num(y)             # cold
+    return x, y, z
+"""
+
+
+@table(GAPS)
+def test_branches_that_fill_gaps_in_data(case: Case) -> None:
+    check(case)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing
+from perflint.semantics.heat.gaps import fills_gaps
 from perflint.semantics.heat.guards import fails, fills_cache, leaves, mends_place, rarely, returns_kept
 from perflint.semantics.heat.steps import NO_WORK, WorkMap
 from perflint.semantics.heat.switches import is_switched_off
@@ -66,7 +67,7 @@ class Branches:
             branch = parent.body if is_body else parent.orelse
             parts: Sequence[ast.AST] = branch if isinstance(branch, list) else [branch]
             known = mends_place(parent.test, is_body, parts, self._model.value)
-            if not known and self._rarely(parent.test, is_body):
+            if not known and self._rarely(parent.test, is_body) and not fills_gaps(self._model, parent.test, parts):
                 known = not isinstance(branch, list) or not self._work.of(branch).steps
             self._rare[parent, is_body] = known
         return known

@@ -90,13 +90,18 @@ def _named(test: ast.expr, outcome: bool) -> tuple[str, Entry] | None:
 
 def _asks_numbers(test: ast.expr, means: Callable[[str], Entry | None]) -> bool:
     """True if a test asks for the numbers of a tensor: `x.isnan().any()`, `torch.any(torch.isnan(x)).item()`."""
+    return bool(means(last_name(innermost(test, means))))
+
+
+def innermost(test: ast.expr, means: Callable[[str], object]) -> ast.expr:
+    """The part of a test inside of calls that make one number of many: `torch.isnan(x)` of `torch.isnan(x).any()`."""
     while isinstance(test, ast.Call) and not means(last_name(test)) and last_name(test) in _OF_ALL:
         receiver = test.func.value if isinstance(test.func, ast.Attribute) else None
         inner = test.args[0] if test.args and not isinstance(receiver, ast.Call) else receiver
         if inner is None:
-            return False
+            return test
         test = inner
-    return bool(means(last_name(test)))
+    return test
 
 
 def _asks_for_error(test: ast.expr) -> bool:
