@@ -39,11 +39,25 @@ class Layer(torch.nn.Module):
 
 def never(x):
     return x.item()
+
+
+class Shift:
+    def __init__(self, given):
+        self.parts = [torch.ones(3)]
+        self.own = self.parts[0].sum().item()
+        self.given = given.sum().item()
+
+
+class Shifted(Layer):
+    def __init__(self, given):
+        super().__init__()
+        self.shift = Shift(given)
+        self.read = self.shift.parts[0].sum().item()
 """
 TESTS = """\
 import pytest
 import torch
-from small.layer import Layer
+from small.layer import Layer, Shifted
 
 
 @pytest.mark.parametrize("step", range(5))
@@ -53,6 +67,11 @@ def test_positive(step):
 
 def test_the_constructor_that_ignores_the_default_device():
     assert torch.Tensor([1.0, 2.0]).device.type == "cuda"
+
+
+def test_a_finished_object_is_on_the_gpu():
+    layer = Shifted(torch.ones(3))
+    assert layer.scale.device.type == layer.shift.parts[0].device.type == "cuda"
 
 
 def test_fails():
@@ -172,9 +191,9 @@ def test_a_package_is_recorded_by_its_tests_and_scored(tmp_path: Path) -> None:
     subprocess.run([*command, "--version", "1.0", "--output", str(output)], env=environment, check=True)
     document = recording.read(output)
     (run,) = document["runs"]
-    assert run["outcomes"] == {"passed": 6, "failed": 1}
-    # The tensors of the tests and of the layer are on the GPU, those that `forward` makes are not.
-    assert sorted(row["line"] for row in document["syncs"]) == [11, 12, 13]
+    assert run["outcomes"] == {"passed": 7, "failed": 1}
+    # Tensors of tests and of finished objects are on the GPU, those that `forward` and constructors make are not.
+    assert sorted(row["line"] for row in document["syncs"]) == [11, 12, 13, 25]
     ran = document["lines"]["cuda"]["small/layer.py"]
     assert 14 in ran and 18 not in ran
     found = score_rules.claims(score_rules.judged(document, tmp_path / "small-1.0", "small"))

@@ -2,7 +2,8 @@
 
 `record.py` loads it into the process that `perflint trace --simulate` records. Tests make their tensors on the GPU, as
 a user of the package would who works on one, also by `torch.Tensor(values)`. The package itself makes tensors where
-its code says; only its modules and other objects are constructed on the GPU, since tests do not move them. Environment:
+its code says. Its modules and other objects move to the GPU when they are constructed (`constructed.py`), since tests do
+not move them. Environment:
 
 PERFLINT_OWN
     the folder of the package, or its module
@@ -44,6 +45,7 @@ import torch  # noqa: E402
 
 # Optimizers import it when they are first used; a test that ended meanwhile would leave half of it.
 import torch._dynamo  # noqa: E402
+from constructed import wrap_all  # noqa: E402
 from torch.utils._device import DeviceContext  # noqa: E402
 
 from perflint.tracer.simulation.marks import At, put  # noqa: E402
@@ -54,24 +56,17 @@ _OWN = os.environ["PERFLINT_OWN"]
 _PATHS_OF_OTHERS = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(perflint.__file__).parent}{os.sep}", __file__)
 
 
-def _is_own(frame: FrameType) -> bool:
-    """True if a frame runs code of the package, not of its tests."""
-    name = frame.f_code.co_filename
+def _is_own(name: str) -> bool:
+    """True if a file is one of the package, not of its tests."""
     return name.startswith(_OWN) and not is_test(name[len(_OWN) :])
 
 
 def makes_on_gpu() -> bool:
-    """True if the code that makes a tensor now belongs to a test, or to the construction of an object."""
+    """True if the code that makes a tensor now is not that of the package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PATHS_OF_OTHERS):
         frame = frame.f_back
-    while frame is not None and _is_own(frame):
-        if frame.f_code.co_name == "__init__":
-            return True
-        frame = frame.f_back
-        if frame is None or not _is_own(frame):
-            return False
-    return True
+    return frame is None or not _is_own(frame.f_code.co_filename)
 
 
 class _Chosen(DeviceContext):
@@ -160,7 +155,8 @@ def pytest_runtest_logfinish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> None:
-    """Start no further test if the time of the file is over."""
+    """Start no further test if the time of the file is over; classes may have been imported since the last one."""
+    wrap_all(_is_own)
     if time.monotonic() > _ends:
         item.session.shouldstop = "the time of the file is over"
 
