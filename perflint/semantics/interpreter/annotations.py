@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import TypeGuard
 
-from perflint.semantics.facts import by_use, conventions, libraries, torch_api
+from perflint.semantics.facts import by_use, conventions, docstrings, libraries, torch_api
 from perflint.semantics.facts.named import LOADER, by_name
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import is_tensor_class, lineage
@@ -350,9 +350,6 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     return by_name(name)
 
 
-_GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)\s*:", re.MULTILINE)
-_NUMPY = re.compile(r"^\s*(\w+)\s*:\s*([\w.\[\], |`~:]+?)(?:, optional.*)?\s*$", re.MULTILINE)
-_SPHINX = re.compile(r":type\s+(\w+):\s*([^\n]+)|:param\s+([\w.]+)\s+(\w+):")
 _IS_TENSOR = re.compile(r"(?:^|[\s`~.:|(])(?:torch\.)?(?:Float|Long|Bool|Int)?Tensor\b")
 _IS_OTHER = re.compile(
     r"\b(?:list|tuple|dict|sequence|iterable|array|ndarray|str|bool|callable|path|image|module|set)\b", re.IGNORECASE
@@ -377,17 +374,5 @@ def _documented(frame: Frame, info: FunctionInfo) -> dict[str, str]:
         if info.name == "__init__" and info.owner:
             owner = frame.module.klass(info.owner)
             text += "\n" + (ast.get_docstring(owner.node, clean=False) or "" if owner is not None else "")
-        info.documented = _types(text) if "ensor" in text or ":type" in text else {}
+        info.documented = docstrings.types(text) if "ensor" in text or ":type" in text else {}
     return info.documented
-
-
-def _types(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for match in _GOOGLE.finditer(text):
-        found.setdefault(match.group(1), match.group(2))
-    for match in _NUMPY.finditer(text):
-        found.setdefault(match.group(1), match.group(2))
-    for match in _SPHINX.finditer(text):
-        name, kind = (match.group(1), match.group(2)) if match.group(1) else (match.group(4), match.group(3))
-        found.setdefault(name, kind)
-    return found
