@@ -54,7 +54,7 @@ def _wrap(cls: type, is_own: IsOwn) -> None:
 
 
 def tensors_of(value: Any, is_own: IsOwn) -> Iterator[Any]:
-    """The tensors in an object: parameters, buffers, attributes, also in containers and other objects of the package."""
+    """The tensors in an object: parameters, buffers, attributes, also in containers and objects of the package."""
     pending, seen = [value], set()
     while pending:
         each = pending.pop()

@@ -2,8 +2,8 @@
 
 `record.py` loads it into the process that `perflint trace --simulate` records. Tests make their tensors on the GPU, as
 a user of the package would who works on one, also by `torch.Tensor(values)`. The package itself makes tensors where
-its code says. Its modules and other objects move to the GPU when they are constructed (`constructed.py`), since tests do
-not move them. Environment:
+its code says. Its modules and other objects move to the GPU when they are constructed (`constructed.py`), since tests
+do not move them. Environment:
 
 PERFLINT_OWN
     the folder of the package, or its module
