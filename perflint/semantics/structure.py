@@ -39,6 +39,8 @@ class FunctionInfo:
     """The types that the docstring gives to parameters, once it has been read."""
     on_cpu: frozenset[str] | None = None
     """The parameters that its name or docstring puts on the CPU, once that has been asked."""
+    replaced: frozenset[str] | None = None
+    """The parameters that it replaces by a tensor if they are None, once that has been asked."""
     texts: frozenset[str] | None = None
     """The texts that it compares names with, once that has been asked."""
     size: int = 0

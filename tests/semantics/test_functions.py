@@ -664,6 +664,72 @@ def test_defaults_and_use(case: Case) -> None:
     check(case)
 
 
+REPLACED = """
+def f(x, t=None, y=None, z=None, w=None, v=None, u=None):
+    if t is None:
+        n = len(x)
+        t = torch.linspace(0, 1, n, device=x.device).view(-1)
+    else:
+        t           # -> caller
+    if y is None:
+        y = torch.LongTensor([3] * 4).to(x.device)
+    y               # -> caller
+    z = torch.zeros_like(x) if z is None else z
+    z               # -> caller
+    w = w if w is not None else x.new_ones(3)
+    w               # -> caller
+    if v is None:
+        v = torch.ones(3).type_as(x)
+    helper(v)
+    v               # -> caller
+    if u is None:
+        u = torch.randn(3, device=device)
+    u               # -> caller
+
+def f(x, cpu=None, fixed=None, eps=None, listed=None, made=None, given=3, other=None):
+    if cpu is None:
+        cpu = torch.arange(3)
+    else:
+        cpu         # -> ?
+    if fixed is None:
+        fixed = torch.arange(3, device="cpu")
+    else:
+        fixed       # -> ?
+    if eps is None:
+        eps = torch.finfo(x.dtype).eps
+    else:
+        eps         # -> ?
+    if listed is None:
+        listed = torch.zeros(3, device=x.device)
+    elif isinstance(listed, list):
+        listed      # -> list[?]
+    if made is None:
+        made = torch.zeros_like(x)
+    else:
+        made        # -> ?
+        made = torch.as_tensor(made)
+    if given is None:
+        given = torch.zeros_like(x)
+    else:
+        given       # -> int=3
+    if other is None:
+        other = make(x.device)
+    else:
+        other       # -> ?
+
+def f(x, n: int = None):
+    if n is None:
+        n = torch.zeros_like(x)
+    else:
+        n           # -> int
+"""
+
+
+@table(REPLACED)
+def test_parameters_that_a_tensor_replaces(case: Case) -> None:
+    check(case)
+
+
 @table(DOCSTRINGS)
 def test_docstrings(case: Case) -> None:
     check(case)

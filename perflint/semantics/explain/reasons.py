@@ -298,6 +298,8 @@ class Reasons:
             return f"the docstring says {quoted(documented)}"
         if default is not None and not (isinstance(default, ast.Constant) and default.value is None):
             return f"{quote(self._model, default)} by default"
+        if arg.arg in (info.replaced or ()):
+            return "a tensor replaces it if it is None"
         if value.tensor is not None:
             return self._used_as_tensor(function, arg.arg)
         if not isinstance(value, Unknown):

@@ -11,6 +11,7 @@ from perflint.semantics.facts import by_use, conventions, docstrings, libraries,
 from perflint.semantics.facts.named import LOADER, by_name
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import is_tensor_class, lineage
+from perflint.semantics.interpreter.replaced import replaced_by_tensor
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo, last_name
 from perflint.semantics.values import (
@@ -278,7 +279,9 @@ def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | N
         value = _from_docstring(frame, info, arg.arg, device)
     if isinstance(value, Unknown) and default is not None and default != NONE:
         return _defaulted(default)
-    if isinstance(value, Unknown):
+    if isinstance(value, Unknown) and default == NONE and arg.arg in _replaced(frame, info):
+        value = Tensor(device, evidence=Evidence.CONVENTION)
+    elif isinstance(value, Unknown):
         value = _by_use(info, arg.arg, device)
     elif isinstance(value, Partial):
         # A promised result says less than a module does.
@@ -297,6 +300,12 @@ def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | N
 
 def _is_switch(default: Value | None) -> TypeGuard[Const]:
     return isinstance(default, Const) and isinstance(default.value, bool)
+
+
+def _replaced(frame: Frame, info: FunctionInfo) -> frozenset[str]:
+    if info.replaced is None:
+        info.replaced = replaced_by_tensor(info, frame.module.imports)
+    return info.replaced
 
 
 def _is_kernel(frame: Frame, info: FunctionInfo) -> bool:
