@@ -40,7 +40,7 @@ class Index(Enum):
     HOST_POSITIONS = "host positions"
     """A tensor of integers on the CPU."""
     LIST = "list"
-    """A list or range of integers, or an array."""
+    """A list or range of integers, a tuple of them that is one part of several, or an array."""
     TENSOR = "tensor"
     """A tensor of unknown dtype that is not known to be on the CPU."""
     UNKNOWN = "unknown"
@@ -114,7 +114,14 @@ def _kind(node: ast.expr, value: Value) -> Index:
         return Index.INTEGER
     if isinstance(value, Array) or (isinstance(value, Sequence) and value.type in ("list", "range")):
         return Index.VIEW if _holds_slices(value) else Index.LIST
+    if isinstance(value, Sequence) and value.type == "tuple" and _holds_integers(value):
+        # Only the whole index is taken apart: `x[:, (0, 2)]`.
+        return Index.LIST
     return Index.MASK if _is_called_mask(node) else Index.UNKNOWN
+
+
+def _holds_integers(value: Sequence) -> bool:
+    return {scalar_type(member) for member in value.element.members} == {"int"}
 
 
 def _holds_slices(value: Value) -> bool:

@@ -193,3 +193,16 @@ def built(x: torch.Tensor, rows: list[int], dim: int, at: torch.Tensor):
     on_gpu = x[(slice(None),) * dim + (at,)]
     whole = x[(slice(None),) * dim]
     return some, maybe, first, rest, on_gpu, whole
+
+
+class Tuples(nn.Module):
+    def forward(self, x: torch.Tensor, i: int, places: tuple, sizes: tuple[int, ...]):
+        pair = x[:, (i, i + 2)]
+        first = x[0, (2, 0)]
+        given = x[:, sizes]
+        whole = x[(i, i + 2)]
+        named = i, 0
+        also = x[named]
+        nested = x[:, places]
+        sliced = x[(slice(None), i)]
+        return pair, first, given, whole, also, nested, sliced
