@@ -53,6 +53,8 @@ from perflint.tracer.simulation.marks import At, put  # noqa: E402
 _watching = sys.gettrace()
 """The tracer's function that sees lines, before Python 3.12."""
 _OWN = os.environ["PERFLINT_OWN"]
+_TESTS = f"{Path.cwd()}{os.sep}"
+"""The source distribution: a file in it that is not of the package belongs to the tests."""
 _PATHS_OF_OTHERS = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(perflint.__file__).parent}{os.sep}", __file__)
 
 
@@ -62,11 +64,17 @@ def _is_own(name: str) -> bool:
 
 
 def makes_on_gpu() -> bool:
-    """True if the code that makes a tensor now is not that of the package."""
+    """True if a test makes a tensor now, itself or by another library, and not the package."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PATHS_OF_OTHERS):
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_PATHS_OF_OTHERS):
+            if _is_own(name):
+                return False
+            if name.startswith(_TESTS):
+                return True
         frame = frame.f_back
-    return frame is None or not _is_own(frame.f_code.co_filename)
+    return True
 
 
 class _Chosen(DeviceContext):
