@@ -119,9 +119,12 @@ def _among(value: Value) -> Confidence | None:
 
 
 def _element(site: CallSite, value: Value) -> Confidence | None:
-    """Sizes and limits are annotated as tensors that callers have as numbers: an annotation alone proves little."""
+    """Sizes and limits are annotated as tensors that callers have as numbers: an annotation alone proves little.
+
+    A tensor of known rank is the result of a function of torch, which takes no number in place of a tensor.
+    """
     tensor = value.tensor
-    annotated = tensor is not None and tensor.evidence is Evidence.ANNOTATION
+    annotated = tensor is not None and tensor.evidence is Evidence.ANNOTATION and tensor.rank is None
     if tensor is not None and annotated and tensor.off_host and tensor.device is not Device.CUDA:
         return Confidence.LOW
     return confidence_at(site, value)

@@ -77,6 +77,15 @@ class Wavelet(nn.Module):
         return torch.tensor([low.sum() * n for n in range(length)])
 
 
+def scores(x: torch.Tensor, limits: torch.Tensor, parts: int) -> torch.Tensor:
+    found = []
+    for part in range(parts):
+        found.append((x[part::parts] - x).square().mean())
+    low, high = limits
+    bounds = torch.tensor([low, high])
+    return torch.tensor(found) * bounds
+
+
 # Look-alikes
 
 
