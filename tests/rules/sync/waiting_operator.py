@@ -6,6 +6,7 @@ from torch.distributions import Categorical, Independent, Normal
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
 from torch_geometric.nn import global_max_pool, global_mean_pool as pool
 from torch_geometric.utils import add_self_loops, remove_self_loops, to_dense_batch
+from torchdiffeq import odeint, odeint_adjoint
 
 
 class Statistics(nn.Module):
@@ -137,3 +138,11 @@ def each_iteration_reads(model: nn.Module, x: torch.Tensor) -> None:
     optimizer = torch.optim.LBFGS(model.parameters())
     for _ in range(100):
         optimizer.step(lambda: model(x).square().sum())  # error: TPF136
+
+
+class Flow(nn.Module):
+    def forward(self, x: torch.Tensor, times: torch.Tensor, field):
+        states = odeint(field, x, times)  # error: TPF136
+        last = odeint_adjoint(field, y0=x + states[-1], t=times, method="rk4")[-1]  # error: TPF136
+        on_host = odeint(field, x.cpu(), times.cpu())
+        return last, on_host, odeint(field, self.start, times)
