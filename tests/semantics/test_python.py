@@ -248,6 +248,34 @@ del rows[0]
 rows[0]                         # -> cuda float 2
 """
 
+SUPPRESSED = """
+def f(data, x=cuda):
+    with contextlib.suppress(StopIteration):
+        x = host
+        next(data)
+        raise ValueError
+    x                   # -> cuda float 2
+f(data)
+
+def f(data):
+    with torch.no_grad(), contextlib.suppress(KeyError) as nothing:
+        return host
+    return cuda
+f(data)                 # -> tensor float 2
+
+def f(data):
+    with torch.no_grad():
+        return host
+    return cuda
+f(data)                 # -> cpu float 2
+
+def f(data):
+    with contextlib.suppress(KeyError):
+        x = host
+    x                   # -> cpu float 2
+f(data)
+"""
+
 DECIDED = """
 def f(x, mask=None):
     if mask is None:
@@ -359,6 +387,11 @@ def test_default_devices(case: Case) -> None:
 
 @table(DELETED)
 def test_deleted(case: Case) -> None:
+    check(case)
+
+
+@table(SUPPRESSED)
+def test_code_after_suppressed_exceptions(case: Case) -> None:
     check(case)
 
 

@@ -14,7 +14,7 @@ from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Names, j
 from perflint.semantics.interpreter.narrowing import narrow
 from perflint.semantics.interpreter.patterns import matched, unmatched
 from perflint.semantics.structure import path_of
-from perflint.semantics.values import NONE, UNKNOWN, Const, DeviceValue, Sequence, Unknown, Value
+from perflint.semantics.values import NONE, UNKNOWN, Const, DeviceValue, Name, Sequence, Unknown, Value
 
 
 def _if(frame: Frame, node: ast.If) -> None:
@@ -137,17 +137,31 @@ def _while(frame: Frame, node: ast.While) -> None:
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
     outer = frame.names.get(DEFAULT_DEVICE) if frame.names is not None else None
+    before = None
     for item in node.items:
         manager = evaluate(frame, item.context_expr)
         if item.optional_vars is not None:
             assign(frame, item.optional_vars, protocols.entered(frame, manager))
         if isinstance(manager, DeviceValue) and frame.names is not None:
             frame.names[DEFAULT_DEVICE] = manager
+        if before is None and frame.names is not None and _swallows(frame, item.context_expr):
+            before = dict(frame.names)
     parts.run(frame, node.body)
+    if before is not None:
+        frame.names = join_names(before, frame.names)
     if frame.names is not None and frame.names.get(DEFAULT_DEVICE) is not outer:
         frame.names.pop(DEFAULT_DEVICE)
         if outer is not None:
             frame.names[DEFAULT_DEVICE] = outer
+
+
+def _swallows(frame: Frame, manager: ast.expr) -> bool:
+    """True for `contextlib.suppress(…)`: code after the block runs, whatever the block raises."""
+    called = evaluate(frame, manager.func) if isinstance(manager, ast.Call) else None
+    return isinstance(called, Name) and called.name in _SWALLOWING
+
+
+_SWALLOWING = frozenset({"contextlib.suppress", "pytest.raises"})
 
 
 def _try(frame: Frame, node: ast.Try) -> None:
