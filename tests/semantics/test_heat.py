@@ -1184,6 +1184,14 @@ class Layer(nn.Module):
             return x.mean().item()              # cold
         if not (x > 3).any():
             return x.mean().item()              # cold
+        if not bool((x > 3).any()):
+            return x.mean().item()              # cold
+        if int((x > 3).sum().item()) < 1:
+            return x.mean().item()              # cold
+        if bool((x > 3).any()):
+            return x.mean().item()              # hot
+        if not bool(x.mean()):
+            return x.mean().item()              # hot
         if (x > 3).any():
             return x.mean().item()              # hot
         if x.sum() == 1:

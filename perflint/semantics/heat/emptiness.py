@@ -38,13 +38,25 @@ def _nothing(test: ast.expr, outcome: bool) -> ast.expr | None:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _nothing(test.operand, not outcome)
     if not isinstance(test, ast.Compare):
-        return None if outcome else test
+        return None if outcome else _unconverted(test)
     limit = test.comparators[0]
     if len(test.ops) != 1 or not isinstance(limit, ast.Constant):
         return None
     empty = {ast.Eq: 0, ast.LtE: 0, ast.Lt: 1, ast.NotEq: 0, ast.Gt: 0, ast.GtE: 1}
     says_so = isinstance(test.ops[0], (ast.Eq, ast.LtE, ast.Lt))
-    return test.left if empty.get(type(test.ops[0])) == limit.value and says_so is outcome else None
+    return _unconverted(test.left) if empty.get(type(test.ops[0])) == limit.value and says_so is outcome else None
+
+
+def _unconverted(node: ast.expr) -> ast.expr:
+    """`mask.any()` of `bool(mask.any())`, `x.sum()` of `int(x.sum().item())`."""
+    while isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in ("bool", "int") and len(node.args) == 1:
+            node = node.args[0]
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
+            node = node.func.value
+        else:
+            break
+    return node
 
 
 def _counts_elements(node: ast.expr) -> bool:
