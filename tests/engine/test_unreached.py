@@ -145,6 +145,53 @@ def test_dead_code(tmp_path: Path, call: str, files: dict[str, str], is_live: bo
         assert is_live or "every step" not in finding.message
 
 
+REPLACED = """
+import torch
+{before}
+
+{decorator}def training_step(x: torch.Tensor):
+    print(x.cuda().sum().item())
+{between}
+
+{later}def {name}(x: torch.Tensor):
+    return x
+
+
+def run(x):
+    return training_step(x)
+
+
+if __name__ == "__main__":
+    run(torch.ones(3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "is_live"),
+    [
+        ({}, False),
+        ({"between": "def other(x):\n    return training_step(x)\n"}, False),
+        ({"between": "class Other:\n    def run(self, x):\n        return training_step(x)\n"}, False),
+        ({"name": "train_batch"}, True),
+        ({"between": "first = training_step\n"}, True),
+        ({"between": "def other(x, step=training_step):\n    return step(x)\n"}, True),
+        ({"between": "class Other:\n    step = training_step\n"}, True),
+        ({"before": "from app import keep\n", "decorator": "@keep\n"}, True),
+        ({"before": "from app import keep\n", "later": "@keep\n"}, True),
+    ],
+)
+def test_replaced_functions(tmp_path: Path, given: dict[str, str], is_live: bool) -> None:
+    parts = {"before": "", "decorator": "", "between": "", "later": "", "name": "training_step", **given}
+    text = REPLACED.format(**parts)
+    settings = Settings(profile=Profile.AUDIT)
+    (tmp_path / "run.py").write_text(text)
+    project = Projects(settings).of(tmp_path / "run.py")
+    report = check_source(Source(str(tmp_path / "run.py"), text), project, RuleSet(all_rules()), settings)
+    reads = [finding for finding in report.findings if finding.code == "TPF101"]
+    assert reads
+    assert all((finding.heat is Heat.COLD) != is_live for finding in reads)
+
+
 LAYERS = """
 from torch import nn
 

@@ -10,7 +10,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import FunctionNode
+from perflint.semantics.structure import FunctionNode, names_in
 
 
 def is_dead(model: Model, node: ast.AST) -> bool:
@@ -39,7 +39,38 @@ def _is_live(model: Model, function: FunctionNode) -> bool:
     info = model.module.function(function.lineno, function.col_offset)
     while info is not None and info.outer is not None:
         info = info.outer
-    return info is None or model.is_live(info.qualname)
+    return info is None or (not _is_replaced(model, info.node) and model.is_live(info.qualname))
+
+
+def _is_replaced(model: Model, function: FunctionNode) -> bool:
+    """True if the same block defines the same name again before it uses it, so that no code can call the first one.
+
+    Decorators may keep the first one: `@overload`, `@property`, `@dispatch.register`.
+    """
+    block = getattr(model.parent(function), "body", None)
+    if isinstance(function, ast.Lambda) or not isinstance(block, list) or function not in block:
+        return False
+    after = block[block.index(function) + 1 :]
+    again = (each for each in after if isinstance(each, _DEFINITIONS) and each.name == function.name)
+    second = next(again, None)
+    if second is None or function.decorator_list or second.decorator_list:
+        return False
+    between = (part for each in after[: after.index(second)] for part in _run_at_once(each))
+    return not any(function.name in names_in(part) for part in between)
+
+
+def _run_at_once(statement: ast.stmt) -> list[ast.AST]:
+    """The parts of a statement that run with its block; the bodies of functions run when these are called."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return [*statement.decorator_list, statement.args]
+    if isinstance(statement, ast.ClassDef):
+        inner = [part for each in statement.body for part in _run_at_once(each)]
+        return [*statement.decorator_list, *statement.bases, *inner]
+    return [statement]
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
 
 
 def serves_project(site: Site) -> bool:
