@@ -36,9 +36,9 @@ def collect(model: Net, loader: DataLoader):
     means, total = [], 0.0
     model.eval()
     for x, y in loader:
-        x = x.cuda()  # {others}
+        x = x.cuda()  # {copies}
         out = model(x)
-        means.append(out.mean(dim=1).cpu().numpy())  # {others}
+        means.append(out.mean(dim=1).cpu().numpy())  # {copies}
         total += out.sum().item()  # {others}
         if (out > 0).all():  # {others}
             break
@@ -108,7 +108,7 @@ def uses(made: str, call: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "more", "others", "severity"),
+    ("name", "more", "others", "severities"),
     [
         ("report.py", uses("Agent", "made.update"), {"agent.py": AGENT}, "warning"),
         ("report.py", uses("Learner", "made"), {"agent.py": AGENT}, "warning"),
@@ -120,7 +120,7 @@ def uses(made: str, call: str) -> str:
         ("report.py", CALLS, {}, "info"),
         ("report.py", RUNS + "\n# Optimized for one GPU, with scipy.optimize.\n", {}, "info"),
         ("report.py", TRAINS + RUNS, {}, "warning"),
-        ("report.py", "\n\ncollect\n", {}, "warning"),
+        ("report.py", "\n\ncollect\n", {}, "info warning"),
         ("report.py", "\nfrom training import pretrain\n\npretrain(Net, collect)\n" + RUNS, {}, "warning"),
         (
             "report.py",
@@ -131,18 +131,23 @@ def uses(made: str, call: str) -> str:
         ("report.py", "\nfrom training import train\n\ntrain(Net().cuda(), 3)\n" + RUNS, {}, "info"),
         ("report.py", "\nfrom data import train_split\n\ntrain_split(collect)\n" + RUNS, {}, "info"),
         ("report.py", "\n\ndef train(f):\n    return f\n\n\ntrain(collect)\n" + RUNS, {}, "info"),
-        ("report.py", RUNS, {"run.py": "from report import collect\n"}, "warning"),
-        ("results.py", "", {"run.py": "from results import collect\n"}, "warning"),
+        ("report.py", RUNS, {"run.py": "from report import collect\n"}, "info warning"),
+        ("results.py", "", {"run.py": "from results import collect\n"}, "info warning"),
+        ("results.py", TRAINS, {"run.py": "from results import collect\n"}, "warning"),
         ("evaluator.py", "", {"run.py": "from evaluator import collect\n"}, "info"),
         ("tools/layer_analysis.py", "", {"run.py": "from tools.layer_analysis import collect\n"}, "info"),
         ("probe_layers.py", "", {"run.py": "import os\n"}, "info"),
         ("evaluator.py", TRAINS, {"run.py": "from evaluator import collect\n"}, "warning"),
-        ("retrieval.py", "", {"run.py": "from retrieval import collect\n"}, "warning"),
+        ("retrieval.py", "", {"run.py": "from retrieval import collect\n"}, "info warning"),
+        ("pkg/results.py", "", {"pkg/__init__.py": "from .results import collect\n"}, "warning"),
         ("pkg/evaluator.py", "", {"pkg/__init__.py": "from .evaluator import collect\n"}, "warning"),
     ],
 )
-def test_files_that_train_nothing(tmp_path: Path, name: str, more: str, others: dict[str, str], severity: str) -> None:
-    text = ANALYSIS.format(others=severity, more=more)
+def test_files_that_train_nothing(
+    tmp_path: Path, name: str, more: str, others: dict[str, str], severities: str
+) -> None:
+    copies, *reads = severities.split()
+    text = ANALYSIS.format(copies=copies, others=(reads or [copies])[0], more=more)
     assert by_line(tmp_path, name, text, others) == commented(text)
 
 
@@ -168,6 +173,44 @@ def saliency(model: Net, loader: DataLoader):
         found.append(x.grad.cpu())  # warning
     return found
 """
+
+
+HELPER = """
+import torch
+from net import Net
+from torch.utils.data import DataLoader
+
+
+def gather(model: Net, loader: DataLoader):
+    found = []
+    for x, y in loader:
+        x = x.to("cuda")  # info
+        out = model(x)
+        found.append(out.cpu())  # info
+        found.append(out.cpu()[0].cuda())  # warning
+    return found
+
+
+class Wrapper(Net):
+    def gather(self, loader: DataLoader):
+        found = []
+        for x, y in loader:
+            found.append(self(x.cuda()).cpu())  # warning
+        return found
+"""
+GATHERS = """
+from helper import Wrapper, gather
+from net import Net
+from torch.utils.data import DataLoader
+
+if __name__ == "__main__":
+    model, loader = Net().cuda(), DataLoader([])
+    print(gather(model, loader), Wrapper().cuda().gather(loader))
+"""
+
+
+def test_loops_over_batches_in_a_helper_of_the_project(tmp_path: Path) -> None:
+    assert by_line(tmp_path, "helper.py", HELPER, {"run.py": GATHERS}) == commented(HELPER)
 
 
 def test_batches_of_an_evaluation_whose_results_stay_on_the_gpu_and_gradients(tmp_path: Path) -> None:

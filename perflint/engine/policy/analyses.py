@@ -6,6 +6,7 @@ import ast
 import re
 from functools import partial
 
+from perflint.engine.policy.beside import is_step
 from perflint.findings import Heat
 from perflint.rules._places import loops_around
 from perflint.semantics.facts import conventions
@@ -79,6 +80,31 @@ def is_of_analysis(site: Site) -> bool:
     return function is None or not (_goes_backward(model, function) or _is_part_of_steps(model, function))
 
 
+def is_of_evaluation(site: Site) -> bool:
+    """True if a place is in a loop that evaluates a model, in a file of a project that updates no weights.
+
+    The loop goes over the batches of a loader or runs a model, and copies results to the CPU in each turn. Not in a
+    model, nor in code that a package offers to others, nor in a function that runs in each step of a training.
+    """
+    model = site.model
+    if isinstance(site, FileSite) or _updates(model) or model.matches(_GOES_BACKWARD):
+        return False
+    function = model.function(site.node)
+    if is_in_model(model, site.node) or model.is_offered or not _is_one_of_many(model):
+        return False
+    loops = [loop for loop in loops_around(model, site.node) if _evaluates(model, loop)]
+    if not loops or not _takes_results(model, loops[-1]):
+        return False
+    return function is None or not _is_part_of_steps(model, function)
+
+
+@once_per_node
+def _evaluates(model: Model, loop: ast.AST) -> bool:
+    """True if a loop goes over the batches of a loader, or runs a model in each turn."""
+    over_batches = isinstance(loop, (ast.For, ast.AsyncFor)) and model.is_over_batches(loop.iter)
+    return over_batches or is_step(model, loop)
+
+
 @once_per_node
 def _goes_backward(model: Model, function: ast.AST) -> bool:
     return _calls_backward(function)
@@ -124,8 +150,13 @@ def computes_metrics(model: Model) -> bool:
 
 def _stands_alone(model: Model) -> bool:
     """True if a file is in no package, and not the only file of its project."""
+    return "." not in model.module.name and _is_one_of_many(model)
+
+
+def _is_one_of_many(model: Model) -> bool:
+    """True if a file is not the only one of its project: a file by itself may belong to another project."""
     project = model.view.project
-    return "." not in model.module.name and project.is_whole and len(project.files) > 1
+    return project.is_whole and len(project.files) > 1
 
 
 def feeds_batches(site: Site) -> bool:

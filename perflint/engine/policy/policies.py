@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable
 
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
-from perflint.engine.policy.analyses import computes_metrics, decodes, feeds_batches, is_of_analysis
+from perflint.engine.policy.analyses import computes_metrics, decodes, feeds_batches, is_of_analysis, is_of_evaluation
 from perflint.engine.policy.bases import is_called_in_loops
 from perflint.engine.policy.beside import holds_steps, is_beside_epoch, is_step
 from perflint.engine.policy.cpu_code import OF_THE_DEVICE, in_a_program_without_a_gpu, in_other_code_of_the_cpu
@@ -266,10 +266,14 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
 def _of_an_analysis(finding: Finding, site: Site) -> Finding:
     """Programs that evaluate or analyse read their results for the CPU, which takes little of their time: information.
 
+    So are the copies of a loop that evaluates in another file which trains nothing.
     Not waits for each value of many, nor copies where one before or after the loop would do, nor waits of a loop that
     decodes.
     """
-    if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE} or not is_of_analysis(site):
+    if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE}:
+        return finding
+    is_copy = finding.code in (_COPIES, _TO_GPU) and not _is_carried_back(site)
+    if not (is_of_analysis(site) or (is_copy and is_of_evaluation(site))):
         return finding
     if finding.code == _COPIES:
         counts = isinstance(site, CallSite) and (
@@ -282,6 +286,16 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
     return (
         finding if counts or (finding.code != _COPIES and decodes(site)) else replace(finding, severity=Severity.INFO)
     )
+
+
+def _is_carried_back(site: Site) -> bool:
+    """True if an expression copies a tensor to the CPU and back: `x.cpu()[order].cuda()`."""
+    if isinstance(site, FileSite):
+        return False
+    copied = [node for node in walk(site.node) if isinstance(node, ast.Call) and last_name(node) in ("cpu", "numpy")]
+    outer = (each for each in inside(site.model, site.node) if isinstance(each, ast.Call))
+    moved = [each for each in (site.node, *outer) if isinstance(each, ast.Call) and last_name(each) in ("cuda", "to")]
+    return bool(copied and moved)
 
 
 def _is_of_read(site: Site) -> bool:

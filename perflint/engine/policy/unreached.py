@@ -72,7 +72,6 @@ def _run_at_once(statement: ast.stmt) -> list[ast.AST]:
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-
 def serves_project(site: Site) -> bool:
     """True for a function, but not one made inside another, of a file that its project offers to no other.
 
