@@ -177,10 +177,12 @@ class Net(nn.Module):
         ("if boxes.min() == 3: boxes = boxes + 1", False),
         ("boxes = boxes[keep > 0.5]", False),
         ("if boxes.cuda().min() == 3: boxes = boxes + 1", True),
-        ("boxes = [box[keep > 0.5] for box in boxes.unbind()]", True),
+        ("boxes = [box[keep > 0.5] for box in boxes.unbind()]", False),
+        ("boxes = [box[keep.cuda() > 0.5] for box in boxes.cuda().unbind()]", True),
+        ("boxes = [box.min().item() for box in boxes.unbind()]", True),
         ("boxes = boxes.min().item()", True),
     ],
-    ids=["test", "selection", "certain", "loop", "read"],
+    ids=["test", "selection", "certain", "loop", "certain loop", "reads in a loop", "read"],
 )
 def test_answers_by_which_the_cpu_goes_on(tmp_path: Path, answer: str, is_shown: bool) -> None:
     text = ANSWER.format(answer=answer)
