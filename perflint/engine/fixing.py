@@ -35,9 +35,13 @@ def fix_text(
     if not report.files:
         return None, report.problems
     crashes = len(report.problems)
+    size = project.module_of(Source(path, text)).structure.size if report.findings else 0
 
     def relint(now: str) -> list[Finding] | None:
-        again = check(path, now, project.overlay({Path(path): now}))
+        changed = project.overlay({Path(path): now})
+        # With more work for a longer text, inference would find more, which is not the harm of a fix.
+        changed.sizes = dict.fromkeys(changed.changed, size)
+        again = check(path, now, changed)
         return None if len(again.problems) > crashes else again.findings
 
     def is_used_elsewhere(name: str) -> bool:

@@ -88,6 +88,8 @@ class Project:
         """The project that this one is an overlay of: it lists the files and searches their texts."""
         self.changed: Mapping[Path, str] = {}
         """The texts of the files that an overlay changes."""
+        self.sizes: Mapping[Path, int] = {}
+        """The numbers of nodes that limit the work on some files, in place of their own."""
         self.changes: object = None
         """The differences of an overlay from the project below it, which `changes` keeps here."""
         self.summaries: object = None
@@ -122,6 +124,10 @@ class Project:
         other._parsed = OrderedDict((path, file) for path, file in self._parsed.items() if path not in other.changed)
         other._weight = sum(_weight(file) for file in other._parsed.values())
         return other
+
+    def size(self, module: Module) -> int:
+        """The number of nodes that limits the work on a file: that of its text, or of the text that fixes begin with."""
+        return self.sizes.get(module.path, module.structure.size)
 
     @cached_property
     def files(self) -> tuple[Path, ...]:

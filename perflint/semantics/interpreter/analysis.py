@@ -52,7 +52,7 @@ def analyse(
     """
     recorder = Recorder(any_caller=any_caller, keeps_calls=keeps_calls)
     with deep_stack():
-        steps = (_STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE) * (module.structure.size + 100)
+        steps = _steps(view, module, _STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE)
         budget = Budget(steps if part is None else _STEPS_OF_PART)
         top = Frame(view, module, budget, names={}, recorder=recorder)
         run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))
@@ -65,6 +65,10 @@ def analyse(
             _run(recorder, lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
     recorder.steps = budget.steps
     return recorder
+
+
+def _steps(view: View, module: Module, per_node: int) -> int:
+    return per_node * (view.project.size(module) + 100)
 
 
 def _run(recorder: Recorder, part: Callable[[], None]) -> None:
@@ -194,7 +198,7 @@ def parameters(view: View, module: Module, info: FunctionInfo, recorder: Recorde
     """The parameters of a function by themselves, and with the arguments of the file's calls."""
     with deep_stack():
         names = view.state(module).names or {}
-        top = Frame(view, module, Budget(_STEPS_PER_NODE * (module.structure.size + 100)), names=names)
+        top = Frame(view, module, Budget(_steps(view, module, _STEPS_PER_NODE)), names=names)
         inner = _activation(top, info)
         alone = dict(inner.names or {})
         _take_observed(inner, info, recorder)
