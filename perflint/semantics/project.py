@@ -126,7 +126,7 @@ class Project:
         return other
 
     def size(self, module: Module) -> int:
-        """The number of nodes that limits the work on a file: that of its text, or of the text that fixes begin with."""
+        """The number of nodes that limits the work on a file: of its text, or of the text that fixes begin with."""
         return self.sizes.get(module.path, module.structure.size)
 
     @cached_property

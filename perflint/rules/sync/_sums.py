@@ -121,7 +121,7 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     if reads is None or start is None:
         return None
     kind = None if read.value.tensor is None else read.value.tensor.kind
-    if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and not _may_be_float(model, read, loop, name):
+    if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and not _may_be_float(model, read, loop, name, reads):
         # It may be a number of elements, which is to stay an `int`.
         return None
     added = "float" if isinstance(start, float) else scalar_type(model.value(statement.value))
@@ -163,7 +163,7 @@ def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
-def _may_be_float(model: Model, read: Read, loop: ast.stmt, name: str) -> bool:
+def _may_be_float(model: Model, read: Read, loop: ast.stmt, name: str, reads: tuple[ast.Name, ...]) -> bool:
     """True if a sum is of floats for certain, or if it makes no difference: if it is only divided."""
     if is_of_comparison(read.node):
         return False
@@ -173,20 +173,26 @@ def _may_be_float(model: Model, read: Read, loop: ast.stmt, name: str) -> bool:
         if any(_is_method(model, each, "backward") for each in roots):
             # Only floating-point numbers have gradients.
             return True
-    return _is_only_divided(model, loop, name)
+    return _is_only_divided(model, loop, name, reads)
 
 
-def _is_only_divided(model: Model, loop: ast.stmt, name: str) -> bool:
-    """True if a number is only divided with `/`, which gives a float anyway, and set to other numbers."""
+def _is_only_divided(model: Model, loop: ast.stmt, name: str, reads: tuple[ast.Name, ...]) -> bool:
+    """True if a number is divided with `/`, which gives a float anyway, and else only set to other numbers.
+
+    `reads` are its uses in the loop. A number that no code of the file uses may be for its importers.
+    """
     block, within = block_of(model, loop), set(walk(loop))
-    uses = [each for each in model.names(model.function(loop) or model.source.tree, name) if each not in within]
-    for use in sorted(uses, key=lambda each: (each.lineno, each.col_offset)):
+    others = [each for each in model.names(model.function(loop) or model.source.tree, name) if each not in within]
+    is_divided = False
+    for use in sorted((*others, *reads), key=lambda each: (each.lineno, each.col_offset)):
         statement = statement_of(model, use)
         if statement in block and use.lineno > loop.lineno and _divides(statement, name):
             return True
-        if not _is_divided(model, use):
-            return False
-    return True
+        if not _is_set(model, use):
+            if not _is_divided(model, use):
+                return False
+            is_divided = True
+    return is_divided
 
 
 def _divides(statement: ast.stmt | None, name: str) -> bool:
@@ -206,11 +212,14 @@ def _is_method(model: Model, node: ast.expr, method: str) -> bool:
     return isinstance(call, ast.Call) and call.func is attribute
 
 
-def _is_divided(model: Model, name: ast.Name) -> bool:
-    """True if a name is set to a constant or divided."""
+def _is_set(model: Model, name: ast.Name) -> bool:
+    """True if a name is set to a constant."""
     outer = model.parent(name)
-    if isinstance(outer, ast.Assign):
-        return isinstance(name.ctx, ast.Store) and isinstance(outer.value, ast.Constant)
+    return isinstance(outer, ast.Assign) and isinstance(name.ctx, ast.Store) and isinstance(outer.value, ast.Constant)
+
+
+def _is_divided(model: Model, name: ast.Name) -> bool:
+    outer = model.parent(name)
     return isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div) and outer.left is name
 
 
