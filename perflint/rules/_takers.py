@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from pathlib import Path
 
 from perflint.semantics.binders import imported
 from perflint.semantics.model import Model
@@ -21,9 +22,23 @@ def is_taken(model: Model, name: str) -> bool:
     """True if another file may use a name of the top level of a file."""
     if not model.view.project.is_whole:
         return True
-    path, module = model.module.path, model.module.name.split("~")[0].rpartition(".")[2]
-    files = (file for file in model.view.naming(module) if file.path != path)
-    return any(_takes(model.view.text(file), file.package, module, name) for file in files)
+    return _is_taken_from(model, model.module.name.split("~")[0].rpartition(".")[2], name, {model.module.path})
+
+
+def _is_taken_from(model: Model, module: str, name: str, seen: set[Path]) -> bool:
+    """True if a file that is not among those seen may use a name of a module, or of one that takes all of its names."""
+    for file in model.view.naming(module):
+        if file.path in seen:
+            continue
+        text = model.view.text(file)
+        if _takes(text, file.package, module, name):
+            return True
+        if "*" in text and not name.startswith("_") and _takes(text, file.package, module, "*"):
+            seen.add(file.path)
+            if file.path.name == "__init__.py" or _is_taken_from(model, file.path.stem, name, seen):
+                # The names of a package are for others.
+                return True
+    return False
 
 
 def is_overridden(model: Model, cls: str, method: str) -> bool:
@@ -36,8 +51,8 @@ def is_overridden(model: Model, cls: str, method: str) -> bool:
 
 
 def _takes(text: str, package: str, module: str, name: str) -> bool:
-    """True if a file of a package uses a name of a module that it names."""
-    if name not in text and "*" not in text:
+    """True if a file of a package uses a name of a module that it names; "*" stands for the import of all names."""
+    if name not in text:
         return False
     try:
         with warnings.catch_warnings():

@@ -40,7 +40,7 @@ TAKEN = [
     "from pkg.utils import autocast",
     "from pkg.utils import other, autocast as cast",
     "from pkg.utils import (\n    other,\n    autocast,\n)",
-    "from pkg.utils import *",
+    "from pkg.utils import *\nautocast()",
     "from .utils import autocast",
     "def f():\n    from pkg.utils import autocast",
     "import pkg.utils\npkg.utils.autocast()",
@@ -68,6 +68,7 @@ NOT_TAKEN = [
     "from pkg.utils import other\nfrom torch.cuda.amp import autocast\nautocast()",
     "from pkg.tools import autocast",
     "from pkg.tools import *\nautocast()",
+    "from pkg.utils import *\nother()",
     "from pkg import utils\nutils.other()\nimport torch\ntorch.cuda.amp.autocast()",
     "# from pkg.utils import autocast",
     "import pkg.utils\nself.autocast()",
@@ -79,6 +80,21 @@ def test_names_that_are_not_taken(tmp_path: Path, text: str) -> None:
     assert not taken(tmp_path, {"pkg/train.py": text})
 
 
+@pytest.mark.parametrize(
+    ("further", "is_taken"),
+    [
+        ({"b.py": "from pkg.a import autocast"}, True),
+        ({"b.py": "from pkg.a import *", "c.py": "import pkg.b\npkg.b.autocast()"}, True),
+        ({"pkg/all/__init__.py": "from pkg.a import *"}, True),
+        ({"b.py": "from pkg.a import other"}, False),
+        ({"b.py": "from pkg.a import *", "pkg/b.py": "from pkg.utils import *"}, False),
+    ],
+)
+def test_names_that_are_taken_with_all_others(tmp_path: Path, further: dict[str, str], is_taken: bool) -> None:
+    """A file that takes all names passes each of them on, to files and as a package."""
+    assert taken(tmp_path, {"pkg/a.py": "from pkg.utils import *"} | further) is is_taken
+
+
 def test_names_of_a_package(tmp_path: Path) -> None:
     assert taken(tmp_path / "a", {"train.py": "from pkg import autocast"}, of="pkg/__init__.py")
     assert taken(tmp_path / "b", {"pkg/train.py": "from . import autocast"}, of="pkg/__init__.py")
@@ -86,7 +102,7 @@ def test_names_of_a_package(tmp_path: Path) -> None:
 
 
 def test_a_private_name_is_not_behind_a_star(tmp_path: Path) -> None:
-    put(tmp_path, {"utils.py": OWN, "train.py": "from utils import *\n"})
+    put(tmp_path, {"utils.py": OWN, "train.py": "from utils import *\nautocast, _autocast\n"})
     model = Model(Source(str(tmp_path / "utils.py"), OWN), Projects(Settings()).of(tmp_path / "utils.py"))
     assert is_taken(model, "autocast") and not is_taken(model, "_autocast")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from perflint.rules._places import Loop, loops_around, targets
+from perflint.rules._places import Loop, inside, loops_around, targets
+from perflint.rules._statements import block_of
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in, walk
@@ -61,6 +63,21 @@ def is_retry(loop: Loop) -> bool:
             if isinstance(loop.body[-1], (ast.Return, ast.Break)):
                 return True
     return False
+
+
+def ends_loop(model: Model, node: ast.AST) -> bool:
+    """True if a branch with a node leaves the loop around it at its end, so that it runs once for the whole loop."""
+    if next(loops_around(model, node), None) is None:
+        return False
+    for outer in (node, *inside(model, node)):
+        if isinstance(outer, LOOPS):
+            return False
+        if isinstance(outer, ast.stmt) and isinstance(block_of(model, outer)[-1], _LEAVE):
+            return True
+    return False
+
+
+_LEAVE = (ast.Return, ast.Break)
 
 
 def is_once(model: Model, branch: ast.If) -> bool:

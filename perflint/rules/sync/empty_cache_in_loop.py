@@ -12,7 +12,7 @@ from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._statements import block_of, removal
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._freeing import asks_for_memory, frees_memory, is_once, is_retry, measures_memory
+from perflint.rules.sync._freeing import asks_for_memory, ends_loop, frees_memory, is_once, is_retry, measures_memory
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, walk
@@ -43,8 +43,8 @@ class EmptyCacheInLoop(Rule):
 
     ## When it is fine
     At a change of phase (after training, before evaluation, after a large model is deleted), in the
-    handler of an out-of-memory error, every hundredth step, once at a certain step, or when a
-    measurement shows that memory is nearly full. In a retry loop after a failure, and in a function
+    handler of an out-of-memory error, every hundredth step, once at a certain step, in a branch
+    that leaves the loop, or when a measurement shows that memory is nearly full. In a retry loop after a failure, and in a function
     that only frees memory, unless a training loop calls it. When several processes share a GPU.
 
     ## Bad
@@ -151,6 +151,8 @@ def _is_meant(site: CallSite) -> bool:
         if isinstance(outer, ast.stmt) and _follows_deletion(site, outer):
             return True
     if site.heat is not Heat.HOT and frees_memory(model, site.node):
+        return True
+    if ends_loop(model, site.node):
         return True
     return any(is_retry(loop) or _builds_module(model, loop) for loop in loops_around(model, site.node))
 
