@@ -10,6 +10,7 @@ from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._numbers import can_fill
 from perflint.rules._order import may_swap
+from perflint.rules._proven import is_number
 from perflint.rules._since import INFERRED_FULL
 from perflint.rules.placement import MOVES, Move, creator, dtype_name, move
 from perflint.semantics.model import Model
@@ -136,9 +137,10 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
     given = keyword(made, "dtype")
     # A list without elements holds no integers: its dtype is the default one.
     sure = filled.sure or (filled.sized and given is not None)
+    is_same = sure and _infers_same(site, filled.number, given) and not (casts or is_class)
     return Fix(
         "Fill the tensor on the GPU",
-        Safety.SAFE if sure and _infers_same(site, filled.number, given) and not (casts or is_class) else Safety.UNSAFE,
+        _safety(site, filled, is_same),
         (replace(site.model.source, site.span, new),),
         full.imports,
         since=None if given is not None or casts else INFERRED_FULL,
@@ -176,7 +178,15 @@ def _new_full(site: CallSite, filled: Filled) -> Fix | None:
     is_tensor = isinstance(site.receiver, Tensor) and site.receiver.evidence >= Evidence.ANNOTATION
     fits = can_fill(value, "" if given is None else dtype_name(site, given))
     sure = site.target == NEW_TENSOR and filled.sure and is_tensor and _is_literal(filled.number) and fits
-    return Fix("Fill the tensor on the GPU", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
+    return Fix("Fill the tensor on the GPU", _safety(site, filled, sure), (edit,))
+
+
+def _safety(site: CallSite, filled: Filled, is_same: bool) -> Safety:
+    """The degree of a fix that certainly gives the same tensor, or gives it for numbers of Python."""
+    if is_same:
+        return Safety.SAFE
+    # `torch.full` takes neither lists nor arrays, and waits for a tensor of the GPU.
+    return Safety.UNSAFE if is_number(site.model, filled.number) else Safety.DISPLAY
 
 
 def _arguments(call: cst.Call, site: CallSite, filled: Filled) -> list[cst.Arg]:

@@ -121,7 +121,8 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     if reads is None or start is None:
         return None
     kind = None if read.value.tensor is None else read.value.tensor.kind
-    if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and not _may_be_float(model, read, loop, name, reads):
+    is_known = isinstance(start, float) or kind in (Kind.INT, Kind.FLOAT)
+    if not is_known and not _may_be_float(model, read, loop, name, reads):
         # It may be a number of elements, which is to stay an `int`.
         return None
     added = "float" if isinstance(start, float) else scalar_type(model.value(statement.value))

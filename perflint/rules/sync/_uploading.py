@@ -14,6 +14,7 @@ from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import some_file_says
+from perflint.rules._proven import is_device, is_list
 from perflint.rules.placement import MOVES, move
 from perflint.rules.sync._filling import NEW_TENSOR, made_by
 from perflint.semantics.sites import CallSite
@@ -40,6 +41,7 @@ _DTYPES = {
 """The dtypes of the classes of torch and torch.cuda that name one."""
 _OF_DEFAULT = ("torch.Tensor",)
 _SETS_DTYPE = re.compile(r"\bset_default_dtype\(")
+_SETS_DEVICE = re.compile(r"set_default_device\(|set_default_tensor_type\(|with torch\.device\(")
 _MESSAGE = "Copy from pinned memory without blocking the CPU"
 
 
@@ -81,17 +83,30 @@ def uploaded_later(site: CallSite) -> Fix | None:
         new = _new(site, names)
     else:
         new = _there(site, names)
-    return None if new is None else _fix(site, new, names)
+    if new is None:
+        return None
+    is_proven = is_list(site.model, made.args[0]) and not _may_be_default(site)
+    return _fix(site, new, names, Safety.UNSAFE if is_proven else Safety.DISPLAY)
 
 
-def _fix(site: CallSite, new: cst.Call, names: _Names) -> Fix | None:
+def _may_be_default(site: CallSite) -> bool:
+    """True if the device may be None, for the default device, and that may be another one than the CPU."""
+    device = site.argument("device", 0) if site.target in MOVES else keyword(site.node, "device")
+    if device is None or is_device(site.model, device):
+        return False
+    model, module = site.model, site.model.module
+    is_own = model.serves_project or (module.is_program and not model.is_imported)
+    return not is_own or some_file_says(model, _SETS_DEVICE)
+
+
+def _fix(site: CallSite, new: cst.Call, names: _Names, safety: Safety) -> Fix | None:
     """The fix; None if it would make a long line inside of a larger expression."""
     if isinstance(site.model.parent(site.node), _WITHIN):
         longest = max(map(len, code(new).splitlines()))
         line = site.model.source.lines[site.span.line - 1].rstrip()
         if len(line) + longest - len(site.text(site.node)) > _LONGEST:
             return None
-    return Fix(_MESSAGE, Safety.UNSAFE, (replace(site.model.source, site.span, new),), names.imports)
+    return Fix(_MESSAGE, safety, (replace(site.model.source, site.span, new),), names.imports)
 
 
 _WITHIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute)

@@ -43,9 +43,10 @@ class EmptyCacheInLoop(Rule):
 
     ## When it is fine
     At a change of phase (after training, before evaluation, after a large model is deleted), in the
-    handler of an out-of-memory error, every hundredth step, once at a certain step, in a branch
-    that leaves the loop, or when a measurement shows that memory is nearly full. In a retry loop after a failure, and in a function
-    that only frees memory, unless a training loop calls it. When several processes share a GPU.
+    handler of an out-of-memory error, every hundredth step, once at a certain step, in a branch that
+    leaves the loop, or when a measurement shows that memory is nearly full. In a retry loop after a
+    failure, and in a function that only frees memory, unless a training loop calls it. When several
+    processes share a GPU.
 
     ## Bad
     ```python

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Severity, lowered, weakest
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.rules._advice import source_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -81,16 +81,18 @@ class ListToCuda(Rule):
     `x.new_full((1,), 0)`. That is safe for numbers and
     lengths in the source. It is unsafe for a variable, which may hold a NumPy scalar with a dtype of
     its own, and for a length that may be 0, because a list without elements becomes a tensor of the
-    default dtype. For numbers that the dtype cannot hold, see scalar-to-cuda.
+    default dtype. For variables that are not proven to be numbers, and for numbers that the dtype cannot hold,
+    see scalar-to-cuda.
 
     Other lists get an unsafe fix: `torch.tensor(values, device=d)` becomes
     `torch.tensor(values, device="cpu", pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. The
     values are the same; `device="cpu"` stands for callers that have set a default device. Two things change. The
     data takes pinned memory, which torch keeps for later copies. The CPU does not wait for the copy, so an error
-    of the GPU appears at a later line. This fix is not offered
+    of the GPU appears at a later line. This fix is not offered in code that `torch.compile` compiles, and for data
+    that may be a tensor or an array of NumPy, which torch does not pin. It is only shown
 
-    - in code that `torch.compile` compiles,
-    - for data that may be a tensor or an array of NumPy, which torch does not pin.
+    - for a parameter or an attribute that only an annotation calls a list: callers may pass arrays,
+    - if the device may be None, which stands for the default device, and other code may have set that to a GPU.
 
     Better than either: keep constants in a buffer, and make the values of a batch in the collate
     function.
@@ -197,8 +199,9 @@ def _fix(site: CallSite) -> Fix | None:
     """The tensor filled on the GPU if all its numbers are the same, or else copied from pinned memory."""
     made = made_by(site)
     filled = None if made is None or len(made.args) != 1 else same_number(site.model, made.args[0])
-    fix = None if filled is None else filled_there(site, filled)
-    return fix or uploaded_later(site)
+    fixes = (None if filled is None else filled_there(site, filled), uploaded_later(site))
+    possible = [fix for fix in fixes if fix is not None]
+    return next((fix for fix in possible if fix.safety is not Safety.DISPLAY), possible[0] if possible else None)
 
 
 def _is_variable(node: ast.AST) -> bool:

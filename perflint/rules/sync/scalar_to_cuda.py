@@ -62,7 +62,7 @@ class ScalarToCuda(Rule):
     `requires_grad` kept, and `x.new_tensor(number)` becomes `x.new_full((), number)`. It is safe for a
     number in the source: both infer the same dtype. It is unsafe:
 
-    - for a variable, which may hold a NumPy scalar with a dtype of its own;
+    - for a variable, which may hold a NumPy scalar with a dtype of its own: `isinstance(x, float)` is true of some;
     - if the move also changed the dtype, because the number was rounded twice;
     - for `True` and `False` without `dtype`, because `torch.full` turns them into integers in
       TorchScript;
@@ -70,6 +70,11 @@ class ScalarToCuda(Rule):
       the dtype cannot hold into infinity, while `torch.full` raises an error on a GPU;
     - for complex numbers without a dtype of at least 64 bits, for integers beyond int64 and numbers of
       `uint64`, because other numbers raise.
+
+    The fix is only shown if the code does not prove that a variable is a number, because `torch.full` takes
+    neither lists nor arrays, and waits for a tensor on the GPU. `float(x)`, `len(x)`, `x.item()`, sizes, what is
+    computed of these, and a test with `isinstance` are proof. An annotation, a default and an attribute that others
+    may set are not: callers pass other values in spite of them.
 
     `torch.tensor(number).cuda(gpu)` has no fix if `gpu` may be None: `.cuda(None)` is the current
     GPU, and `device=None` is the CPU.

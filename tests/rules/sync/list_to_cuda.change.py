@@ -5,7 +5,9 @@ import torch
 
 
 def rows(x: torch.Tensor, step: int, count: int):
-    return torch.tensor([step] * count, device=x.device)
+    if isinstance(step, (int, float)):
+        return torch.tensor([step] * count, device=x.device)
+    return x
 
 
 def case_rows():
@@ -33,8 +35,8 @@ def change_without_elements(rows):
 class Tables(torch.nn.Module):
     def forward(self, x: torch.Tensor, sizes: list[int], table: np.ndarray):
         return [
-            torch.tensor(sizes, device=x.device),
-            torch.tensor(sizes, dtype=x.dtype, device=x.device),
+            torch.tensor(list(sizes), device=x.device),
+            torch.tensor(list(sizes), dtype=x.dtype, device=x.device),
             torch.as_tensor([0.5, 1.5], device="cuda"),
             torch.tensor(table, device=x.device),
             torch.tensor([1, 2, 3]).to(x.device),
@@ -59,7 +61,7 @@ def case_pinned():
 
 
 def on_the_cpu(x: torch.Tensor, sizes: list[int]):
-    return torch.tensor(sizes, device=x.device)
+    return torch.tensor(list(sizes), device=x.device)
 
 
 def case_on_the_cpu():

@@ -13,9 +13,7 @@ class Normalize(nn.Module):
         mean = torch.tensor([0.485, 0.456, 0.406], device="cpu", pin_memory=torch.cuda.is_available()).to(
             x.device, non_blocking=True
         )
-        kept = torch.tensor(self.mean, dtype=x.dtype, device="cpu", pin_memory=torch.cuda.is_available()).to(
-            x.device, non_blocking=True
-        )
+        kept = torch.tensor(self.mean, dtype=x.dtype, device=x.device)
         pairs = torch.tensor([[1, 2], [3, 4]], device="cpu", pin_memory=True).to("cuda", non_blocking=True)
         size = torch.tensor(x.shape, device="cpu", pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
         made = torch.tensor([float(s) for s in sizes], device="cpu", pin_memory=torch.cuda.is_available()).to(
@@ -27,7 +25,7 @@ class Normalize(nn.Module):
         legacy = torch.tensor([1.0, 2.0], dtype=torch.float32, device="cpu", pin_memory=True).to(
             "cuda", non_blocking=True
         )
-        moved = torch.tensor(sizes, device="cpu", pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        moved = torch.tensor(sizes).to(x.device)
         old = torch.tensor([1, 2], dtype=torch.int64, device="cpu", pin_memory=True).cuda(non_blocking=True)
         shaped = torch.tensor([1.0, 2.0]).view(1, 2).to(x)
         return mean, kept, pairs, size, made, new, legacy, moved, old, shaped
@@ -55,7 +53,9 @@ class Repeated(nn.Module):
         one = torch.full((1,), 0.5, device=x.device)
         pair = torch.full((1, 2), 0, dtype=torch.long, device=x.device)
         same = torch.full((4,), 1, device=x.device)
-        rows = torch.full((x.shape[0],), step, device=x.device)
+        rows = torch.tensor([step] * x.shape[0], device="cpu", pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        )
         ids = torch.full((x.shape[0],), 7, dtype=torch.long, device=x.device)
         new = x.new_full((1,), 0.0)
         moved = torch.full((1,), 2.0, device=x.device)
@@ -149,7 +149,7 @@ def other_functions(values: list[float]):
 def configured(steps: list[float], state: np.ndarray, model, loader):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     for x in loader:
-        noise = torch.tensor(steps, device="cpu", pin_memory=torch.cuda.is_available()).to(device, non_blocking=True)
+        noise = torch.tensor(steps).to(device)
         seen = torch.FloatTensor(state.reshape(1, -1)).to(device)
         model(x, noise, seen).backward()
 

@@ -15,9 +15,8 @@ class Loss(nn.Module):
         one = torch.full((), 1, dtype=torch.long, device="cuda")
         flag = torch.full((), True, device=DEVICE)
         learned = torch.full((), -1.5, device=x.device, requires_grad=True)
-        given = torch.full((), weight, device=x.device)
-        counted = torch.full(
-            (),
+        given = torch.tensor(weight, device=x.device)
+        counted = torch.tensor(
             steps,
             dtype=torch.float32,
             device=x.device,
