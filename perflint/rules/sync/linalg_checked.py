@@ -84,9 +84,10 @@ class LinalgChecked(Rule):
     ```
 
     ## Fix safety
-    `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become their `_ex` forms, which do not
-    check; `x.inverse()` becomes `torch.linalg.inv_ex(x)[0]` if x is certainly a tensor. Unsafe: a singular
-    input silently gives a useless result instead of an error. No fix is offered if the
+    The fix is shown and never written. `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become
+    their `_ex` forms, which do not check; `x.inverse()` becomes `torch.linalg.inv_ex(x)[0]` if x is
+    certainly a tensor. A singular input then silently gives a useless result instead of an error, so you
+    have to know that the input is regular, or to test the second result later. No fix is shown if the
     code around the call handles that error: `try: cholesky(x)` and `except` with a regularized x.
 
     ## How a GPU shows it
@@ -171,7 +172,7 @@ def _fix(site: CallSite) -> Fix | None:
     new = code(site.concrete.with_changes(func=cst.parse_expression(function.text))) + part
     return Fix(
         f"Use {name}, which does not check",
-        Safety.UNSAFE,
+        Safety.DISPLAY,
         (replace(site.model.source, site.span, new),),
         function.imports,
         since=UNCHECKED[name],
@@ -200,4 +201,4 @@ def _of_method(site: CallSite) -> Fix | None:
         return None
     edit = replace(site.model.source, site.span, f"{function.text}({text})[0]")
     message = f"Use {name}, which does not check"
-    return Fix(message, Safety.UNSAFE, (edit,), function.imports, since=UNCHECKED[name])
+    return Fix(message, Safety.DISPLAY, (edit,), function.imports, since=UNCHECKED[name])
