@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from perflint.findings import WRITABLE, Finding
+from perflint.findings import WRITABLE, Finding, Safety
 from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
+from perflint.rules.sync._uploading import uploaded_later
+from perflint.rules.sync.linalg_checked import LinalgChecked
+from perflint.rules.sync.list_to_cuda import ListToCuda
+from perflint.rules.sync.per_element_read import PerElementRead
 from perflint.rules.sync.scalar_read_in_loop import ScalarReadInLoop
+from perflint.rules.sync.scalar_to_cuda import ScalarToCuda
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.semantics.sites import CallSite
+from perflint.source.text import Source
 from tests.rules.harness import lint
 
 
@@ -61,3 +72,144 @@ def test_a_count_stays_a_whole_number(then: str) -> None:
 )
 def test_a_count_that_is_only_divided_is_summed_on_the_device(then: str) -> None:
     assert "episodes = float(episodes)" in fixed(ScalarReadInLoop, COUNT.format(then=then))
+
+
+READ = """
+import torch
+
+def run(model: torch.nn.Module, batches):
+    kept = []
+    for batch in batches:
+        kept.append(model(batch.cuda()).float().mean())
+    return {read}
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "after"),
+    [
+        ("[each.item() for each in kept]", "torch.stack(kept).tolist() if kept else []"),
+        ("sum([each.item() for each in kept])", "sum(torch.stack(kept).tolist() if kept else [])"),
+        ("{'all': [each.item() for each in kept]}", "{'all': torch.stack(kept).tolist() if kept else []}"),
+    ],
+)
+def test_a_list_that_may_be_empty_is_not_stacked(read: str, after: str) -> None:
+    assert fixed(PerElementRead, READ.format(read=read)) == READ.format(read=after)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "[each.item() for each in kept][-1]",
+        "[each.item() for each in kept] + [1.0]",
+    ],
+    ids=["part", "operand"],
+)
+def test_lists_that_are_read_one_by_one(read: str) -> None:
+    text = READ.format(read=read)
+    assert fixed(PerElementRead, text) == text
+
+
+SCALAR = """
+import torch
+
+def run(x: torch.Tensor, weight: float, mode: str):
+    x = x.cuda()
+    if mode == "a":
+        return torch.as_tensor({number}, dtype=x.dtype, device=x.device)
+    return torch.tensor({number}, device=x.device)
+"""
+
+
+@pytest.mark.parametrize("number", ["weight", "weight * 2", "max(weight, 1.0)"])
+def test_a_number_by_annotation_alone_is_not_filled(number: str) -> None:
+    """Callers pass tensors, for which `torch.full` waits, and lists, for which it raises."""
+    text = SCALAR.format(number=number)
+    assert fixed(ScalarToCuda, text) == text
+
+
+@pytest.mark.parametrize("number", ["0.5", "float(weight)", "len(x) + 1", "x.shape[0]", "x.numel()"])
+def test_numbers_for_certain_are_filled(number: str) -> None:
+    assert fixed(ScalarToCuda, SCALAR.format(number=number)).count(f"torch.full((), {number}, ") == 2
+
+
+LIST = """
+import torch
+
+class Head(torch.nn.Module):
+    def __init__(self, scale: list[float], device=None):
+        self.scale = scale
+        self.kept = [0.5, 1.5]
+        self.device = device
+
+    def forward(self, x: torch.Tensor, sizes: list[int], place: torch.device):
+        return torch.tensor({data}, device={device})
+"""
+
+
+@pytest.mark.parametrize(
+    ("data", "device"),
+    [
+        ("sizes", "x.device"),
+        ("self.scale", "x.device"),
+        ("sizes[1:]", "x.device"),
+        ("[1, len(x)]", "self.device"),
+        ("[1, len(x)]", "place"),
+    ],
+)
+def test_a_list_or_a_device_by_annotation_alone_is_not_pinned(data: str, device: str) -> None:
+    """Callers pass arrays, which torch does not pin, and None for the default device, which may be a GPU."""
+    text = LIST.format(data=data, device=device)
+    assert fixed(ListToCuda, text) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "device"),
+    [
+        ("list(sizes)", "x.device"),
+        ("self.kept", "x.device"),
+        ("x.shape", "x.device"),
+        ("[1, len(x)]", "torch.device('cuda')"),
+        ("[1, len(x)]", "'cuda'"),
+    ],
+)
+def test_lists_for_certain_are_pinned(data: str, device: str) -> None:
+    assert "non_blocking=True" in fixed(ListToCuda, LIST.format(data=data, device=device))
+
+
+SETS = "import torch\ntorch.set_default_device('cuda')\n"
+WITHIN = "import torch\nfrom train import Head\nwith torch.device('cuda'):\n    Head()\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "files", "is_pinned"),
+    [
+        ("train.py", {}, True),
+        ("train.py", {"run.py": "from train import Head\nHead([1.0])\n"}, True),
+        ("train.py", {"run.py": WITHIN}, False),
+        ("train.py", {"run.py": "from train import Head\nfrom tool import place\n", "tool.py": SETS}, False),
+        ("pkg/train.py", {"pkg/__init__.py": "from pkg.train import Head\n"}, False),
+    ],
+)
+def test_a_default_device_that_other_code_may_set(
+    tmp_path: Path, path: str, files: dict[str, str], is_pinned: bool
+) -> None:
+    """None is the default device for `torch.tensor`, and no device at all for `x.to`."""
+    text = LIST.format(data="[1, len(x)]", device="self.device")
+    text += "" if files else "\nif __name__ == '__main__':\n    Head([1.0])\n"
+    files = {path: text, **files}
+    for name, other in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(other)
+    model = Model(Source(str(tmp_path / path), text), Project([tmp_path / name for name in files]))
+    (site,) = (site for site in model.sites() if isinstance(site, CallSite) and site.target == "torch.tensor")
+    fix = uploaded_later(site)
+    assert fix is not None and (fix.safety is not Safety.DISPLAY) is is_pinned
+
+
+@pytest.mark.parametrize(
+    "function", ["torch.linalg.inv(x)", "torch.inverse(x)", "x.inverse()", "torch.linalg.cholesky(x)"]
+)
+def test_the_error_of_a_singular_matrix_stays(function: str) -> None:
+    text = f"import torch\n\ndef run(weight: torch.Tensor):\n    x = weight.cuda()\n    return {function}\n"
+    assert fixed(LinalgChecked, text) == text

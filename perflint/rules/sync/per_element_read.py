@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._proven import is_list
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._elements import Element, element_read
@@ -58,8 +59,8 @@ class PerElementRead(Rule):
     ## Fix safety
     Safe for `[t.item() for t in x]` if `x` is known to be a one-dimensional tensor: `x.tolist()`
     returns the same Python numbers. Unsafe for a list or tuple of scalar tensors, which becomes
-    `torch.stack(x).tolist()`: an empty list raises, and elements of different dtypes or devices are
-    brought to one dtype or raise.
+    `torch.stack(x).tolist() if x else []`: elements of different dtypes or devices are brought to one dtype
+    or raise. It is only shown for a list that only an annotation calls one.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns once per element at the line; a profile shows a
@@ -123,7 +124,16 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
     if stack is None or not _stacks(whole, site.target):
         return None
     call = cst.Call(cst.parse_expression(stack.text), [cst.Arg(written)])
-    return _replaced(model, loop, call, Safety.UNSAFE, stack.imports)
+    safety = Safety.UNSAFE if is_list(model, element.whole) else Safety.DISPLAY
+    if isinstance(whole, Sequence) and whole.items:
+        return _replaced(model, loop, call, safety, stack.imports)
+    # `torch.stack` raises for an empty list.
+    simple = isinstance(written, cst.Name) and isinstance(model.parent(loop), _ALONE)
+    return _replaced(model, loop, call, safety, stack.imports, if_any=written) if simple else None
+
+
+_ALONE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Call, ast.keyword, ast.Dict, ast.List, ast.Tuple)
+"""Nodes with parts that need no brackets if they become a conditional."""
 
 
 def _same_number(target: str, kind: Kind) -> bool:
@@ -142,10 +152,18 @@ def _stacks(whole: Value, target: str) -> bool:
 
 
 def _replaced(
-    model: Model, loop: ast.ListComp, whole: cst.BaseExpression, safety: Safety, imports: tuple[str, ...]
+    model: Model,
+    loop: ast.ListComp,
+    whole: cst.BaseExpression,
+    safety: Safety,
+    imports: tuple[str, ...],
+    if_any: cst.BaseExpression | None = None,
 ) -> Fix:
+    """The fix that writes `whole.tolist()` for a loop; with `if_any`, for a list of that name, which may be empty."""
     if not isinstance(whole, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not whole.lpar:
         whole = whole.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    new = cst.Call(cst.Attribute(whole, cst.Name("tolist")))
+    new: cst.BaseExpression = cst.Call(cst.Attribute(whole, cst.Name("tolist")))
+    if if_any is not None:
+        new = cst.IfExp(test=if_any, body=new, orelse=cst.List([]))
     edit = replace(model.source, model.source.span(loop), new)
     return Fix("Read all elements with one `.tolist()`", safety, (edit,), imports, leaves=(DEVICE_TO_HOST_COPY,))

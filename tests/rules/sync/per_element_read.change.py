@@ -16,11 +16,6 @@ def case_none():
     return {"numbers": read([])}
 
 
-def change_none(error):
-    """an empty list raises"""
-    assert error[0] is None and "non-empty TensorList" in error[1]
-
-
 def case_mixed():
     return {"numbers": read([torch.tensor([0.5]), torch.tensor([2**24 + 1])])}
 

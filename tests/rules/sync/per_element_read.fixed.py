@@ -33,7 +33,7 @@ def of_losses(model: nn.Module, batches: list[torch.Tensor]) -> list[float]:
     losses = []
     for batch in batches:
         losses.append(model(batch.cuda()).float().mean())
-    return torch.stack(losses).tolist()
+    return torch.stack(losses).tolist() if losses else []
 
 
 def of_named_losses(out: torch.Tensor, y: torch.Tensor) -> dict[str, float]:
