@@ -47,6 +47,17 @@ def test_fixes_in_tests(name: str, fixed: set[str]) -> None:
     assert {finding.code for finding in found if finding.fix is not None} == fixed
 
 
+@pytest.mark.parametrize(("name", "is_fixed"), [("train.py", True), ("test_train.py", False)])
+def test_assertions_of_several_parts(name: str, is_fixed: bool) -> None:
+    test = "(x.cuda() > 0).all() and (x.cuda() < 3).all()"
+    text = f"import torch\n\n\ndef test_it(x: torch.Tensor):\n    assert {test}\n    if {test}:\n        return 1\n"
+    report = check_source(
+        Source(name, text), Project([Path(name)]), RuleSet(all_rules()), Settings(profile=Profile.AUDIT)
+    )
+    lines = {finding.span.line for finding in report.findings if finding.fix is not None}
+    assert lines == ({5, 6} if is_fixed else {6})
+
+
 def test_arguments_of_a_trainer_in_tests() -> None:
     text = "from transformers import TrainingArguments\n\nsettings = TrainingArguments(report_to=[])\n"
     fixed = []

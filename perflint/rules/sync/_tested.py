@@ -7,7 +7,9 @@ import ast
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
+from perflint.rules._methods import serves_tests
 from perflint.rules._order import has_effects
+from perflint.rules._statements import statement_of
 from perflint.rules.sync._dimensions import COMPARES
 from perflint.rules.sync._once import is_module, is_on_only_gpu, knows_several_gpus
 from perflint.rules.sync._scalars import NAN_CHECK, SCALAR_READ, TRUTH_OF_TENSOR, Read
@@ -62,6 +64,9 @@ def asked_together(model: Model, read: Read) -> Joined | None:
     """
     test = _test_around(model, read.node)
     if test is None or model.is_scripted(test.lineno):
+        return None
+    if serves_tests(model) and isinstance(statement_of(model, test), ast.Assert):
+        # It says which of its parts fails.
         return None
     row = next((row for row in _rows(model, test) if any(read.node is _read_of(each) for each in row.operands)), None)
     if row is None:
