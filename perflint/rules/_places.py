@@ -62,3 +62,20 @@ def targets(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:
     elif not isinstance(loop, ast.While):
         for generator in loop.generators:
             yield generator.target, generator.iter
+
+
+_WITHIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute)
+_LONGEST, _LONGEST_CHAIN = 120, 88
+"""Characters of a line: the most, and those that all formatters leave in one line."""
+
+
+def makes_long_line(site: Site, new: str) -> bool:
+    """True if an expression becomes so long inside a larger one that formatters would break the larger one."""
+    outer = site.model.parent(site.node)
+    if not isinstance(outer, _WITHIN):
+        return False
+    is_chain = isinstance(outer, ast.Attribute)
+    longest = max(map(len, new.splitlines()))
+    line = site.model.source.lines[site.span.line - 1].rstrip()
+    length = len(line) + longest - len(site.text(site.node))
+    return (is_chain and "\n" in new) or length > (_LONGEST_CHAIN if is_chain else _LONGEST)

@@ -11,6 +11,7 @@ from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
 from perflint.rules.sync._uploading import uploaded_later
 from perflint.rules.sync.linalg_checked import LinalgChecked
+from perflint.rules.sync.list_index import ListIndex
 from perflint.rules.sync.list_to_cuda import ListToCuda
 from perflint.rules.sync.per_element_read import PerElementRead
 from perflint.rules.sync.scalar_read_in_loop import ScalarReadInLoop
@@ -213,3 +214,39 @@ def test_a_default_device_that_other_code_may_set(
 def test_the_error_of_a_singular_matrix_stays(function: str) -> None:
     text = f"import torch\n\ndef run(weight: torch.Tensor):\n    x = weight.cuda()\n    return {function}\n"
     assert fixed(LinalgChecked, text) == text
+
+
+PARTS = """
+import torch
+
+def run(image: torch.Tensor):
+    swapped = image.cuda(){whole}
+    return swapped
+"""
+
+
+@pytest.mark.parametrize(
+    ("whole", "is_fixed"),
+    [
+        ("[:, [2, 0]]", True),
+        ("[:, [2, 0]] if image.ndim == 4 else image", True),
+        ("[:, [2, 1, 0], ...] if image.ndim == 4 else image.cuda()[[2, 1, 0], ...]", False),
+    ],
+)
+def test_a_conditional_that_becomes_too_long_stays(whole: str, is_fixed: bool) -> None:
+    text = PARTS.format(whole=whole).replace("image.cuda()", "image")
+    text = text.replace("    swapped", "    image = image.cuda()\n    swapped")
+    assert (fixed(ListIndex, text) != text) is is_fixed
+
+
+@pytest.mark.parametrize(
+    ("made", "is_fixed"),
+    [
+        ("torch.tensor([1, 2], device=x.device)", True),
+        ("torch.tensor([1, 2], device=x.device).flatten()", False),
+        ("torch.tensor(\n        [1, 2],\n        device=x.device,\n    ).flatten()", False),
+    ],
+)
+def test_a_chain_of_calls_that_becomes_too_long_stays(made: str, is_fixed: bool) -> None:
+    text = f"import torch\n\ndef run(x: torch.Tensor):\n    x = x.cuda()\n    return {made}\n"
+    assert (fixed(ListToCuda, text) != text) is is_fixed

@@ -11,6 +11,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._order import has_effects
+from perflint.rules._places import makes_long_line
 from perflint.rules._statements import statement_of
 from perflint.rules.sync._filling import is_size
 from perflint.rules.sync._indices import Index, Part, parts
@@ -209,7 +210,10 @@ def _stacked(site: SubscriptSite, written: list[ast.expr], at: int, positions: l
         for each in positions
     ]
     dim = "" if not before else f", {-1 if ellipsis else at}"
-    edit = replace(source, site.span, f"{stack.text}([{', '.join(one)}]{dim})")
+    new = f"{stack.text}([{', '.join(one)}]{dim})"
+    if makes_long_line(site, new):
+        return None
+    edit = replace(source, site.span, new)
     return Fix("Stack the parts, which are views on the GPU", Safety.UNSAFE, (edit,), stack.imports)
 
 

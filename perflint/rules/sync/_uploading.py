@@ -13,6 +13,7 @@ from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._order import has_effects
+from perflint.rules._places import makes_long_line
 from perflint.rules._project_text import some_file_says
 from perflint.rules._proven import is_device, is_list
 from perflint.rules.placement import MOVES, move
@@ -83,10 +84,11 @@ def uploaded_later(site: CallSite) -> Fix | None:
         new = _new(site, names)
     else:
         new = _there(site, names)
-    if new is None:
+    if new is None or makes_long_line(site, code(new)):
         return None
     is_proven = is_list(site.model, made.args[0]) and not _may_be_default(site)
-    return _fix(site, new, names, Safety.UNSAFE if is_proven else Safety.DISPLAY)
+    safety = Safety.UNSAFE if is_proven else Safety.DISPLAY
+    return Fix(_MESSAGE, safety, (replace(site.model.source, site.span, new),), names.imports)
 
 
 def _may_be_default(site: CallSite) -> bool:
@@ -97,21 +99,6 @@ def _may_be_default(site: CallSite) -> bool:
     model, module = site.model, site.model.module
     is_own = model.serves_project or (module.is_program and not model.is_imported)
     return not is_own or some_file_says(model, _SETS_DEVICE)
-
-
-def _fix(site: CallSite, new: cst.Call, names: _Names, safety: Safety) -> Fix | None:
-    """The fix; None if it would make a long line inside of a larger expression."""
-    if isinstance(site.model.parent(site.node), _WITHIN):
-        longest = max(map(len, code(new).splitlines()))
-        line = site.model.source.lines[site.span.line - 1].rstrip()
-        if len(line) + longest - len(site.text(site.node)) > _LONGEST:
-            return None
-    return Fix(_MESSAGE, safety, (replace(site.model.source, site.span, new),), names.imports)
-
-
-_WITHIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute)
-_LONGEST = 120
-"""Characters of a line."""
 
 
 def _is_plain(site: CallSite, made: ast.Call) -> bool:

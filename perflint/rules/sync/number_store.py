@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered
 from perflint.fixes.edits import replace
+from perflint.rules._proven import is_number
 from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.sync._indices import Index, indices, parts
@@ -70,7 +71,8 @@ class NumberStore(Rule):
     If no position is written as a number, `x[i, j] = number` becomes `x[i, j].fill_(number)`. That is
     unsafe: on a GPU it raises where float16 cannot hold the number. No fix is offered if the index
     or the number contains a call, because `fill_` is evaluated in another order; and none if a
-    position may be a boolean, because `x[True, 0]` is a copy. `x[i, j, None] = number` does not
+    position may be a boolean, because `x[True, 0]` is a copy. It is only shown if an annotation alone calls
+    the number or a position one: for a list of positions, `x[i, j]` is a copy, too. `x[i, j, None] = number` does not
     wait either, but `torch.onnx.export` loses such a store. `x[indices] = number` gets no fix:
     `x.index_fill_(0, indices, number)` needs positions of one dimension and int64.
 
@@ -195,4 +197,6 @@ def _filled(site: SubscriptSite, assignment: ast.Assign) -> Fix | None:
     if not all(isinstance(each, _PLAIN) for part in (site.node, number) for each in ast.walk(part)):
         return None
     text = f"{source.written(site.node)}.fill_({source.written(number)})"
-    return Fix("Fill the element", Safety.UNSAFE, (replace(source, source.span(assignment), text),))
+    proven = all(is_number(site.model, each) for each in (number, *(part.node for part in parts(site))))
+    safety = Safety.UNSAFE if proven else Safety.DISPLAY
+    return Fix("Fill the element", safety, (replace(source, source.span(assignment), text),))

@@ -83,7 +83,8 @@ class Exported(nn.Module):
         for i in range(2):
             sizes[i, 0:1] = x.shape[i]
             sizes[-1:, i] = scale
-            sizes[i, i].fill_(2 * scale)
+            sizes[i, i] = 2 * scale
+            sizes[i, i].fill_(2 * i)
             sizes[i, i - 1] = float(scale)
         sizes[-2, -1:] = scale
         return x * sizes

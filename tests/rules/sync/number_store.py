@@ -84,6 +84,7 @@ class Exported(nn.Module):
             sizes[i, 0] = x.shape[i]  # error: TPF135
             sizes[-1, i] = scale  # error: TPF135
             sizes[i, i] = 2 * scale  # error: TPF135
+            sizes[i, i] = 2 * i  # error: TPF135
             sizes[i, i - 1] = float(scale)  # error: TPF135
         sizes[-2, -1] = scale  # error: TPF135
         return x * sizes
