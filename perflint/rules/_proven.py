@@ -46,7 +46,7 @@ _LIMITS = ("torch.finfo", "torch.iinfo")
 _GIVE_LISTS = frozenset(("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.range"))
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp)
 _TESTS = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
-_GIVE_DEVICES = ("torch.device", "torch.cuda.current_device", "torch.get_default_device")
+_GIVE_DEVICES = ("torch.device", "torch.get_default_device")
 
 
 def is_number(model: Model, node: ast.expr) -> bool:
@@ -62,6 +62,17 @@ def is_list(model: Model, node: ast.expr) -> bool:
 def is_device(model: Model, node: ast.expr) -> bool:
     """True if an expression is a device, or the name or number of one, and not None."""
     return _Prover(model).device(node)
+
+
+def is_device_object(model: Model, node: ast.expr) -> bool:
+    """True if an expression is a `torch.device`."""
+    return _Prover(model).device_object(node)
+
+
+def is_of_tensor(model: Model, node: ast.Attribute) -> bool:
+    """True for `x.device` of a tensor `x`."""
+    owner = model.value(node.value)
+    return node.attr == "device" and isinstance(owner, Tensor) and owner.evidence >= Evidence.ANNOTATION
 
 
 class _Prover:
@@ -105,13 +116,17 @@ class _Prover:
     def device(self, node: ast.expr) -> bool:
         if isinstance(node, (ast.Constant, ast.JoinedStr)):
             return not isinstance(node, ast.Constant) or type(node.value) in (int, str)
+        if isinstance(node, ast.Call) and self._model.target(node) == "torch.cuda.current_device":
+            return True
+        return self._is_made_device(node) or self._elsewhere(node, self.device)
+
+    def device_object(self, node: ast.expr) -> bool:
+        return self._is_made_device(node) or self._elsewhere(node, self.device_object)
+
+    def _is_made_device(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
             return self._model.target(node) in _GIVE_DEVICES
-        if isinstance(node, ast.Attribute) and node.attr == "device":
-            owner = self._model.value(node.value)
-            if isinstance(owner, Tensor) and owner.evidence >= Evidence.ANNOTATION:
-                return True
-        return self._elsewhere(node, self.device)
+        return isinstance(node, ast.Attribute) and is_of_tensor(self._model, node)
 
     def _gives_number(self, call: ast.Call) -> bool:
         target = self._model.target(call)
@@ -203,7 +218,7 @@ class _Prover:
 
     def _is_tested(self, node: ast.Name, proof: _Proof) -> bool:
         """True if the node runs only for a value that `isinstance` found to be right, and that the name still has."""
-        if proof == self.device:
+        if proof not in (self.number, self.listed):
             return False
         types = _NAMES if proof == self.number else frozenset(("list", "tuple", "range"))
         flow = flow_around(self._model, node)

@@ -165,17 +165,36 @@ def test_a_list_or_a_device_by_annotation_alone_is_not_pinned(data: str, device:
 
 
 @pytest.mark.parametrize(
-    ("data", "device"),
+    ("data", "device", "pin"),
     [
-        ("list(sizes)", "x.device"),
-        ("self.kept", "x.device"),
-        ("x.shape", "x.device"),
-        ("[1, len(x)]", "torch.device('cuda')"),
-        ("[1, len(x)]", "'cuda'"),
+        ("list(sizes)", "x.device", "x.is_cuda"),
+        ("self.kept", "x.device", "x.is_cuda"),
+        ("x.shape", "x.device", "x.is_cuda"),
+        ("[1, len(x)]", "torch.device('cuda')", "torch.cuda.is_available()"),
+        ("[1, len(x)]", "'cuda'", "True"),
+        ("[1, len(x)]", "self.where", 'self.where.type == "cuda"'),
     ],
 )
-def test_lists_for_certain_are_pinned(data: str, device: str) -> None:
-    assert "non_blocking=True" in fixed(ListToCuda, LIST.format(data=data, device=device))
+def test_lists_for_certain_are_pinned(data: str, device: str, pin: str) -> None:
+    """A process of a loader, which works on the CPU, pins no memory: it cannot start CUDA."""
+    text = LIST.format(data=data, device=device)
+    text = text.replace("self.device = device", "self.where = torch.device('cuda:0')")
+    after = fixed(ListToCuda, text)
+    assert "non_blocking=True" in after and f"pin_memory={pin}" in after
+
+
+@pytest.mark.parametrize(
+    ("made", "pin"),
+    [
+        ("torch.tensor([1, len(x)]).to(x.device)", "x.is_cuda"),
+        ("torch.tensor([1, len(x)]).to(x)", "x.is_cuda"),
+        ("torch.tensor([1, len(x)]).cuda()", "True"),
+        ("x.new_tensor([1, len(x)])", "x.is_cuda"),
+    ],
+)
+def test_moved_lists_are_pinned(made: str, pin: str) -> None:
+    text = f"import torch\n\ndef run(x: torch.Tensor):\n    x = x.cuda()\n    y = {made}\n    return x, y\n"
+    assert f"pin_memory={pin}" in fixed(ListToCuda, text)
 
 
 SETS = "import torch\ntorch.set_default_device('cuda')\n"

@@ -15,12 +15,12 @@ from perflint.frozen import dataclass
 from perflint.rules._order import has_effects
 from perflint.rules._places import makes_long_line
 from perflint.rules._project_text import some_file_says
-from perflint.rules._proven import is_device, is_list
-from perflint.rules.placement import MOVES, move
+from perflint.rules._proven import is_device, is_device_object, is_list, is_of_tensor
+from perflint.rules.placement import MOVES, Move, move
 from perflint.rules.sync._filling import NEW_TENSOR, made_by
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import Sequence
+from perflint.semantics.values import Evidence, Sequence, Tensor
 from perflint.source.concrete import code, cst
 
 _SHARING = frozenset(("torch.as_tensor", "torch.asarray"))
@@ -53,14 +53,34 @@ class _Names:
     tensor: str
     is_available: str
     dtype: str
-    imports: tuple[str, ...]
+    imports: dict[str, tuple[str, ...]]
+    """By the name that needs them."""
 
-    def pin(self, is_cuda: bool) -> tuple[str, str]:
-        """The arguments that pin the memory. Without CUDA, `pin_memory=True` raises; so it does on another device.
+    def needed(self, text: str) -> tuple[str, ...]:
+        """The imports for the names in a text."""
+        found = (each for name, imports in self.imports.items() if name in text for each in imports)
+        return tuple(dict.fromkeys(found))
 
-        The caller may have set a default device.
+    def pin(self, site: CallSite, device: ast.expr) -> tuple[str, str]:
+        """The arguments that pin the memory for a device. Without CUDA, `pin_memory=True` raises.
+
+        The process of a loader that works on the CPU must not pin memory: CUDA cannot begin in a forked process. So
+        the device decides, if it can be asked. The caller may have set a default device.
         """
-        return 'device="cpu"', "pin_memory=True" if is_cuda else f"pin_memory={self.is_available}()"
+        if _is_cuda(device):
+            is_cuda = "True"
+        elif isinstance(device, ast.Attribute) and is_of_tensor(site.model, device):
+            is_cuda = f"{site.text(device.value)}.is_cuda"
+        elif isinstance(device, (ast.Name, ast.Attribute)) and is_device_object(site.model, device):
+            is_cuda = f'{site.text(device)}.type == "cuda"'
+        else:
+            is_cuda = f"{self.is_available}()"
+        return _pinned_if(is_cuda)
+
+
+def _pinned_if(is_cuda: str) -> tuple[str, str]:
+    """The arguments that pin the memory of a tensor if an expression is true."""
+    return 'device="cpu"', f"pin_memory={is_cuda}"
 
 
 def uploaded_later(site: CallSite) -> Fix | None:
@@ -88,13 +108,13 @@ def uploaded_later(site: CallSite) -> Fix | None:
         return None
     is_proven = is_list(site.model, made.args[0]) and not _may_be_default(site)
     safety = Safety.UNSAFE if is_proven else Safety.DISPLAY
-    return Fix(_MESSAGE, safety, (replace(site.model.source, site.span, new),), names.imports)
+    return Fix(_MESSAGE, safety, (replace(site.model.source, site.span, new),), names.needed(code(new)))
 
 
 def _may_be_default(site: CallSite) -> bool:
     """True if the device may be None, for the default device, and that may be another one than the CPU."""
     device = site.argument("device", 0) if site.target in MOVES else keyword(site.node, "device")
-    if device is None or is_device(site.model, device):
+    if device is None or is_device(site.model, device) or _is_tensor(site, device):
         return False
     model, module = site.model, site.model.module
     is_own = model.serves_project or (module.is_program and not model.is_imported)
@@ -130,9 +150,8 @@ def _names(site: CallSite, made: ast.Call) -> _Names | None:
     spelled = [each for each in found if each is not None]
     if len(spelled) < len(found):
         return None
-    imports = tuple(dict.fromkeys(text for each in spelled for text in each.imports))
     tensor, is_available, named = (each.text for each in spelled)
-    return _Names(tensor, is_available, named, imports)
+    return _Names(tensor, is_available, named, {each.text: tuple(each.imports) for each in spelled})
 
 
 def _there(site: CallSite, names: _Names) -> cst.Call | None:
@@ -141,11 +160,11 @@ def _there(site: CallSite, names: _Names) -> cst.Call | None:
     call: cst.Call | None = site.concrete.with_changes(func=cst.parse_expression(names.tensor))
     if site.target.startswith("torch.cuda."):
         call = None if call is None or made.keywords else with_argument(call, f"dtype={names.dtype}")
-        call = None if call is None else _pinned(call, names.pin(True))
+        call = None if call is None else _pinned(call, _pinned_if("True"))
         return None if call is None else _sent(call, '"cuda"')
     if call is None or device is None:
         return None
-    pinned = _instead_of_device(call, names.pin(_is_cuda(device)))
+    pinned = _instead_of_device(call, names.pin(site, device))
     return None if pinned is None else _sent(pinned, site.text(device))
 
 
@@ -160,9 +179,9 @@ def _new(site: CallSite, names: _Names) -> cst.Call | None:
     if call is None:
         return None
     if device is not None:
-        pinned = _instead_of_device(call, names.pin(_is_cuda(device)))
+        pinned = _instead_of_device(call, names.pin(site, device))
         return None if pinned is None else _sent(pinned, site.text(device))
-    call = _pinned(call, names.pin(False))
+    call = _pinned(call, _pinned_if(f"{other}.is_cuda"))
     return None if call is None else _sent(call, f"{other}.device")
 
 
@@ -183,11 +202,26 @@ def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
     call: cst.Call | None = inner.with_changes(func=cst.parse_expression(names.tensor))
     if call is not None and site.model.target(made).rpartition(".")[2] in _DTYPES:
         call = None if made.keywords else with_argument(call, f"dtype={names.dtype}")
-    is_cuda = site.target == "torch.Tensor.cuda" or (moved.device is not None and _is_cuda(moved.device))
-    call = None if call is None else _pinned(call, names.pin(is_cuda))
+    call = None if call is None else _pinned(call, _pin_of(site, moved, names))
     if call is None:
         return None
     return with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), "non_blocking=True")
+
+
+def _pin_of(site: CallSite, moved: Move, names: _Names) -> tuple[str, str]:
+    """The arguments that pin the memory for a move."""
+    if site.target == "torch.Tensor.cuda":
+        return _pinned_if("True")
+    if moved.device is not None:
+        return names.pin(site, moved.device)
+    is_known = moved.other is not None and _is_tensor(site, moved.other)
+    return _pinned_if(f"{site.text(moved.other)}.is_cuda" if is_known and moved.other else f"{names.is_available}()")
+
+
+def _is_tensor(site: CallSite, node: ast.expr) -> bool:
+    value = site.value(node)
+    is_plain = isinstance(node, (ast.Name, ast.Attribute))
+    return is_plain and isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
 
 
 def _pinned(call: cst.Call, pin: tuple[str, ...]) -> cst.Call | None:

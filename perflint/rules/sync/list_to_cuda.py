@@ -84,10 +84,11 @@ class ListToCuda(Rule):
     default dtype. For variables that are not proven to be numbers, and for numbers that the dtype cannot hold,
     see scalar-to-cuda.
 
-    Other lists get an unsafe fix: `torch.tensor(values, device=d)` becomes
-    `torch.tensor(values, device="cpu", pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. The
-    values are the same; `device="cpu"` stands for callers that have set a default device. Two things change. The
-    data takes pinned memory, which torch keeps for later copies. The CPU does not wait for the copy, so an error
+    Other lists get an unsafe fix: `torch.tensor(values, device=x.device)` becomes
+    `torch.tensor(values, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)`, and
+    `torch.cuda.is_available()` decides for a device that cannot be asked. The values are the same; `device="cpu"`
+    stands for callers that have set a default device. Two things change. The data takes pinned memory, which torch
+    keeps for later copies. The CPU does not wait for the copy, so an error
     of the GPU appears at a later line. This fix is not offered in code that `torch.compile` compiles, and for data
     that may be a tensor or an array of NumPy, which torch does not pin. It is only shown
 

@@ -10,16 +10,14 @@ class Normalize(nn.Module):
         self.register_buffer("std", torch.tensor([0.5, 0.5]))
 
     def forward(self, x: torch.Tensor, sizes: list[int]):
-        mean = torch.tensor([0.485, 0.456, 0.406], device="cpu", pin_memory=torch.cuda.is_available()).to(
-            x.device, non_blocking=True
-        )
+        mean = torch.tensor([0.485, 0.456, 0.406], device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
         kept = torch.tensor(self.mean, dtype=x.dtype, device=x.device)
         pairs = torch.tensor([[1, 2], [3, 4]], device="cpu", pin_memory=True).to("cuda", non_blocking=True)
-        size = torch.tensor(x.shape, device="cpu", pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
-        made = torch.tensor([float(s) for s in sizes], device="cpu", pin_memory=torch.cuda.is_available()).to(
+        size = torch.tensor(x.shape, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
+        made = torch.tensor([float(s) for s in sizes], device="cpu", pin_memory=x.is_cuda).to(
             x.device, non_blocking=True
         )
-        new = torch.tensor([1.0, 2.0], dtype=x.dtype, device="cpu", pin_memory=torch.cuda.is_available()).to(
+        new = torch.tensor([1.0, 2.0], dtype=x.dtype, device="cpu", pin_memory=x.is_cuda).to(
             x.device, non_blocking=True
         )
         legacy = torch.tensor([1.0, 2.0], dtype=torch.float32, device="cpu", pin_memory=True).to(
@@ -53,28 +51,22 @@ class Repeated(nn.Module):
         one = torch.full((1,), 0.5, device=x.device)
         pair = torch.full((1, 2), 0, dtype=torch.long, device=x.device)
         same = torch.full((4,), 1, device=x.device)
-        rows = torch.tensor([step] * x.shape[0], device="cpu", pin_memory=torch.cuda.is_available()).to(
-            x.device, non_blocking=True
-        )
+        rows = torch.tensor([step] * x.shape[0], device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
         ids = torch.full((x.shape[0],), 7, dtype=torch.long, device=x.device)
         new = x.new_full((1,), 0.0)
         moved = torch.full((1,), 2.0, device=x.device)
-        mixed = torch.tensor([0, 0.0], device="cpu", pin_memory=torch.cuda.is_available()).to(
-            x.device, non_blocking=True
-        )
-        unknown = torch.tensor([noise] * 2, device="cpu", pin_memory=torch.cuda.is_available()).to(
-            x.device, non_blocking=True
-        )
+        mixed = torch.tensor([0, 0.0], device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
+        unknown = torch.tensor([noise] * 2, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
         laid_out = torch.tensor(
             [0, 1, step],
             dtype=torch.long,
             device="cpu",
-            pin_memory=torch.cuda.is_available(),
+            pin_memory=x.is_cuda,
         ).to(x.device, non_blocking=True)
         classes = torch.full((1,), 1, dtype=torch.float32, device="cuda"), torch.full(
             (1,), 2.5, dtype=torch.int64, device="cuda"
         )
-        default = torch.tensor([1], dtype=torch.float32, device="cpu", pin_memory=torch.cuda.is_available()).to(
+        default = torch.tensor([1], dtype=torch.float32, device="cpu", pin_memory=x.is_cuda).to(
             x.device, non_blocking=True
         ), torch.full((1,), 3, device=x.device, dtype=x.dtype)
         old = x.data.new_full((1,), 1).expand(4, 4), x.new([1.0, 2.0])
@@ -125,7 +117,7 @@ class Uninitialized(nn.Module):
 
 class SizesAsData(nn.Module):
     def forward(self, x: torch.Tensor):
-        return torch.tensor(x.shape, dtype=x.dtype, device="cpu", pin_memory=torch.cuda.is_available()).to(
+        return torch.tensor(x.shape, dtype=x.dtype, device="cpu", pin_memory=x.is_cuda).to(
             x.device, non_blocking=True
         ), torch.tensor(list(x.shape), dtype=torch.int64, device="cpu", pin_memory=True).to("cuda", non_blocking=True)
 
