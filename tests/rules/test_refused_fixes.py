@@ -16,6 +16,7 @@ from perflint.rules.sync.list_to_cuda import ListToCuda
 from perflint.rules.sync.per_element_read import PerElementRead
 from perflint.rules.sync.scalar_read_in_loop import ScalarReadInLoop
 from perflint.rules.sync.scalar_to_cuda import ScalarToCuda
+from perflint.rules.sync.truth_of_tensor import TruthOfTensor
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.sites import CallSite
@@ -269,3 +270,28 @@ def test_a_conditional_that_becomes_too_long_stays(whole: str, is_fixed: bool) -
 def test_a_chain_of_calls_that_becomes_too_long_stays(made: str, is_fixed: bool) -> None:
     text = f"import torch\n\ndef run(x: torch.Tensor):\n    x = x.cuda()\n    return {made}\n"
     assert (fixed(ListToCuda, text) != text) is is_fixed
+
+
+TESTS = """
+import torch
+
+def run(a: torch.Tensor, b: torch.Tensor, c: int):
+    a, b = a.cuda(), b.cuda()
+    if (
+{test}
+    ):
+        return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "after"),
+    [
+        ("        a.any()\n        or b.any()", "        a.any()\n        | b.any()"),
+        ("        a.any()\n        or b.any()\n        or c > 1", "        a.any() | b.any()\n        or c > 1"),
+        ("        not a.any()\n        and not b.any()", None),
+    ],
+)
+def test_tests_in_several_lines_are_joined_as_formatters_break_them(test: str, after: str | None) -> None:
+    text = TESTS.format(test=test)
+    assert fixed(TruthOfTensor, text) == (text if after is None else TESTS.format(test=after))

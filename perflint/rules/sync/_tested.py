@@ -320,15 +320,24 @@ def _joined(whole: cst.BaseExpression, row: _Row) -> tuple[cst.BaseExpression, c
     is_or = isinstance(row.test.op, ast.Or) != (form == "not")
     parts = [_inner(each, form) for each in operands[row.start : end]]
     new: cst.BaseExpression = _in_brackets(parts[0])
-    for sign, part in zip(signs[row.start : end - 1], parts[1:], strict=True):
+    between = signs[row.start : end - 1]
+    is_whole, has_lines = len(row.operands) == len(operands), any(map(_breaks_line, between))
+    if has_lines and is_whole and form:
+        # A formatter would put the brackets elsewhere.
+        return None
+    for sign, part in zip(between, parts[1:], strict=True):
         bit = cst.BitOr if is_or else cst.BitAnd
-        operator = bit(whitespace_before=sign.whitespace_before, whitespace_after=sign.whitespace_after)
+        # Formatters break lines at `and` and `or` first.
+        space = cst.SimpleWhitespace(" ")
+        before, after = (
+            (space, space) if has_lines and not is_whole else (sign.whitespace_before, sign.whitespace_after)
+        )
+        operator = bit(whitespace_before=before, whitespace_after=after)
         new = cst.BinaryOperation(new, operator, _in_brackets(part))
     new = _outer(operands[row.start], form, new)
     rest = [*operands[: row.start], new, *operands[end:]]
-    between = [*signs[: row.start], *signs[end - 1 :]]
     built = rest[0]
-    for sign, part in zip(between, rest[1:], strict=True):
+    for sign, part in zip([*signs[: row.start], *signs[end - 1 :]], rest[1:], strict=True):
         built = cst.BooleanOperation(built, sign, part)
     return built, new
 
@@ -341,6 +350,11 @@ def _flat(node: cst.BaseExpression, kind: type[ast.boolop]) -> tuple[list[cst.Ba
     # The expression itself is parsed without its brackets; brackets within make an operand of their own.
     operands, signs = ([node.left], []) if _has_brackets(node.left) else _flat(node.left, kind)
     return [*operands, node.right], [*signs, node.operator]
+
+
+def _breaks_line(sign: cst.BaseBooleanOp) -> bool:
+    around = (sign.whitespace_before, sign.whitespace_after)
+    return any(isinstance(each, cst.ParenthesizedWhitespace) for each in around)
 
 
 def _has_brackets(node: cst.BaseExpression) -> bool:
