@@ -13,6 +13,7 @@ from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._memory.uses import Position
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import may_be_traced, some_file_says
+from perflint.rules._proven import is_list
 from perflint.rules._statements import statement_of
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._once import is_on_only_gpu, is_tensor
@@ -51,8 +52,7 @@ def _fix(model: Model, copied: Repeated) -> Fix | None:
     first = model.subscript(copied.places[0])
     part = _positions(first)
     assert part is not None
-    device = f"{source.written(_root(first.node))}.device"
-    made = _made(model, part, copied, device)
+    made = _made(model, part, copied, source.written(_root(first.node)))
     if made is None:
         return None
     text, imports = made
@@ -61,12 +61,15 @@ def _fix(model: Model, copied: Repeated) -> Fix | None:
     uses = [replace(source, source.span(each.node), copied.name) for each in found if each is not None]
     edits = (insert(line, 1, in_newlines_of(source, line, added)), *uses)
     message = "Copy the positions once" if len(uses) > 1 else "Copy the positions without blocking the CPU"
-    return Fix(message, Safety.UNSAFE, edits, imports, leaves=("TPF117", "TPF201"))
+    # Callers pass arrays and masks in spite of an annotation.
+    is_proven = not isinstance(part.value, Sequence) or is_list(model, part.node)
+    safety = Safety.UNSAFE if is_proven else Safety.DISPLAY
+    return Fix(message, safety, edits, imports, leaves=("TPF117", "TPF201"))
 
 
-def _made(model: Model, part: Part, copied: Repeated, device: str) -> tuple[str, tuple[str, ...]] | None:
-    """The code that copies positions to a device, and its imports."""
-    name = model.source.written(part.node)
+def _made(model: Model, part: Part, copied: Repeated, indexed: str) -> tuple[str, tuple[str, ...]] | None:
+    """The code that copies positions to the device of an indexed tensor, and its imports."""
+    name, device = model.source.written(part.node), f"{indexed}.device"
     if isinstance(part.value, Tensor):
         return f"{name}.to({device})", ()
     if isinstance(part.value, Array):
@@ -77,14 +80,13 @@ def _made(model: Model, part: Part, copied: Repeated, device: str) -> tuple[str,
         # As an index, an array of floats is cut to whole numbers.
         cut = "" if part.value.kind is Kind.INT else f"dtype={dtype.text}, "
         return f"{spelled.text}({name}, {cut}device={device})", (*spelled.imports, *(dtype.imports if cut else ()))
-    found = [
-        spell(model.symbols, each, copied.first) for each in ("torch.tensor", "torch.long", "torch.cuda.is_available")
-    ]
+    found = [spell(model.symbols, each, copied.first) for each in ("torch.tensor", "torch.long")]
     known = [each for each in found if each is not None]
     if len(known) < len(found):
         return None
-    tensor, long, is_available = (each.text for each in known)
-    pinned = f'{tensor}({name}, dtype={long}, device="cpu", pin_memory={is_available}())'
+    tensor, long = (each.text for each in known)
+    # The process of a loader, which works on the CPU, must not pin memory: CUDA cannot begin in a forked process.
+    pinned = f'{tensor}({name}, dtype={long}, device="cpu", pin_memory={indexed}.is_cuda)'
     imports = tuple(dict.fromkeys(text for each in known for text in each.imports))
     return f"{pinned}.to({device}, non_blocking=True)", imports
 

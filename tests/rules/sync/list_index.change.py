@@ -55,7 +55,7 @@ def change_outside(error):
 
 
 def picked(x: torch.Tensor, rows: list[int], turns: int):
-    x = x.cuda()
+    x, rows = x.cuda(), list(rows)
     y, z = x * 2, x.exp()
     order = torch.randperm(4)
     found = [x[:, order]]
@@ -185,7 +185,7 @@ def kept_where_floats_are_cut(x: torch.Tensor, given: np.ndarray):
 
 
 def kept_where_it_changes(x: torch.Tensor, rows: list[int], change):
-    x = x.cuda()
+    x, rows = x.cuda(), list(rows)
     several = np.arange(4)
     found = [x[several]]
     several[0] = 2

@@ -160,8 +160,9 @@ def slices_along_a_dimension(x: torch.Tensor, dim: int, part: slice):
 
 def the_same_rows(x: torch.Tensor, rows: list[int], count: int):
     x = x.cuda()
+    rows = sorted(rows)
     rows_at = torch.tensor(
-        rows, dtype=torch.long, device="cpu", pin_memory=torch.cuda.is_available()
+        rows, dtype=torch.long, device="cpu", pin_memory=x.is_cuda
     ).to(x.device, non_blocking=True)
     first = x[rows_at]
     several = np.random.permutation(count)
@@ -206,3 +207,8 @@ class Tuples(nn.Module):
         nested = x[:, places]
         sliced = x[(slice(None), i)]
         return pair, first, given, whole, also, nested, sliced
+
+
+def rows_by_annotation(x: torch.Tensor, rows: list[int]):
+    x = x.cuda()
+    return x[rows]

@@ -157,6 +157,7 @@ def slices_along_a_dimension(x: torch.Tensor, dim: int, part: slice):
 
 def the_same_rows(x: torch.Tensor, rows: list[int], count: int):
     x = x.cuda()
+    rows = sorted(rows)
     first = x[rows]  # error: TPF118
     several = np.random.permutation(count)
     return first, x[several], x[:, several]  # error: TPF118, TPF118
@@ -199,3 +200,8 @@ class Tuples(nn.Module):
         nested = x[:, places]
         sliced = x[(slice(None), i)]
         return pair, first, given, whole, also, nested, sliced
+
+
+def rows_by_annotation(x: torch.Tensor, rows: list[int]):
+    x = x.cuda()
+    return x[rows]  # error: TPF118
