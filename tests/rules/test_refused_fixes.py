@@ -295,3 +295,11 @@ def run(a: torch.Tensor, b: torch.Tensor, c: int):
 def test_tests_in_several_lines_are_joined_as_formatters_break_them(test: str, after: str | None) -> None:
     text = TESTS.format(test=test)
     assert fixed(TruthOfTensor, text) == (text if after is None else TESTS.format(test=after))
+
+
+@pytest.mark.parametrize(("length", "is_fixed"), [(10, True), (60, False)])
+def test_a_number_in_a_conditional_that_becomes_too_long_stays(length: int, is_fixed: bool) -> None:
+    name = "x" * length
+    text = f"import torch\n\ndef run({name}: torch.Tensor):\n    y = {name}.cuda()\n"
+    text += f"    return {name}.mean() if len({name}) else torch.tensor(0.0, device=y.device)\n"
+    assert (fixed(ScalarToCuda, text) != text) is is_fixed

@@ -10,6 +10,7 @@ from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._numbers import can_fill
 from perflint.rules._order import may_swap
+from perflint.rules._places import makes_long_line
 from perflint.rules._proven import is_number
 from perflint.rules._since import INFERRED_FULL
 from perflint.rules.placement import MOVES, Move, creator, dtype_name, move
@@ -17,7 +18,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Evidence, Tensor, scalar_type
-from perflint.source.concrete import cst
+from perflint.source.concrete import code, cst
 
 NEW_TENSOR = "torch.Tensor.new_tensor"
 _NEW = (NEW_TENSOR, "torch.Tensor.new")
@@ -132,7 +133,7 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
     )
     for text in added:
         new = None if new is None else with_argument(new, text)
-    if new is None:
+    if new is None or makes_long_line(site, code(new)):
         return None
     given = keyword(made, "dtype")
     # A list without elements holds no integers: its dtype is the default one.

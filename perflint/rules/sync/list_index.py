@@ -70,11 +70,11 @@ class ListIndex(Rule):
     `rows_at = torch.as_tensor(rows, device=x.device)` in front of the first use, `order.to(x.device)` for a tensor,
     and `x[rows_at]` at each use. The indexed tensors must certainly be on one device. A list of integers is copied
     from pinned memory without blocking the CPU, so that one use is enough; if only an annotation says that it is a
-    list, the fix is only shown, because callers may pass an array or a mask. The copies are unsafe: the positions stay in
-    memory on the GPU, and an array of 8-bit or 16-bit numbers raises an error, where torch made numbers of 64 bits.
-    An array that `numpy.arange` or `numpy.random.permutation` makes is copied with `dtype=torch.long`, which cuts
-    floats as an index does. Other arrays that may hold floats, code in a `try` block, TorchScript, compiled code, and
-    projects that trace or export models get no such fix.
+    list, the fix is only shown, because callers may pass an array or a mask. The copies are unsafe: the positions
+    stay in memory on the GPU, and an array of 8-bit or 16-bit numbers raises an error, where torch made numbers of 64
+    bits. An array that `numpy.arange` or `numpy.random.permutation` makes is copied with `dtype=torch.long`, which
+    cuts floats as an index does. Other arrays that may hold floats, code in a `try` block, TorchScript, compiled code,
+    and projects that trace or export models get no such fix.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each list; a trace shows
