@@ -105,7 +105,9 @@ def _offered(findings: Sequence[Finding], known: int, settings: Settings, model:
     if all(finding.fix is None for finding in findings[known:]):
         return findings
     is_scripted = (lambda line: False) if model is None else model.is_scripted
-    return [*findings[:known], *(offered(each, settings.torch_version, is_scripted) for each in findings[known:])]
+    in_tests = model is not None and model.module.is_of_tests
+    new = (offered(each, settings.torch_version, is_scripted, in_tests) for each in findings[known:])
+    return [*findings[:known], *new]
 
 
 def _unparsable(source: Source) -> Problem | None:

@@ -29,7 +29,7 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
             kept = weighed(_for_any_caller(each, rule, site), site)
             if kept is not None:
                 kept = fitting(repeatable(kept, site.model), site.model)
-                found.append(offered(kept, torch_version, site.model.is_scripted))
+                found.append(offered(kept, torch_version, site.model.is_scripted, site.model.module.is_of_tests))
         return tuple(found)
     return ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from perflint.semantics.model import Model
@@ -19,3 +20,15 @@ _TRACES = re.compile(r"jit\.trace\w*\("), re.compile(r"onnx\.export\(")
 def may_be_traced(model: Model) -> bool:
     """True if some code makes a graph of a run: `x.type_as(y)` follows its input there, `device=` is a constant."""
     return any(some_file_says(model, pattern) for pattern in _TRACES)
+
+
+_RECORDS = ("torch.jit.trace", "torch.fx.symbolic_trace", "torch.fx.experimental.proxy_tensor.make_fx")
+
+
+def is_recorded(model: Model, node: ast.AST) -> bool:
+    """True if a lambda around a node is written to be recorded as a graph, which may be there for its steps alone."""
+    for outer in model.ancestors(node):
+        call = model.parent(outer) if isinstance(outer, ast.Lambda) else None
+        if isinstance(call, ast.Call) and model.target(call) in _RECORDS:
+            return True
+    return False

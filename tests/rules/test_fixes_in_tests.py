@@ -1,4 +1,4 @@
-"""In the tests of a project and their helpers, assertions and calls that empty caches are left as they are."""
+"""In the tests of a project and their helpers, fixes are not written, unless they correct something."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
+from perflint.findings import Safety
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -71,3 +72,32 @@ def test_arguments_of_a_trainer_in_tests() -> None:
         (found,) = [finding for finding in report.findings if finding.code == "TPF942"]
         fixed.append(found.fix is not None)
     assert fixed == [True, False]
+
+
+SMALL = """import torch
+
+
+def test_indices(device):
+    expected = torch.zeros(3, device="cuda")
+    expected[1] = 3.0
+    index = torch.tensor([5], device="cuda")
+    scaler = torch.cuda.amp.GradScaler()
+    assert scaler and torch.equal(expected, index)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("train.py", {"TPF117", "TPF135", "TPF902"}),
+        ("package/testing.py", {"TPF117", "TPF135", "TPF902"}),
+        ("test_train.py", {"TPF902"}),
+        ("tests/helpers.py", {"TPF902"}),
+    ],
+)
+def test_small_gains_are_not_written_in_tests(name: str, written: set[str]) -> None:
+    settings = Settings(profile=Profile.AUDIT, torch_version=(2, 6))
+    report = check_source(Source(name, SMALL), Project([Path(name)]), RuleSet(all_rules()), settings)
+    fixes = {finding.code: finding.fix for finding in report.findings if finding.fix is not None}
+    assert {code for code, fix in fixes.items() if fix.safety is not Safety.DISPLAY} == written
+    assert {"TPF117", "TPF135"} <= fixes.keys()

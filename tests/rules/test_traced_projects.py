@@ -31,3 +31,17 @@ def test_traces_follow_type_as(call: str) -> None:
     assert [fixes(DEVICE + export, rule) for rule in (CreateThenMove, BlockingH2d)] == [
         fixes(DEVICE, rule) for rule in (CreateThenMove, BlockingH2d)
     ]
+
+
+RECORDED = """import torch
+
+def device_of(device: str):
+    graph = torch.jit.trace(lambda: torch.ones([]).to(torch.device(device)), example_inputs=[]).graph
+    return [node for node in graph.findAllNodes("prim::Constant") if "Device" in repr(node)][-1]
+"""
+
+
+def test_a_lambda_that_is_recorded_keeps_its_steps() -> None:
+    assert fixes(RECORDED, CreateThenMove) == 0
+    assert fixes(RECORDED.replace("torch.jit.trace(", "run("), CreateThenMove) == 1
+    assert fixes(RECORDED.replace("lambda: ", ""), CreateThenMove) == 1

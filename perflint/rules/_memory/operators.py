@@ -37,7 +37,9 @@ VIEWS = _KEEP_ORDER | _of(
     """squeeze transpose permute movedim moveaxis swapaxes swapdims t narrow select
     diagonal unbind chunk split tensor_split hsplit vsplit dsplit split_with_sizes unfold adjoint view_as_real
     view_as_complex atleast_1d atleast_2d atleast_3d broadcast_tensors as_strided as_subclass storage align_to
-    to_dense unsafe_chunk unsafe_split real imag"""
+    to_dense unsafe_chunk unsafe_split real imag coalesce values indices _values _indices crow_indices col_indices
+    ccol_indices row_indices to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sum_to_size
+    resolve_neg conj_physical dequantize cfloat cdouble chalf resize resize_as sparse_mask align_as refine_names"""
 )
 """Operators whose result may share the memory of the first operand."""
 LAYS_OUT = _of("view reshape flatten contiguous clone view_as reshape_as unflatten ravel")

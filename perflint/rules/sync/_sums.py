@@ -11,7 +11,7 @@ from perflint.frozen import dataclass
 from perflint.rules._places import inside
 from perflint.rules._project_text import some_file_says
 from perflint.rules._statements import block_of, statement_of
-from perflint.rules.sync._scalars import SCALAR_READ, Read
+from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
@@ -48,15 +48,15 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     call = site.concrete
     assert isinstance(call.func, cst.Attribute)
     wide = wide_float(site.model) if found.type == "float" else ""
-    new = detached(call, wide, is_data(site.model, read.tensor))
+    new = detached(call, wide, is_data(site.model, read.tensor) or is_of_comparison(read.node))
     line = f"{indentation(source, found.loop.lineno)}{found.name} = {found.type}({found.name})\n"
     edits = (
         replace(source, source.span(site.node), new),
         insert(end + 1, 1, in_newlines_of(source, end, line)),
         *(replace(source, source.span(each), f"{found.type}({each.id})") for each in found.reads),
     )
-    leaves = (SCALAR_READ, *[SCALAR_READ, _SEVERAL] * len(found.reads))
-    return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=leaves)
+    leaves = (SCALAR_READ,) * (1 + len(found.reads))
+    return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=leaves, brings=(_SEVERAL,))
 
 
 _WITHOUT_DOUBLES = re.compile(r"[\"']mps\b|backends\.mps\b|torch\.mps\b")
@@ -129,6 +129,12 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     # Truth values add up to whole numbers in Python, to a truth value on the device.
     counts = added == "int" and kind is Kind.INT
     return _Sum(name, loop, added, reads) if added == "float" or counts else None
+
+
+def _reads_number(model: Model, node: ast.expr) -> bool:
+    """True if a part of an expression reads a number from the device."""
+    calls = (model.call(each) for each in walk(node) if isinstance(each, ast.Call))
+    return any(call.target in NUMBERS and read_at(call) is not None for call in calls)
 
 
 def _rare_reads(model: Model, loop: ast.stmt, uses: list[ast.Name]) -> tuple[ast.Name, ...] | None:
@@ -237,14 +243,14 @@ def _is_of_others(model: Model, loop: ast.stmt, name: str) -> bool:
 
 
 def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:
-    """True if a read enters an expression only through arithmetic with Python numbers."""
+    """True if a read enters an expression only through arithmetic with numbers that the CPU has."""
     if node is read:
         return True
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Add, ast.Sub, ast.Div)):
         return False
     left = read in walk(node.left)
     other = node.right if left else node.left
-    if model.value(other).tensor is not None:
+    if model.value(other).tensor is not None or _reads_number(model, other):
         return False
     return _is_linear(model, node.left if left else node.right, read)
 

@@ -157,7 +157,7 @@ def _names(site: CallSite, made: ast.Call) -> _Names | None:
 def _there(site: CallSite, names: _Names) -> cst.Call | None:
     """For a constructor with `device=`, or of a class of torch.cuda."""
     made, device = site.node, keyword(site.node, "device")
-    call: cst.Call | None = site.concrete.with_changes(func=cst.parse_expression(names.tensor))
+    call: cst.Call | None = _of_list(site.concrete, site.target, names)
     if site.target.startswith("torch.cuda."):
         call = None if call is None or made.keywords else with_argument(call, f"dtype={names.dtype}")
         call = None if call is None else _pinned(call, _pinned_if("True"))
@@ -199,7 +199,7 @@ def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
         or not isinstance(inner, cst.Call)
     ):
         return None
-    call: cst.Call | None = inner.with_changes(func=cst.parse_expression(names.tensor))
+    call: cst.Call | None = _of_list(inner, site.model.target(made), names)
     if call is not None and site.model.target(made).rpartition(".")[2] in _DTYPES:
         call = None if made.keywords else with_argument(call, f"dtype={names.dtype}")
     call = None if call is None else _pinned(call, _pin_of(site, moved, names))
@@ -222,6 +222,11 @@ def _is_tensor(site: CallSite, node: ast.expr) -> bool:
     value = site.value(node)
     is_plain = isinstance(node, (ast.Name, ast.Attribute))
     return is_plain and isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
+
+
+def _of_list(call: cst.Call, target: str, names: _Names) -> cst.Call:
+    """A constructor with `torch.tensor` as its function, which stays as it is written if it is that already."""
+    return call if target == "torch.tensor" else call.with_changes(func=cst.parse_expression(names.tensor))
 
 
 def _pinned(call: cst.Call, pin: tuple[str, ...]) -> cst.Call | None:

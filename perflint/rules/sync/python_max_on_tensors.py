@@ -61,7 +61,8 @@ class PythonMaxOnTensors(Rule):
     `max(a, b)` of two tensors becomes `torch.maximum(a, b)`, and `max(t, number)`
     `torch.clamp(t, min=number)`. Unsafe: the result is always a tensor, of the promoted dtype, NaN
     wins, and gradients of ties are shared. Code that
-    asks if one of them is a tensor gets no fix, because it may be a number too.
+    asks if one of them is a tensor gets no fix, because it may be a number too. No fix is offered for
+    `max(t, number)` as a size or a key either, because the CPU needs that number in any case.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each comparison; a trace
@@ -93,6 +94,8 @@ class PythonMaxOnTensors(Rule):
 
 
 _NUMBERS = (Use.SIZE, Use.INDEX, Use.KEY, Use.TEST)
+_READ_AT_ONCE = (Use.SIZE, Use.KEY)
+"""Uses that read the result: a bound kept on the GPU waits there as often as the comparison does."""
 _LONGEST = 40
 """Longer operands are not repeated in the help."""
 
@@ -238,6 +241,8 @@ def _fix(site: CallSite) -> Fix | None:
         return None
     tensors = [isinstance(site.value(argument), Tensor) for argument in site.node.args]
     numbers = [scalar_type(site.value(argument)) in ("int", "float") for argument in site.node.args]
+    if any(numbers) and use_of(site) in _READ_AT_ONCE:
+        return None
     first, second = (code(argument.value) for argument in site.concrete.args)
     if all(tensors):
         name, arguments = _BOTH[site.target], f"{first}, {second}"

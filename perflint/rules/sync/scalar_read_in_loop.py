@@ -9,10 +9,8 @@ from perflint.rules._advice import read_later
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._joined import read_together
-from perflint.rules.sync._lists import listed_on_device
-from perflint.rules.sync._meters import averaged_on_device
+from perflint.rules.sync._kept import kept_on_device
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, number_at
-from perflint.rules.sync._sums import summed_on_device
 from perflint.rules.sync._tested import asked_together
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
@@ -87,6 +85,9 @@ class ScalarReadInLoop(Rule):
     numbers outside of texts, they become `float(meter.avg)`. The averages and the texts are the same; times
     that the loop measures no longer include the wait.
 
+    Sums, lists and averages in a row get these fixes only if all of them do: if one stays, the CPU waits
+    there in any case.
+
     Three or more reads in neighbouring statements, if none of these is possible: one `torch.stack([…]).tolist()` in
     front of them reads all numbers at once. They must be numbers of one tensor or of tensors on the GPU, of one kind
     of dtype, and must have their values before the first read; no other code that runs between them may
@@ -121,9 +122,5 @@ class ScalarReadInLoop(Rule):
             f"{quoted(site.text(read.node))} blocks the CPU until the GPU catches up{often(site)}",
             confidence=read.confidence,
             help=read_later(site, read.node, read.tensor),
-            fix=summed_on_device(site, read)
-            or averaged_on_device(site, read)
-            or listed_on_device(site, read)
-            or read_together(site, read)
-            or (None if joined is None else joined.fix),
+            fix=kept_on_device(site, read) or read_together(site, read) or (None if joined is None else joined.fix),
         )

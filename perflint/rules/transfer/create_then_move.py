@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._memory.uses import Fate, fates
 from perflint.rules._numbers import can_fill, number
 from perflint.rules._order import may_swap
-from perflint.rules._project_text import may_be_traced
+from perflint.rules._project_text import is_recorded, may_be_traced
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import (
@@ -110,7 +110,9 @@ class CreateThenMove(Rule):
     blocking-h2d).
 
     No fix is offered for `.type_as(x)` and `.to(x)` in projects that call `torch.jit.trace` or
-    `torch.onnx.export`: a trace follows them to any device, and keeps `device=` as a constant.
+    `torch.onnx.export`: a trace follows them to any device, and keeps `device=` as a constant. None is
+    offered in a lambda that is passed to `torch.jit.trace`, because the steps of its graph may be what
+    is asked for.
 
     No fix is offered for `.cuda(gpu)` if `gpu` may be None: `.cuda(None)` is the current GPU, and
     `device=None` is the CPU. A tensor with `requires_grad=True` that is written to in place gets no
@@ -157,7 +159,7 @@ class CreateThenMove(Rule):
             f"{often(site)}",
             confidence=weakest(moved.confidence, source),
             help=advice,
-            fix=_fix(site, moved, made) or computed_there(site),
+            fix=None if is_recorded(site.model, site.node) else _fix(site, moved, made) or computed_there(site),
         )
 
 

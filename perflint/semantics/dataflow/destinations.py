@@ -59,7 +59,7 @@ _PASSES = frozenset(
 """Functions whose result is used in place of their argument."""
 _SIZES = frozenset(
     """range zeros ones full empty arange linspace eye rand randn randint randperm new_zeros new_ones new_full new_empty
-    view reshape expand repeat narrow split chunk unflatten pad unfold resize tile broadcast_to topk""".split()
+    view reshape expand repeat narrow split chunk unflatten pad unfold resize tile broadcast_to topk one_hot""".split()
 )
 _LISTS = frozenset({"append", "extend", "appendleft", "insert", "add", "put"})
 

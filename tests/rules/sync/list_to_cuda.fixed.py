@@ -159,3 +159,14 @@ class Counted(torch.autograd.Function):
 
 def count_of(x):
     return x.new_full((1,), x.shape[0], dtype=torch.long)
+
+
+def as_it_is_spelled(x: torch.Tensor, frames: list):
+    from torch import tensor
+
+    kinds = torch.tensor([each.kind for each in frames], device="cpu", pin_memory=torch.cuda.is_available()).to(
+        x.device, non_blocking=True
+    )
+    return kinds, tensor([each.kind for each in frames], device="cpu", pin_memory=torch.cuda.is_available()).to(
+        x.device, non_blocking=True
+    )

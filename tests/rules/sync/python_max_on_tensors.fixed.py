@@ -111,3 +111,11 @@ def clipped_loss(loss, grads, limit: int):
 def clipped(grads, limit: int):
     flat = torch.cat(grads)
     return min(1.0, limit / flat.abs().sum())
+
+
+class Sizes(nn.Module):
+    def forward(self, index: torch.Tensor, count: int, names: dict):
+        hot = nn.functional.one_hot(index, max(index.max() + 1, count))
+        table = torch.zeros(max(index.max(), 4), device=index.device)
+        bound = torch.clamp(index.max(), min=4)
+        return hot, table, names[max(index.min(), 0)], index / bound

@@ -35,7 +35,7 @@ def train_epoch_weighted(model: nn.Module, loader: DataLoader, optimizer: torch.
         optimizer.step()
         seen += len(y)
         total += loss.detach().double() * len(y)
-        correct += (logits.argmax(dim=1) == y).sum().detach()
+        correct += (logits.argmax(dim=1) == y).sum()
     correct = int(correct)
     total = float(total)
     return total / seen + correct / seen
@@ -65,7 +65,7 @@ def evaluate(model: nn.Module, loader: DataLoader) -> float:
 def count_halves(model: nn.Module, loader: DataLoader) -> float:
     halves = 0
     for x, y in loader:
-        halves += (model(x.cuda()).argmax(dim=1) == y.cuda()).sum().detach().double() * 0.5
+        halves += (model(x.cuda()).argmax(dim=1) == y.cuda()).sum().double() * 0.5
     halves = float(halves)
     return halves
 
@@ -245,7 +245,11 @@ def train_with_meters(model: nn.Module, loader: DataLoader, optimizer: torch.opt
         loss.backward()
         optimizer.step()
         losses.update(loss.item(), len(y))
+        # Meters in a row are kept on the GPU only together.
+        count = len(y)
         single.update(loss.detach().double())
+        count += 1
+        assert count
         shown.update(loss.detach().double())
         if step % 100 == 0:
             print(f"{single.val:.3f} {single.avg} {shown}", "%.3f" % single.avg)
@@ -315,20 +319,28 @@ def train_shared_meter(model: nn.Module, loader: DataLoader, meter: Average):
 def train_and_log(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, board):
     for epoch in range(10):
         running = 0.0
-        shown = 0.0
         for step, (x, y) in enumerate(loader):
             loss = F.cross_entropy(model(x.cuda()), y.cuda())
             loss.backward()
             optimizer.step()
             running += loss.detach().double()
-            shown += loss.item()
-            board.show(shown)
             if step % 200 == 199:
                 print("[%d, %5d] %.3f" % (epoch, step, float(running) / 200), f"{float(running):.3f}")
                 board.add_scalar("loss", float(running), step)
                 running = 0.0
         running = float(running)
-        print(running, shown)
+        print(running)
+
+
+def train_and_show(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, board):
+    shown = 0.0
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        shown += loss.item()
+        board.show(shown)
+    return shown
 
 
 def losses_of(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
@@ -339,7 +351,9 @@ def losses_of(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optim
     for x, y in loader:
         loss = F.cross_entropy(model(x.cuda()), y.cuda())
         losses.append(loss.item())
+        size = len(x)
         means.append(loss.mean().detach().clone())
+        assert size
         norms.append(round(loss.item(), 3))
         best.append(loss.item())
         if best[-1] < 0.1:
@@ -455,3 +469,63 @@ def changed_in_the_middle(x: torch.Tensor):
     b = high.item()
     c = other_value
     return a, b, c
+
+
+def train_epoch_of_two(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, seen: float):
+    total = 0.0
+    steps = 0
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        other = F.l1_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        # The sum that came in may be of any kind, so the CPU waits for its number in any case.
+        total += loss.item()
+        steps += 1
+        seen += other.item()
+    return total / steps, seen
+
+
+def train_epoch_of_three(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    first_part = 0.0
+    second_part = 0.0
+    for step, (x, y) in enumerate(loader):
+        one = F.mse_loss(model(x.cuda()), y.cuda())
+        two = F.l1_loss(model(x.cuda()), y.cuda())
+        loss = one + two
+        loss.backward()
+        optimizer.step()
+        total += loss.detach().double()
+        first_part += one.detach().double()
+        second_part += two.detach().double()
+        if step % 100 == 0:
+            print(float(total), float(first_part), float(second_part))
+    second_part = float(second_part)
+    first_part = float(first_part)
+    total = float(total)
+    return total, first_part, second_part
+
+
+def train_epoch_listed(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    losses, rates = [], []
+    total = 0.0
+    for x, y in loader:
+        out = model(x.cuda())
+        loss = F.mse_loss(out, y.cuda())
+        loss.backward()
+        optimizer.step()
+        rates += [out.argmax(dim=1).float().mean().item() / len(y)]
+        losses += [loss.item()]
+        total += loss.item()
+    return losses, rates, total
+
+
+def train_epoch_weighted_by_the_gpu(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * (y.cuda() > 0).sum().item()
+    return total

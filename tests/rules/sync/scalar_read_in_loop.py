@@ -240,7 +240,11 @@ def train_with_meters(model: nn.Module, loader: DataLoader, optimizer: torch.opt
         loss.backward()
         optimizer.step()
         losses.update(loss.item(), len(y))  # error: TPF101
+        # Meters in a row are kept on the GPU only together.
+        count = len(y)
         single.update(loss.item())  # error: TPF101
+        count += 1
+        assert count
         shown.update(loss.item())  # error: TPF101
         if step % 100 == 0:
             print(f"{single.val:.3f} {single.avg} {shown}", "%.3f" % single.avg)
@@ -310,19 +314,27 @@ def train_shared_meter(model: nn.Module, loader: DataLoader, meter: Average):
 def train_and_log(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, board):
     for epoch in range(10):
         running = 0.0
-        shown = 0.0
         for step, (x, y) in enumerate(loader):
             loss = F.cross_entropy(model(x.cuda()), y.cuda())
             loss.backward()
             optimizer.step()
             running += loss.item()  # error: TPF101
-            shown += loss.item()  # error: TPF101
-            board.show(shown)
             if step % 200 == 199:
                 print("[%d, %5d] %.3f" % (epoch, step, running / 200), f"{running:.3f}")
                 board.add_scalar("loss", running, step)
                 running = 0.0
-        print(running, shown)
+        print(running)
+
+
+def train_and_show(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, board):
+    shown = 0.0
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        shown += loss.item()  # error: TPF101
+        board.show(shown)
+    return shown
 
 
 def losses_of(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
@@ -333,7 +345,9 @@ def losses_of(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optim
     for x, y in loader:
         loss = F.cross_entropy(model(x.cuda()), y.cuda())
         losses.append(loss.item())  # error: TPF101
+        size = len(x)
         means.append(loss.mean().item())  # error: TPF101
+        assert size
         norms.append(round(loss.item(), 3))  # error: TPF101
         best.append(loss.item())  # error: TPF101
         if best[-1] < 0.1:
@@ -439,3 +453,60 @@ def changed_in_the_middle(x: torch.Tensor):
     b = high.item()  # audit: TPF101
     c = other.item()  # audit: TPF101
     return a, b, c
+
+
+def train_epoch_of_two(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, seen: float):
+    total = 0.0
+    steps = 0
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        other = F.l1_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        # The sum that came in may be of any kind, so the CPU waits for its number in any case.
+        total += loss.item()  # error: TPF101
+        steps += 1
+        seen += other.item()  # error: TPF101
+    return total / steps, seen
+
+
+def train_epoch_of_three(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    first_part = 0.0
+    second_part = 0.0
+    for step, (x, y) in enumerate(loader):
+        one = F.mse_loss(model(x.cuda()), y.cuda())
+        two = F.l1_loss(model(x.cuda()), y.cuda())
+        loss = one + two
+        loss.backward()
+        optimizer.step()
+        total += loss.item()  # error: TPF101
+        first_part += one.item()  # error: TPF101
+        second_part += two.item()  # error: TPF101
+        if step % 100 == 0:
+            print(total, first_part, second_part)
+    return total, first_part, second_part
+
+
+def train_epoch_listed(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    losses, rates = [], []
+    total = 0.0
+    for x, y in loader:
+        out = model(x.cuda())
+        loss = F.mse_loss(out, y.cuda())
+        loss.backward()
+        optimizer.step()
+        rates += [out.argmax(dim=1).float().mean().item() / len(y)]  # error: TPF101
+        losses += [loss.item()]  # error: TPF101
+        total += loss.item()  # error: TPF101
+    return losses, rates, total
+
+
+def train_epoch_weighted_by_the_gpu(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * (y.cuda() > 0).sum().item()  # error: TPF101, TPF101
+    return total

@@ -43,3 +43,20 @@ def change_written_before_backward(error):
     before, after = error
     assert before is None
     assert "modified by an inplace operation" in after
+
+
+def kept_where_values_are_shared(s: torch.Tensor, t: torch.Tensor):
+    first = s.coalesce().values().clone()
+    s.values().mul_(2)
+    second = t.crow_indices().clone()
+    third = t.sum_to_size(t.shape).clone()
+    t.values().mul_(2)
+    fourth = t.to_sparse_csr().clone()
+    t.mul_(2)
+    return first + 1, second + 1, third + 1, fourth + 1
+
+
+def case_values_are_not_written():
+    s = torch.sparse_coo_tensor(torch.tensor([[0, 1]], device=DEVICE), torch.ones(2, device=DEVICE), (3,)).coalesce()
+    first = s.coalesce().values().clone()
+    return {"first": first + 1, "values": s.values()}
