@@ -546,3 +546,30 @@ def test_a_statement_is_put_under_no_grad_only_if_it_runs_the_model_itself(value
         """
     )
     assert found.get(8, False) is is_fixed, found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fixed"),
+    [
+        ("", "print(out.shape, out.sum().item())", True),
+        ("net.eval()", "print(f'{out.sum().item()} {out.mean():.3f}')", True),
+        ("net.train()\n    net.eval()", "print(out.sum().item())", True),
+        ("net.train(False)", "print(out.sum().item())", True),
+        ("net.train()", "print(out.sum().item())", False),
+        ("net.train(True)", "print(out.sum().item())", False),
+        ("", "print(out)", False),
+        ("", "print(f'Output: {out}')", False),
+        ("", "text = str(out)", False),
+    ],
+)
+def test_runs_that_show_training_or_a_graph(before: str, after: str, fixed: bool) -> None:
+    lines = [
+        "reference = Net().eval()",
+        "net = Net().cuda()",
+        "x = torch.randn(2, 8).cuda()",
+        *before.split("\n    "),
+        "out = net(x)",
+        after,
+    ]
+    found = _found("\n".join(line for line in lines if line) + "\n")
+    assert found and set(found.values()) == {fixed}

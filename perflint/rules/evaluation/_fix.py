@@ -15,12 +15,14 @@ from perflint.rules.evaluation._inference import may_be_compiled
 from perflint.rules.evaluation._leaving import may_leave
 from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import Region
-from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.rules.evaluation._runs import mode_at
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, walk
 from perflint.source.concrete import code, cst
 from perflint.source.text import Source
 
+_SHOW = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
 _COMPILED = frozenset({"compile", "script", "export", "script_method"})
 _FURTHER = ("TPF502",)
 """If `no_grad` is right, inference mode may be better still."""
@@ -83,6 +85,11 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
         return None
     if survey.model.function(call) is not survey.model.function(statement) or _runs_later(survey.model, call):
         return None
+    # After `model.train()` the run shows what a step of training does.
+    if mode_at(scope, call, dotted(call.func)) is False or (
+        statement.value is call and _is_shown(survey.model, statement)
+    ):
+        return None
     if not proofs(survey).statement(scope, statement):
         return None
     source = survey.model.source
@@ -96,6 +103,21 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
     text, proof = f"Put it under `with {spelling.text}():`", _NOTHING_COMES_IN if is_untrained else _NOTHING_USED
     edits = [Edit(first.span, opening + first.text), *rest]
     return Fix(text, Safety.RISKY, tuple(edits), spelling.imports, _FURTHER, proof=proof)
+
+
+def _is_shown(model: Model, statement: ast.Assign | ast.AnnAssign | ast.Return) -> bool:
+    """True if the value of a statement is printed as a whole: a tensor with a graph prints its `grad_fn`."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    names = {each.id for each in targets if isinstance(each, ast.Name)}
+    around = model.function(statement) or model.source.tree
+    return any(_prints(model, use) for name in names for use in model.names(around, name))
+
+
+def _prints(model: Model, use: ast.Name) -> bool:
+    outer = model.parent(use)
+    if isinstance(outer, ast.FormattedValue):
+        return outer.format_spec is None
+    return isinstance(outer, ast.Call) and use in outer.args and model.target(outer) in _SHOW
 
 
 def _runs_later(model: Model, call: ast.Call) -> bool:

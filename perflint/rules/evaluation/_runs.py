@@ -72,8 +72,13 @@ def _found(survey: Survey, scope: Scope) -> Iterator[Run]:
 
 def mode_before(scope: Scope, run: Run) -> bool | None:
     """True if the last switch of the model before the run, in the same function, was to evaluation."""
-    found = scope.modes_of(run.receiver)
-    index = bisect_right(found, run.call.lineno, key=lambda mode: mode.line)
+    return mode_at(scope, run.call, run.receiver)
+
+
+def mode_at(scope: Scope, call: ast.Call, receiver: str) -> bool | None:
+    """True if the last switch of a receiver before a call, in the same function, was to evaluation."""
+    found = scope.modes_of(receiver)
+    index = bisect_right(found, call.lineno, key=lambda mode: mode.line)
     return found[index - 1].evaluating if index else None
 
 

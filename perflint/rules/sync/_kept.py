@@ -6,6 +6,7 @@ import ast
 from itertools import takewhile
 
 from perflint.findings import Fix
+from perflint.rules._places import inside
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
@@ -13,15 +14,28 @@ from perflint.rules.sync._scalars import NUMBERS, Read, number_at
 from perflint.rules.sync._sums import summed_on_device
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import stands_in, walk
 
+_TRIES = (ast.Try, ast.TryStar)
 _METHODS = ("append", "update")
 
 
 def kept_on_device(site: CallSite, read: Read) -> Fix | None:
     """The fix for a number that goes into a sum, an average or a list; None if the CPU waits beside it in any case."""
-    fix = _kept(site, read)
+    fix = None if _is_handled(site.model, read.node) else _kept(site, read)
     return None if fix is None or _waits_beside(site.model, read.node) else fix
+
+
+def _is_handled(model: Model, read: ast.expr) -> bool:
+    """True if a `try` in the loop handles what the read raises, which is an error of any kernel before it."""
+    inner: ast.AST = read
+    for outer in inside(model, read):
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
+            return False
+        if isinstance(outer, _TRIES) and stands_in(outer.body, inner):
+            return bool(outer.handlers)
+        inner = outer
+    return False
 
 
 def _kept(site: CallSite, read: Read) -> Fix | None:

@@ -521,6 +521,26 @@ def train_epoch_listed(model: nn.Module, loader: DataLoader, optimizer: torch.op
     return losses, rates, total
 
 
+def train_until_an_error(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    losses = []
+    total = 0.0
+    for x, y in loader:
+        try:
+            loss = F.mse_loss(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        except RuntimeError:
+            break
+        try:
+            other = F.mse_loss(model(x.cuda()), y.cuda())
+            total += other.detach().double()
+        finally:
+            optimizer.zero_grad()
+    total = float(total)
+    return losses, total
+
+
 def train_epoch_weighted_by_the_gpu(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
     total = 0.0
     for x, y in loader:
