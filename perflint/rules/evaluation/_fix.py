@@ -85,10 +85,9 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
         return None
     if survey.model.function(call) is not survey.model.function(statement) or _runs_later(survey.model, call):
         return None
-    # After `model.train()` the run shows what a step of training does.
-    if mode_at(scope, call, dotted(call.func)) is False or (
-        statement.value is call and _is_shown(survey.model, statement)
-    ):
+    is_in_training = mode_at(scope, call, dotted(call.func)) is False
+    if is_in_training or (statement.value is call and _is_shown(survey.model, statement)):
+        # The run shows what a step of training does, or what a graph looks like.
         return None
     if not proofs(survey).statement(scope, statement):
         return None

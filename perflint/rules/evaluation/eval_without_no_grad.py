@@ -103,8 +103,8 @@ class EvalWithoutNoGrad(Rule):
     `@torch.no_grad()` if tensors leave it. A run in the middle of other code is put under
     `with torch.no_grad():` with its statement: a target network's parameters then get no gradient,
     which no optimizer reads. It gets none if the statements in front of it call `model.train()`, or if the
-    result is printed as a whole, which shows its `grad_fn`. A loop inside a longer function gets no fix. Transformer layers in
-    evaluation mode take a faster path without autograd, and round differently. A model of an
+    result is printed as a whole, which shows its `grad_fn`. A loop inside a longer function gets no fix.
+    Transformer layers in evaluation mode take a faster path without autograd, and round differently. A model of an
     unknown class that computes gradients in its own `forward` fails.
 
     ## How a GPU shows it
