@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.scanning import scan
-from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure
+from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
 from perflint.source.comments import digest_of_code
@@ -110,6 +110,29 @@ class Module:
         )
 
     @cached_property
+    def named(self) -> frozenset[str]:
+        """The words by which the code of the file may call functions of others: names, attributes, and texts.
+
+        Annotations do not count, unless the file asks for the `type` of an object that they declare.
+        """
+        nodes = self.structure.nodes
+        annotations = () if "type" in self.called else _annotations(self.structure)
+        ignored = {part for each in annotations for part in walk(each)}
+        found = {node.attr for node in nodes.get(ast.Attribute, ())}  # type: ignore[attr-defined]
+        for node in (*nodes.get(ast.Name, ()), *nodes.get(ast.Constant, ())):
+            if node in ignored:
+                continue
+            if isinstance(node, ast.Constant):
+                if isinstance(node.value, str):
+                    found.add(node.value.rpartition(".")[2])
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+        # `from ops import read as r`
+        aliases = (alias for node in nodes.get(ast.ImportFrom, ()) for alias in node.names)  # type: ignore[attr-defined]
+        found.update(alias.name for alias in aliases if alias.asname)
+        return frozenset(found)
+
+    @cached_property
     def stars(self) -> list[str]:
         """The modules whose names the top level takes over by `import *`."""
         return [
@@ -152,6 +175,14 @@ class Module:
         root, dot, rest = path.partition(".")
         imports = self.symbols.imported.get(root)
         return f"{self.resolved(imports[0].full)}{dot}{rest}" if imports else f"{self.name}.{path}"
+
+
+def _annotations(structure: Structure) -> Iterable[ast.expr]:
+    kinds = (ast.arg, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in (node for kind in kinds for node in structure.nodes.get(kind, ())):
+        found = getattr(node, "annotation", None) or getattr(node, "returns", None)
+        if isinstance(found, ast.expr):
+            yield found
 
 
 def _top_level(body: list[ast.stmt]) -> Iterable[ast.stmt]:

@@ -66,3 +66,51 @@ def test_a_file_that_takes_another_name_is_not_run(tmp_path: Path) -> None:
     model = model_of(tmp_path, files, "net/ops.py")
     made = {path.name for path in summaries(model.view.project)._known}
     assert "run.py" in made and "elsewhere.py" not in made
+
+
+SETTINGS = "class Config:\n    def __init__(self, size):\n        self.size = size\n"
+
+
+@pytest.mark.parametrize(
+    ("user", "is_run"),
+    [
+        ("from settings import Config\ndef f(config: Config): return config.size\n", False),
+        ("from settings import Config\ndef f() -> 'Config | None': ...\n", False),
+        ("from settings import Config\nclass Net:\n    config: Config\n", False),
+        ("from settings import Config\ndef f(x): return x  # Config(3)\n", False),
+        ("from settings import Config\ndef f(config: Config): return Config(config.size)\n", True),
+        ("from settings import Config\nclass Big(Config): pass\n", True),
+        ("from settings import Config\nregister(Config)\n", True),
+        ("from settings import Config\ndef f(config: Config): return type(config)(3)\n", True),
+        ("from settings import Config as C\nC(3)\n", True),
+        ("import settings\nsettings.Config(3)\n", True),
+        ("import settings\nKINDS = {'config': 'settings.Config'}\n", True),
+    ],
+)
+def test_a_file_that_names_a_class_only_in_annotations_is_not_run(tmp_path: Path, user: str, is_run: bool) -> None:
+    model = model_of(tmp_path, {"settings.py": SETTINGS, "user.py": user}, "settings.py")
+    assert (tmp_path / "user.py" in summaries(model.view.project)._known) == is_run
+
+
+@pytest.mark.parametrize(
+    ("function", "is_asked"),
+    [
+        ("def f(): return 1", False),
+        ("def f(x: int, *rest: int, y: str = ''): return x", False),
+        ("def f(x: int, y=''): return x", True),
+        ("def f(x: torch.Tensor): return x", True),
+        ("def f(x: typing.Any): return x", True),
+        ("def f(x: int, *rest): return x", True),
+        ("def f(x: int, **more): return x", True),
+        ("def f(x: int, *, y): return x", True),
+        ("class Net:\n    def f(self): return 1", False),
+        ("class Net:\n    def f(self, x: int): self.x = x\n    def g(self): return self.x", False),
+        ("class Net:\n    def f(self, x): self.x = x\n    def g(self): return self.x", True),
+    ],
+)
+def test_calls_are_looked_up_for_parameters_without_a_type(tmp_path: Path, function: str, is_asked: bool) -> None:
+    """The type of any other parameter says more of all callers than some calls do."""
+    user = "from ops import *\nf(1)\nNet().f(1)\n"
+    files = {"ops.py": f"import torch, typing\n{function}\n", "user.py": user}
+    model = model_of(tmp_path, files, "ops.py")
+    assert (tmp_path / "user.py" in summaries(model.view.project)._known) == is_asked

@@ -43,8 +43,11 @@ class Reach:
         return self._reached.get(path, ())
 
     def mentions(self, path: Path, word: str) -> bool:
-        """False if a file that is asked does not contain a word."""
-        return path not in self._files or self._view.mentions(path, word)
+        """False if the code of a file that is asked does not use a word: annotations and comments call nothing."""
+        if path not in self._files or not word:
+            return True
+        module = self._view.peek(path) if self._view.mentions(path, word) else None
+        return module is not None and word in module.named
 
     def places(self, key: FunctionKey) -> Iterator[tuple[Path, str]]:
         """The files that may call a function, with the word by which they do: its own file, and those that import it.

@@ -240,6 +240,9 @@ def _receiver(module: Module, info: FunctionInfo) -> Value | None:
 
 def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     """Parameters without an annotation get the arguments of the calls in this file."""
+    if not _takes_arguments(inner, info):
+        # Other files are not asked in vain.
+        return
     seen = [
         *recorder.arguments.get((info.node.lineno, info.node.col_offset), ()),
         *inner.view.outside(inner.module, info),
@@ -271,6 +274,17 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
             _refine(inner, arg, value, len(known) < len(passed))
             inner.names[arg.arg] = parameter_placed(info, arg.arg, inner.names[arg.arg])
     _take_rest(inner, args, len(ordered), seen)
+
+
+def _takes_arguments(inner: Frame, info: FunctionInfo) -> bool:
+    """True if calls may tell more of a parameter than its annotation does."""
+    args = info.node.args
+    ordered = [*args.posonlyargs, *args.args]
+    if inner.receiver is not None:
+        ordered = ordered[1:]
+    every = [*ordered, *args.kwonlyargs]
+    rest = [arg for arg in (args.vararg, args.kwarg) if arg is not None]
+    return any(_is_tensor(arg.annotation) for arg in every) or any(map(_says_nothing, (*every, *rest)))
 
 
 def _take_rest(inner: Frame, args: ast.arguments, ordered: int, seen: list[Arguments]) -> None:

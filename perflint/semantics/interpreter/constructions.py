@@ -71,9 +71,13 @@ def _in_file(frame: Frame, module: Module, qualname: str) -> list[dict[str, Valu
 def _in_other_files(frame: Frame, module: Module, method: FunctionInfo) -> list[dict[str, Value]]:
     """The arguments that other files pass to a method of the file that is checked, by name."""
     args = method.node.args
-    names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+    ordered = [*args.posonlyargs, *args.args]
     if "staticmethod" not in decorator_names(method.node):
-        names = names[1:]
+        ordered = ordered[1:]
+    if all(arg.annotation is not None for arg in (*ordered, *args.kwonlyargs)):
+        # The calls would tell no more.
+        return []
+    names = [arg.arg for arg in ordered]
     return [
         dict([*zip(names, arguments.positional, strict=False), *arguments.keywords])
         for arguments in frame.view.passed_to(module, method)

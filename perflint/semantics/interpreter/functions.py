@@ -19,7 +19,7 @@ from perflint.semantics.interpreter.memory import CallKey, Running
 from perflint.semantics.interpreter.questions import WHOLE
 from perflint.semantics.lattice import completed, union, widen
 from perflint.semantics.module import Module
-from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo
+from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, walk
 from perflint.semantics.values import (
     NEVER,
     NONE,
@@ -146,7 +146,7 @@ _MOST_REPEATS = 4
 def _compared(info: FunctionInfo) -> frozenset[str]:
     """The texts that a function compares names with: `kind == "mean"`, `kind in ("mean", "sum")`."""
     if info.texts is None:
-        compares = [node for node in ast.walk(info.node) if isinstance(node, ast.Compare)]
+        compares = [node for node in walk(info.node) if isinstance(node, ast.Compare)]
         given = (part for node in compares if isinstance(node.left, ast.Name) for part in node.comparators)
         each = (part for node in given for part in getattr(node, "elts", (node,)))
         info.texts = frozenset(
