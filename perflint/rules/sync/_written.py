@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, surest
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Device, Instance, Kind, Mapping, Sequence, Tensor, Value
+from perflint.semantics.values import Device, Function, Instance, Kind, Mapping, Sequence, Tensor, Value
 
 _SAVES = ("torch.save", "safetensors.torch.save_file")
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
@@ -26,12 +26,17 @@ _PARAMETER = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
 
 def written(site: CallSite) -> Confidence | None:
     """How sure it is that a call copies a tensor of the device to the CPU; None if it does not."""
-    if site.target not in WRITES:
+    if site.target not in WRITES or _is_defined_here(site):
         return None
     nodes = [*site.node.args, *(keyword.value for keyword in site.node.keywords)]
     found = [device_confidence(each) for node in nodes for each in _held(site, site.value(node), _DEEPEST)]
     known = [each for each in found if each is not None]
     return surest(*known) if known else None
+
+
+def _is_defined_here(site: CallSite) -> bool:
+    """True if the project has the function itself: its waits are reported in its body."""
+    return any(isinstance(each, Function) for each in site.value(site.node.func).members)
 
 
 def _held(site: CallSite, value: Value, depth: int) -> Iterator[Value]:
