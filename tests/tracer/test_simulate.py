@@ -84,6 +84,7 @@ host.sum().item()
 host.to("cpu")
 host.tolist()
 host[host > 0.5]
+host[torch.arange(2, device="cuda")]
 float(host[0, 0])
 x.to("cuda")
 x.to(torch.float16)

@@ -94,7 +94,10 @@ def _index_put(overload: str, arguments: Arguments, named: Named) -> bool:
 
 
 def _indices_wait(target: Any, indices: Sequence[Any]) -> bool:
-    """Masks on the GPU are counted, and other indices are copied to where the target is, lists as they are read."""
+    """Masks on the GPU are counted, and other indices are copied to a target on the GPU, lists as they are read.
+
+    A target on the CPU takes no positions on the GPU: a GPU raises an error there.
+    """
     here = place_of(target)
     found = False
     for index in indices:
@@ -107,7 +110,7 @@ def _indices_wait(target: Any, indices: Sequence[Any]) -> bool:
                 found = True
         elif _is_mask(index):
             found = found or there is At.GPU
-        elif {here, there} == {At.HOST, At.GPU}:
+        elif here is At.GPU and there is At.HOST:
             found = True
     return found
 
