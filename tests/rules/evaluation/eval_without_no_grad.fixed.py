@@ -594,3 +594,98 @@ class Distillation:
             loss = loss + F.mse_loss(features, reference) + self.head_teacher(features).mean()
             loss.backward()
             self.optimizer.step()
+
+
+class Forecaster(lightning_models.Model):
+    """The base is no module: the constructor makes attributes without it. The method that trains also evaluates."""
+
+    def __init__(self, sizes):
+        self.net = Net()
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.sizes = sizes
+
+    def train_epoch(self, x, y):
+        self.net.train()
+        for start in range(0, len(x), 32):
+            loss = F.mse_loss(self.net(x[start : start + 32].cuda()), y[start : start + 32].cuda())
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    @torch.inference_mode()
+    def test_epoch(self, x, y):
+        self.net.eval()
+        losses = []
+        for start in range(0, len(x), 32):
+            prediction = self.net(x[start : start + 32].cuda())
+            losses.append(F.mse_loss(prediction, y[start : start + 32].cuda()).item())
+        return sum(losses) / len(losses)
+
+    def quiet_epoch(self, x, y):
+        self.net.eval()
+        losses = []
+        for start in range(0, len(x), 32):
+            prediction = self.net(x[start : start + 32].cuda())
+            losses.append(F.mse_loss(prediction, y[start : start + 32].cuda()).item())
+        return sum(losses) / len(losses)
+
+    @torch.inference_mode()
+    def score(self, x, y):
+        """Code of the base may call it, without autograd."""
+        self.net.eval()
+        losses = []
+        for start in range(0, len(x), 32):
+            prediction = self.net(x[start : start + 32].cuda())
+            losses.append(F.mse_loss(prediction, y[start : start + 32].cuda()).item())
+        return sum(losses) / len(losses)
+
+    def fit(self, x, y, held_x, held_y):
+        for _ in range(10):
+            self.train_epoch(x, y)
+            print(self.test_epoch(held_x, held_y))
+            with torch.no_grad():
+                print(self.quiet_epoch(held_x, held_y))
+
+
+class Stack(lightning_models.Model):
+    """The base may be a module: its constructor is called. Layers are the business of the caller."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.first, self.second = nn.Linear(*sizes), Net()
+        self.second.eval()
+
+    def measure(self, x):
+        with torch.no_grad():
+            return [self.second(part).sum().item() for part in x.split(32)]
+
+
+class Chooser:
+    """An object that is called, and no module: it detaches its results."""
+
+    def __init__(self, net: nn.Module):
+        self.net = net
+
+    def __call__(self, state):
+        with torch.no_grad():
+            probabilities = F.softmax(self.net(state), dim=-1)
+        return probabilities.detach().cpu().tolist()
+
+
+class QuietChooser:
+    def __init__(self, net: nn.Module):
+        self.net = net
+
+    @torch.no_grad()
+    def __call__(self, state):
+        return F.softmax(self.net(state), dim=-1).detach().cpu().tolist()
+
+
+class Distance:
+    """A caller may train through the result."""
+
+    def __init__(self, net: nn.Module):
+        self.net = net
+
+    def __call__(self, x, y):
+        return F.mse_loss(self.net(x), self.net(y))

@@ -206,3 +206,25 @@ class Assembled(nn.Module):
         table = torch.zeros(2, 8)
         table[0] = part.weight[0]
         self.register_buffer("table", table)
+
+
+def added_up(model, loader):
+    """A sum that nothing in the loop reads may stay on the GPU."""
+    total = torch.zeros(16)
+    for x, _ in loader:
+        total += model(x.cuda()).mean(dim=0).cpu()
+    return total
+
+
+def added_up_and_shown(model, loader):
+    total = torch.zeros(16)
+    for x, _ in loader:
+        total += model(x.cuda()).mean(dim=0).cpu()
+        print(total)
+
+
+def same_part_in_each_turn(model, loader, boxes, classes):
+    for x in loader:
+        found = boxes(model(x.cuda()))
+        for one in classes:
+            print((found[:, -1].cpu() == one).sum())
