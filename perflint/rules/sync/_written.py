@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, surest
+from perflint.rules._memory.flows import flow_around
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Device, Function, Instance, Kind, Mapping, Sequence, Tensor, Value
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Class, Device, Function, Instance, Kind, Mapping, Sequence, Tensor, Value
 
 _SAVES = ("torch.save", "safetensors.torch.save_file")
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
@@ -29,6 +32,8 @@ def written(site: CallSite) -> Confidence | None:
     if site.target not in WRITES or _is_defined_here(site):
         return None
     nodes = [*site.node.args, *(keyword.value for keyword in site.node.keywords)]
+    if any(_is_of_new_module(site, node) for node in nodes):
+        return None
     found = [device_confidence(each) for node in nodes for each in _held(site, site.value(node), _DEEPEST)]
     known = [each for each in found if each is not None]
     return surest(*known) if known else None
@@ -53,3 +58,45 @@ def _held(site: CallSite, value: Value, depth: int) -> Iterator[Value]:
         elif member.tensor is not None:
             yield value
             return
+
+
+def _is_of_new_module(site: CallSite, node: ast.expr) -> bool:
+    """True if a node holds the state of a module that its function makes and only saves: it is still on the CPU."""
+    whole = [node]
+    if isinstance(node, ast.Name):
+        whole = [each.value for each in flow_around(site.model, node).origins(node) if each.value is not None]
+    owners = [
+        part.func.value.id
+        for each in whole
+        for part in walk(each)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "state_dict"
+        and isinstance(part.func.value, ast.Name)
+    ]
+    function = site.model.function(site.node)
+    return bool(owners) and function is not None and all(_is_only_saved(site, function, name) for name in owners)
+
+
+def _is_only_saved(site: CallSite, function: ast.AST, name: str) -> bool:
+    """True if a function binds a name to a new module, and uses it for its state alone."""
+    made = False
+    for node in walk(function):
+        if not isinstance(node, ast.Name) or node.id != name:
+            continue
+        parent = site.model.parent(node)
+        if isinstance(node.ctx, ast.Load):
+            if not isinstance(parent, ast.Attribute) or parent.attr != "state_dict":
+                return False
+        elif not isinstance(parent, ast.Assign) or not _makes(site, parent.value):
+            return False
+        else:
+            made = True
+    return made and not site.model.module.structure.default_devices
+
+
+def _makes(site: CallSite, node: ast.expr) -> bool:
+    """True if an expression is a call of a class of modules, and nothing around it."""
+    if not isinstance(node, ast.Call):
+        return False
+    return any(isinstance(member, Class) for member in site.model.value(node.func).members)

@@ -2,8 +2,14 @@
 
 import numpy as np
 import torch
+import wandb
+from safetensors.torch import save_file
 from torch import nn
 from torch.utils.data import DataLoader
+from torch.utils.tensorboard import SummaryWriter
+from torchvision import transforms
+from torchvision.transforms.functional import to_pil_image
+from torchvision.utils import make_grid, save_image
 
 
 def predict(model: nn.Module, loader: DataLoader) -> torch.Tensor:
@@ -124,7 +130,58 @@ class Assigned(nn.Module):
         return x.detach().to(device)
 
 
+def writes(model: nn.Module, optimizer: torch.optim.Optimizer, writer: SummaryWriter, paths: list[str]) -> None:
+    x = torch.rand(8, 3, 16, 16, device="cuda")
+    torch.save(model.state_dict(), paths[0])
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, paths[1])
+    torch.save(model, paths[2])
+    torch.save({"models": [model.state_dict()]}, paths[3])
+    save_file({"x": x}, paths[4])
+    save_image(x, paths[5])
+    to_pil_image(x[0])
+    transforms.ToPILImage()(make_grid(x))
+    writer.add_image("x", x[0], 0)
+    wandb.log({"x": wandb.Image(x[0])})
+
+
 # Look-alikes
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Linear(8, 8)
+
+
+def first_checkpoint(path: str) -> None:
+    net = Net()
+    state = {"net": net.state_dict(), "epoch": 0}
+    torch.save(state, path)
+    torch.save(net.state_dict(), path)
+
+
+def trained_checkpoint(path: str, loader: DataLoader) -> None:
+    net = Net()
+    fit(net, loader)
+    torch.save(net.state_dict(), path)
+
+
+def fit(net: Net, loader: DataLoader) -> None:
+    net.cuda()
+    for x in loader:
+        net.part(x.cuda(non_blocking=True))
+
+
+def writes_from_the_host(model: nn.Module, writer: SummaryWriter, path: str, options: dict[str, int]) -> None:
+    x = torch.rand(8, 3, 16, 16)
+    torch.save({"x": x, "options": options}, path)
+    torch.save({"epoch": 3, "names": ["a"]}, path)
+    torch.save(options, path)
+    save_image(x, path)
+    transforms.ToPILImage()(make_grid(x))
+    writer.add_image("x", x[0], 0)
+    wandb.log({"x": wandb.Image(path)})
+    model.load_state_dict(torch.load(path, map_location="cpu"))
 
 
 def host_already(values: np.ndarray) -> list[float]:

@@ -146,6 +146,31 @@ def writes(model: nn.Module, optimizer: torch.optim.Optimizer, writer: SummaryWr
 # Look-alikes
 
 
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Linear(8, 8)
+
+
+def first_checkpoint(path: str) -> None:
+    net = Net()
+    state = {"net": net.state_dict(), "epoch": 0}
+    torch.save(state, path)
+    torch.save(net.state_dict(), path)
+
+
+def trained_checkpoint(path: str, loader: DataLoader) -> None:
+    net = Net()
+    fit(net, loader)
+    torch.save(net.state_dict(), path)  # audit: TPF109
+
+
+def fit(net: Net, loader: DataLoader) -> None:
+    net.cuda()
+    for x in loader:
+        net.part(x.cuda(non_blocking=True))
+
+
 def writes_from_the_host(model: nn.Module, writer: SummaryWriter, path: str, options: dict[str, int]) -> None:
     x = torch.rand(8, 3, 16, 16)
     torch.save({"x": x, "options": options}, path)
