@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, surest
 from perflint.rules._memory.flows import flow_around
+from perflint.semantics.dataflow.scope_flow import Flow
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Class, Device, Function, Instance, Kind, Mapping, Sequence, Tensor, Value
@@ -24,6 +25,7 @@ WRITES = (*_SAVES, *_DRAWS)
 
 _DEEPEST = 3
 """Levels of dicts and lists whose tensors are looked for: a checkpoint holds the states of several modules."""
+_MOST_USES = 50
 _PARAMETER = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
 
 
@@ -62,41 +64,35 @@ def _held(site: CallSite, value: Value, depth: int) -> Iterator[Value]:
 
 def _is_of_new_module(site: CallSite, node: ast.expr) -> bool:
     """True if a node holds the state of a module that its function makes and only saves: it is still on the CPU."""
-    whole = [node]
-    if isinstance(node, ast.Name):
-        whole = [each.value for each in flow_around(site.model, node).origins(node) if each.value is not None]
-    owners = [
-        part.func.value.id
-        for each in whole
-        for part in walk(each)
-        if isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr == "state_dict"
-        and isinstance(part.func.value, ast.Name)
-    ]
-    function = site.model.function(site.node)
-    return bool(owners) and function is not None and all(_is_only_saved(site, function, name) for name in owners)
+    if site.target not in _SAVES or site.model.module.structure.default_devices:
+        return False
+    flow = flow_around(site.model, site.node)
+    held = [each.value for each in flow.origins(node)] if isinstance(node, ast.Name) else [node]
+    calls = [call for each in held if each is not None for call in walk(each) if _gives_state(call)]
+    return bool(calls) and all(_is_only_saved(site, flow, call) for call in calls)
 
 
-def _is_only_saved(site: CallSite, function: ast.AST, name: str) -> bool:
-    """True if a function binds a name to a new module, and uses it for its state alone."""
-    made = False
-    for node in walk(function):
-        if not isinstance(node, ast.Name) or node.id != name:
-            continue
-        parent = site.model.parent(node)
-        if isinstance(node.ctx, ast.Load):
-            if not isinstance(parent, ast.Attribute) or parent.attr != "state_dict":
-                return False
-        elif not isinstance(parent, ast.Assign) or not _makes(site, parent.value):
-            return False
-        else:
-            made = True
-    return made and not site.model.module.structure.default_devices
+def _gives_state(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "state_dict"
+
+
+def _is_only_saved(site: CallSite, flow: Flow, call: ast.AST) -> bool:
+    """True if the module whose state a call gives is new, and nothing else uses it."""
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    owner = call.func.value
+    bounds = flow.origins(owner) if isinstance(owner, ast.Name) else []
+    if len(bounds) != 1 or bounds[0].value is None or not _makes(site, bounds[0].value):
+        return False
+    reach = flow.reach(bounds[0], _MOST_USES)
+    return reach is not None and all(_gives_state(_parent(site, _parent(site, use))) for use in reach.uses)
+
+
+def _parent(site: CallSite, node: ast.AST) -> ast.AST:
+    return site.model.parent(node) or node
 
 
 def _makes(site: CallSite, node: ast.expr) -> bool:
-    """True if an expression is a call of a class of modules, and nothing around it."""
-    if not isinstance(node, ast.Call):
-        return False
-    return any(isinstance(member, Class) for member in site.model.value(node.func).members)
+    """True if an expression is a call of a class of the project, and no method of the object."""
+    return isinstance(node, ast.Call) and any(
+        isinstance(member, Class) for member in site.model.value(node.func).members
+    )

@@ -157,6 +157,8 @@ def first_checkpoint(path: str) -> None:
     state = {"net": net.state_dict(), "epoch": 0}
     torch.save(state, path)
     torch.save(net.state_dict(), path)
+    net = Net().cuda()
+    net.part(torch.zeros(8, 8, device="cuda"))
 
 
 def trained_checkpoint(path: str, loader: DataLoader) -> None:
