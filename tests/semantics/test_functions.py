@@ -725,6 +725,40 @@ def f(x, n: int = None):
 """
 
 
+DEVICES = """
+def a(n: int, device: typing.Optional[str] = None):
+    device              # -> device caller
+def b(n: int, device: torch.device | str | None = None):
+    device              # -> device caller
+def c(n: int, dev=None):
+    dev                 # -> device caller
+def some(n: int, device: typing.Optional[str] = None):
+    device              # -> str | None
+def named(n: int, device: typing.Optional[str] = None):
+    device              # -> str | None
+def host(n: int, device: typing.Optional[torch.device] = None):
+    device              # -> device caller | None
+def text(n: int, name: typing.Optional[str] = None):
+    name                # -> str | None
+def f(x: Tensor):
+    a(3, x.device)
+    a(4, device=x.device)
+    b(3, device=x.device)
+    c(3, x.device)
+    some(3, x.device)
+    some(3)
+    named(3, x.device)
+    named(3, "cpu")
+    host(3, x.cpu().device)
+    text(3, "a")
+"""
+
+
+@table(DEVICES)
+def test_devices_of_tensors_that_all_calls_pass(case: Case) -> None:
+    check(case)
+
+
 @table(REPLACED)
 def test_parameters_that_a_tensor_replaces(case: Case) -> None:
     check(case)

@@ -15,8 +15,9 @@ from perflint.semantics.interpreter.lineage import decorator_names
 from perflint.semantics.interpreter.resolve import class_at, run_module
 from perflint.semantics.lattice import join, union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import FunctionInfo, last_name, root_of
+from perflint.semantics.structure import FunctionInfo, last_name, root_of, walk
 from perflint.semantics.values import (
+    NONE,
     UNKNOWN,
     Class,
     Device,
@@ -160,7 +161,17 @@ def _needs_callers(info: FunctionInfo) -> bool:
     ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     if info.owner and ordered and ordered[0].arg in ("self", "cls"):
         ordered = ordered[1:]
-    return any(arg.annotation is None or _is_any(arg.annotation) or _is_tensor(arg.annotation) for arg in ordered)
+    return any(
+        arg.annotation is None or _is_any(arg.annotation) or _is_tensor(arg.annotation) or _is_of_device(arg.annotation)
+        for arg in ordered
+    )
+
+
+def _is_of_device(annotation: ast.expr) -> bool:
+    """True for `torch.device | None`, `Optional[str]` and the like: the calls pass the devices of tensors."""
+    if isinstance(annotation, (ast.Name, ast.Attribute)):
+        return False
+    return not {"device", "str"}.isdisjoint(map(_called, walk(annotation)))
 
 
 def _is_any(annotation: ast.expr | None) -> bool:
@@ -178,7 +189,7 @@ def _is_tensor(annotation: ast.expr | None) -> bool:
     return _called(annotation) == "Tensor"
 
 
-def _called(annotation: ast.expr | None) -> str:
+def _called(annotation: ast.AST | None) -> str:
     """The last name of a plain annotation."""
     return annotation.attr if isinstance(annotation, ast.Attribute) else getattr(annotation, "id", "")
 
@@ -260,10 +271,11 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
     whole = [arguments for arguments in seen if not arguments.unpacked]
     for index, arg in enumerate((*ordered, *args.kwonlyargs) if whole else ()):
         says_all = not _says_nothing(arg)
-        if says_all and not _is_tensor(arg.annotation):
-            continue
         position = index if index < len(ordered) else None
         passed = [arguments.get(arg.arg, position) for arguments in whole]
+        _device_of_tensors(inner, arg, passed)
+        if says_all and not _is_tensor(arg.annotation):
+            continue
         if says_all:
             _number_or_not(inner, arg, passed)
             _on_host(inner, info, arg, passed)
@@ -317,6 +329,18 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
     kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
     if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
         inner.names[arg.arg] = assumed.with_(kind=Kind.INT, rank=0)
+
+
+def _device_of_tensors(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
+    """Take the device of tensors that all calls pass for a parameter such as `device: str | None = None`."""
+    assumed = (inner.names or {}).get(arg.arg, UNKNOWN)
+    optional = [member == NONE or scalar_type(member) == "str" for member in assumed.members]
+    is_device = [isinstance(member, DeviceValue) for member in assumed.members]
+    devices = {value.device if isinstance(value, DeviceValue) else None for value in passed}
+    if inner.names is None or not any(optional) or not all(map(any, zip(optional, is_device, strict=True))):
+        return
+    if len(devices) == 1 and not devices.isdisjoint((Device.CALLER, Device.MODEL, Device.CUDA)):
+        inner.names[arg.arg] = union(value for value in passed if value is not None)
 
 
 def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
