@@ -11,7 +11,7 @@ from perflint.semantics.structure import FunctionInfo, last_name, path_of, walk
 def replaced_by_tensor(info: FunctionInfo, imports: Mapping[str, str]) -> frozenset[str]:
     """The parameters that a function replaces: `if times is None: times = torch.arange(3, device=x.device)`.
 
-    A default on the CPU says nothing about the device of an argument, so it does not count. A function that asks for
+    A default on the CPU does not show the device of an argument, so it does not count. A function that asks for
     the type of an argument, or converts it, takes other types, too.
     """
     if isinstance(info.node, ast.Lambda):
