@@ -413,6 +413,66 @@ def test_waits_in_a_loop_that_reads_files_are_information() -> None:
     assert marked(FILES, "TPF101", "TPF201") == expected(FILES)
 
 
+RESULTS = """
+import json
+import cv2
+import numpy as np
+import torch
+from torch import nn
+
+{more}
+def export(model: nn.Module, rows: list[torch.Tensor]):
+    model.cuda()
+    for row in rows:
+        found = model(row.cuda())
+        if found.sum() > 0:
+            np.save("found.npy", found.cpu().numpy())
+
+
+def measure(model: nn.Module, rows: list[torch.Tensor]):
+    model.cuda()
+    for row in rows:
+        print(model(row.cuda()).sum() > 0)
+
+
+def resized(model: nn.Module, rows: list[torch.Tensor]):
+    model.cuda()
+    for row in rows:
+        found = model(row.cuda()).cpu()
+        yield {paint}(found.numpy(), (9, 9)), model(row.cuda()).cpu().numpy()
+"""
+FIT = "def fit(loss, optimizer):\n    loss.backward()\n    optimizer.step()\n\n"
+IMPORTS = {"run.py": "from helper import export, resized\n"}
+
+
+@pytest.mark.parametrize(
+    ("more", "paint", "others", "written", "drawn"),
+    [
+        ("", "cv2.resize", IMPORTS, False, False),
+        (FIT, "cv2.resize", IMPORTS, True, False),
+        (FIT, "np.resize", IMPORTS, True, True),
+        ("", "cv2.resize", {}, True, False),
+        ("", "cv2.resize", {"__init__.py": "from .helper import export\n"}, True, True),
+    ],
+    ids=["both", "file that trains", "array", "one file", "package"],
+)
+def test_functions_that_write_or_draw_results(
+    tmp_path: Path, more: str, paint: str, others: dict[str, str], written: bool, drawn: bool
+) -> None:
+    text = RESULTS.format(more=more, paint=paint)
+    for name, content in {"helper.py": text, **others}.items():
+        (tmp_path / name).write_text(content)
+    project = Project(sorted(tmp_path.rglob("*.py")))
+    settings = Settings(profile=Profile.DEFAULT)
+    report = check_source(Source(str(tmp_path / "helper.py"), text), project, RuleSet(all_rules()), settings)
+    found = {(each.code, each.span.line) for each in report.findings}
+    lines = text.splitlines()
+    tests = [n for n, line in enumerate(lines, 1) if "if found.sum()" in line]
+    copies = [n for n, line in enumerate(lines, 1) if ".cpu()" in line and "np.save" not in line]
+    assert any(("TPF105", n) in found for n in tests) == written
+    assert any(("TPF109", n) in found for n in copies) == drawn
+
+
 STATE = """
 import torch
 from torch import nn

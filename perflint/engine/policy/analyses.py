@@ -51,10 +51,15 @@ def _gives_function_to_training(model: Model, call: ast.Call) -> bool:
     return any(isinstance(each, ast.Name) and each.id in defined for each in given)
 
 
+def updates_weights(model: Model) -> bool:
+    """True if the text of a file says that it updates weights or goes backward, or gives functions to training."""
+    return _updates(model) or model.matches(_GOES_BACKWARD)
+
+
 @once
 def only_evaluates(model: Model) -> bool:
     """True if a file is a program that trains nothing, and no other file uses its functions."""
-    if not _is_program(model.module) or _updates(model) or model.matches(_GOES_BACKWARD):
+    if not _is_program(model.module) or updates_weights(model):
         return False
     return not model.is_imported
 
@@ -87,10 +92,10 @@ def is_of_evaluation(site: Site) -> bool:
     model, nor in code that a package offers to others, nor in a function that runs in each step of a training.
     """
     model = site.model
-    if isinstance(site, FileSite) or _updates(model) or model.matches(_GOES_BACKWARD):
+    if isinstance(site, FileSite) or updates_weights(model):
         return False
     function = model.function(site.node)
-    if is_in_model(model, site.node) or model.is_offered or not _is_one_of_many(model):
+    if is_in_model(model, site.node) or model.is_offered or not is_one_of_many(model):
         return False
     loops = [loop for loop in loops_around(model, site.node) if _evaluates(model, loop)]
     if not loops or not _takes_results(model, loops[-1]):
@@ -150,10 +155,10 @@ def computes_metrics(model: Model) -> bool:
 
 def _stands_alone(model: Model) -> bool:
     """True if a file is in no package, and not the only file of its project."""
-    return "." not in model.module.name and _is_one_of_many(model)
+    return "." not in model.module.name and is_one_of_many(model)
 
 
-def _is_one_of_many(model: Model) -> bool:
+def is_one_of_many(model: Model) -> bool:
     """True if a file is not the only one of its project: a file by itself may belong to another project."""
     project = model.view.project
     return project.is_whole and len(project.files) > 1

@@ -18,9 +18,11 @@ from perflint.engine.policy.evaluations import (
     copies_array,
     copies_for_evaluation,
     copies_state,
+    draws_results,
     is_in_batch,
     reads_files,
     selects_for_evaluation,
+    writes_results,
 )
 from perflint.engine.policy.pictures import is_in_drawing_function, joins_pictures
 from perflint.engine.policy.unreached import does_not_run, is_unreached, serves_project
@@ -347,6 +349,17 @@ def _beside_files(finding: Finding, site: Site) -> Finding:
     return finding
 
 
+def _for_files(finding: Finding, site: Site) -> Finding:
+    """A function that writes results to a file, or draws them, and trains nothing needs them on the CPU: information.
+
+    Of 15 such waits that were read, none was worth a change.
+    """
+    if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE}:
+        return finding
+    is_work = writes_results(site) or (finding.code == _COPIES and draws_results(site))
+    return replace(finding, severity=Severity.INFO) if is_work else finding
+
+
 def _of_state(finding: Finding, site: Site) -> Finding:
     """The weights for a checkpoint must be copied: information, if it is not known to happen each step."""
     if finding.code == _COPIES and finding.heat is not Heat.HOT and copies_state(site):
@@ -463,6 +476,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _of_an_analysis,
     _for_collective,
     _beside_files,
+    _for_files,
     _of_state,
     _after_wait,
     _of_an_array,
