@@ -189,6 +189,40 @@ def test_answers_by_which_the_cpu_goes_on(tmp_path: Path, answer: str, is_shown:
     assert shown(tmp_path, text, {"net.py": CLEANS.format(module="helper", method="prepare")}) == is_shown
 
 
+NUMBERS = """
+import torch
+
+
+def clean(boxes: torch.Tensor, rows: list[torch.Tensor]):
+    {copy}
+    return boxes
+"""
+
+
+@pytest.mark.parametrize(
+    ("copy", "method", "is_shown"),
+    [
+        ("boxes = boxes + torch.tensor([1, 2], device='cuda')", "prepare", False),
+        ("boxes = boxes + torch.tensor([1, 2], device='cuda')", "forward", True),
+        ("boxes = [row + torch.tensor(2.0, device='cuda') for row in rows]", "prepare", True),
+        ("boxes = boxes + torch.tensor(sorted(boxes.cuda().cpu().numpy()), device='cuda')", "prepare", True),
+    ],
+    ids=["once", "step", "loop", "round trip"],
+)
+def test_a_few_numbers_in_files_of_a_project(tmp_path: Path, copy: str, method: str, is_shown: bool) -> None:
+    text = NUMBERS.format(copy=copy)
+    assert shown(tmp_path, text, {"net.py": CLEANS.format(module="helper", method=method)}) == is_shown
+
+
+def test_a_few_numbers_in_packages(tmp_path: Path) -> None:
+    text = NUMBERS.format(copy="boxes = boxes + torch.tensor([1, 2], device='cuda')")
+    others = {
+        "app/__init__.py": "from .helper import clean\n",
+        "app/net.py": CLEANS.format(module="app.helper", method="run"),
+    }
+    assert shown(tmp_path, text, others, "app/helper.py")
+
+
 def test_answers_in_packages(tmp_path: Path) -> None:
     text = ANSWER.format(answer="boxes = boxes[keep > 0.5]")
     others = {"app/net.py": CLEANS.format(module="app.helper", method="prepare")}

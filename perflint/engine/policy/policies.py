@@ -127,14 +127,16 @@ def _works_on_results(site: Site) -> bool:
 def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:
     """Copying a few Python numbers takes microseconds: information if it happens once for a request or an image.
 
-    Libraries do not know how often they are called. The functions of a program that are not known to run each step
-    run for a request, an image or a report. Beside the run of a model, a copy does not count.
+    Libraries do not know how often they are called. The functions of a program, and of files that no package offers,
+    that are not known to run each step run for a request, an image or a report. Beside the run of a model, a copy does
+    not count.
     """
     if finding.code not in _FEW_NUMBERS or isinstance(site, FileSite) or site.heat is Heat.HOT:
         return finding
     is_data = finding.code == _LISTS and repeats(site) and not _is_round_trip(site)
     beside_run = not repeats(site) and _runs_model(site)
-    if is_data or site.model.module.is_program or beside_run or _is_selected(site):
+    once_for_project = not repeats(site) and serves_project(site) and not _is_round_trip(site)
+    if is_data or site.model.module.is_program or once_for_project or beside_run or _is_selected(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 
