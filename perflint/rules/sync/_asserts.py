@@ -20,9 +20,12 @@ def async_assert(model: Model, read: Read) -> Fix | None:
     """`torch._assert_async` in place of an `assert` whose whole test is a read; None if it does not fit.
 
     None in tests and their helpers: an assertion that fails late, in another test, is of no use there. None if the
-    code around it handles the error: on a GPU it cannot be handled. None if the tensor may well be on the CPU.
+    code around it handles the error: on a GPU it cannot be handled. None in a notebook: the error ends its session,
+    with all tensors that it holds. None if the tensor may well be on the CPU.
     """
     if read.confidence is Confidence.LOW or serves_tests(model) or swallows(model, read.node):
+        return None
+    if model.source.path.endswith(".ipynb"):
         return None
     test, statement = read.node, model.parent(read.node)
     if isinstance(statement, ast.UnaryOp) and isinstance(statement.op, ast.Not):

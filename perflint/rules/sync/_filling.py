@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import argument, replace, with_argument
@@ -109,6 +110,77 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
         return None
     if site.target in _NEW:
         return _new_full(site, filled)
+    there = _there(site, made, "torch.full", lambda inner: _arguments(inner, site, filled))
+    if there is None:
+        return None
+    given = keyword(made, "dtype")
+    # A list without elements holds no integers: its dtype is the default one.
+    sure = filled.sure or (filled.sized and given is not None)
+    is_same = sure and _infers_same(site, filled.number, given) and not there.typed
+    return Fix(
+        "Fill the tensor on the GPU",
+        _safety(site, filled, is_same),
+        (replace(site.model.source, site.span, there.call),),
+        there.imports,
+        since=None if given is not None or there.casts else INFERRED_FULL,
+    )
+
+
+def counted_there(site: CallSite) -> Fix | None:
+    """`torch.arange` on the device in place of a constructor of the CPU that gets a `range`; None if it does not fit.
+
+    A negative length gives no elements there, and an error here. Without elements, a constructor without a dtype
+    gives floats.
+    """
+    made = made_by(site)
+    if made is None or site.target in _NEW or not _is_plain(site, made) or keyword(made, "requires_grad") is not None:
+        return None
+    stop, given = _counted_to(site.model, made.args[0]), keyword(made, "dtype")
+    kind = site.model.target(made).rpartition(".")[2].removesuffix("Tensor")
+    dtype = _CLASSES.get(kind, "int64") if given is None else dtype_name(site, given)
+    if stop is None or dtype not in _COUNTS:
+        return None
+    there = _there(
+        site, made, "torch.arange", lambda inner: [argument(site.model.source.written(stop)), *inner.args[1:]]
+    )
+    if there is None or there.casts:
+        return None
+    counted = isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value > 0
+    sure = counted or (given is not None and is_size(site.model, stop))
+    edits = (replace(site.model.source, site.span, there.call),)
+    safety = Safety.SAFE if sure and not there.typed else Safety.UNSAFE
+    return Fix("Count on the GPU", safety, edits, there.imports)
+
+
+_COUNTS = frozenset(("int", "int32", "int64", "long"))
+
+
+def _counted_to(model: Model, data: ast.expr) -> ast.expr | None:
+    """The end of `range(n)`, or of a list of it; None for other data."""
+    while isinstance(data, ast.Call) and model.target(data) in ("builtins.list", "builtins.tuple") and data.args:
+        data = data.args[0]
+    if not isinstance(data, ast.Call) or model.target(data) != "builtins.range" or len(data.args) != 1:
+        return None
+    stop = data.args[0]
+    members = model.value(stop).members
+    return stop if members and all(scalar_type(each) == "int" for each in members) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _There:
+    """A constructor on the device in place of another one. `casts` is True if the move changed the dtype.
+
+    `typed` is True if that, or a class such as `torch.LongTensor`, set the dtype.
+    """
+
+    call: cst.Call
+    imports: tuple[str, ...]
+    casts: bool
+    typed: bool
+
+
+def _there(site: CallSite, made: ast.Call, name: str, arguments: Callable[[cst.Call], list[cst.Arg]]) -> _There | None:
+    """A call of another constructor with the keywords of the one at a site, and the device and dtype of its move."""
     node = site.concrete
     if site.target in MOVES:
         assert isinstance(node.func, cst.Attribute)
@@ -118,34 +190,22 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
         added = None if moved is None or keyword(made, "requires_grad") is not None else _place(site, moved, made)
     else:
         inner, added = node, []
-    full = spell(site.model.symbols, "torch.full", site.node)
-    if not isinstance(inner, cst.Call) or added is None or full is None:
+    function = spell(site.model.symbols, name, site.node)
+    if not isinstance(inner, cst.Call) or added is None or function is None:
         return None
-    # The move rounded once more than torch.full does.
+    # The move rounded once more than the new constructor does.
     casts = any(text.startswith("dtype=") for text in added)
     is_class = site.model.target(made).endswith("Tensor")
     if is_class:
         added = _of_class(site, made, added)
         if added is None:
             return None
-    new: cst.Call | None = inner.with_changes(
-        func=cst.parse_expression(full.text), args=_arguments(inner, site, filled)
-    )
+    new: cst.Call | None = inner.with_changes(func=cst.parse_expression(function.text), args=arguments(inner))
     for text in added:
         new = None if new is None else with_argument(new, text)
     if new is None or makes_long_line(site, code(new)):
         return None
-    given = keyword(made, "dtype")
-    # A list without elements holds no integers: its dtype is the default one.
-    sure = filled.sure or (filled.sized and given is not None)
-    is_same = sure and _infers_same(site, filled.number, given) and not (casts or is_class)
-    return Fix(
-        "Fill the tensor on the GPU",
-        _safety(site, filled, is_same),
-        (replace(site.model.source, site.span, new),),
-        full.imports,
-        since=None if given is not None or casts else INFERRED_FULL,
-    )
+    return _There(new, function.imports, casts, casts or is_class)
 
 
 _CLASSES = {"Float": "float32", "Double": "float64", "Long": "int64", "Int": "int32", "Bool": "bool"}

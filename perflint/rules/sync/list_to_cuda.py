@@ -18,7 +18,7 @@ from perflint.rules.placement import (
     host_confidence,
     move,
 )
-from perflint.rules.sync._filling import filled_there, made_by, same_number
+from perflint.rules.sync._filling import counted_there, filled_there, made_by, same_number
 from perflint.rules.sync._scalars import confidence_at
 from perflint.rules.sync._uploading import uploaded_later
 from perflint.semantics.dataflow.origins import Source
@@ -83,6 +83,10 @@ class ListToCuda(Rule):
     its own, and for a length that may be 0, because a list without elements becomes a tensor of the
     default dtype. For variables that are not proven to be numbers, and for numbers that the dtype cannot hold,
     see scalar-to-cuda.
+
+    `torch.tensor(range(n), dtype=torch.long, device=d)` and `torch.LongTensor(list(range(n))).to(d)` become
+    `torch.arange(n, …, device=d)`. That is safe if the first names an integer dtype and `n` is a length, and
+    unsafe elsewhere: a negative length raises an error, and without elements and dtype the tensor held floats.
 
     Other lists get an unsafe fix: `torch.tensor(values, device=x.device)` becomes
     `torch.tensor(values, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)`, and
@@ -197,10 +201,10 @@ _AT_ONCE = "copy all numbers of a step at once, from pinned memory with `non_blo
 
 
 def _fix(site: CallSite) -> Fix | None:
-    """The tensor filled on the GPU if all its numbers are the same, or else copied from pinned memory."""
+    """The tensor filled or counted on the GPU if its numbers allow that, or else copied from pinned memory."""
     made = made_by(site)
     filled = None if made is None or len(made.args) != 1 else same_number(site.model, made.args[0])
-    fixes = (None if filled is None else filled_there(site, filled), uploaded_later(site))
+    fixes = (None if filled is None else filled_there(site, filled), counted_there(site), uploaded_later(site))
     possible = [fix for fix in fixes if fix is not None]
     return next((fix for fix in possible if fix.safety is not Safety.DISPLAY), possible[0] if possible else None)
 

@@ -70,7 +70,8 @@ class TruthOfTensor(Rule):
     without waiting; `assert not x.any()` becomes the check of `~x.any()`. When the condition fails, the
     error comes later, at some other call, and the
     CUDA context cannot be used any more; `python -O` does not remove the check. No fix is offered
-    if the code around the `assert` handles its error, and none for findings of low confidence.
+    if the code around the `assert` handles its error, none in a notebook, whose session it would end, and
+    none for findings of low confidence.
 
     Tests in a row become one: `a.any() or b.any()` becomes `a.any() | b.any()`, and
     `not a.any() and not b.any()` becomes `not (a.any() | b.any())`. The answer is the same. The later

@@ -76,3 +76,27 @@ def case_default_device():
     x = torch.zeros(2, device="cuda")
     with torch.device("meta"):
         return {"counted": counted(x, 3)}
+
+
+def numbered(x: torch.Tensor, n: int):
+    return torch.tensor(range(n), device=x.device), torch.LongTensor(range(len(x))).to(x.device)
+
+
+def case_numbered():
+    x = torch.ones(2, device="cuda")
+    return {"some": numbered(x, 3), "none": numbered(x, 0)[0].dtype}
+
+
+def change_numbered(none, waits):
+    """without elements and dtype the tensor held floats"""
+    assert none == (torch.float32, torch.int64)
+    assert waits[0] > waits[1]
+
+
+def case_negative():
+    return {"rows": numbered(torch.ones(2, device="cuda"), -1)[0].numel()}
+
+
+def change_negative(error):
+    """a negative length raises an error"""
+    assert error[0] is None and "step sign" in error[1]

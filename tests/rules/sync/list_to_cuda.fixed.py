@@ -164,9 +164,22 @@ def count_of(x):
 def as_it_is_spelled(x: torch.Tensor, frames: list):
     from torch import tensor
 
-    kinds = torch.tensor([each.kind for each in frames], device="cpu", pin_memory=torch.cuda.is_available()).to(
+    kinds = torch.tensor([each.kind for each in frames], device="cpu", pin_memory=x.is_cuda).to(
         x.device, non_blocking=True
     )
-    return kinds, tensor([each.kind for each in frames], device="cpu", pin_memory=torch.cuda.is_available()).to(
+    return kinds, tensor([each.kind for each in frames], device="cpu", pin_memory=x.is_cuda).to(
         x.device, non_blocking=True
     )
+
+
+def counted(x: torch.Tensor, n: int, loader: list):
+    rows = torch.arange(x.size(0), dtype=torch.long, device=x.device)
+    named = torch.arange(n, device=x.device)
+    legacy = torch.arange(x.size(0), dtype=torch.int64, device=x.device)
+    floats = torch.tensor(range(n), dtype=torch.float32, device="cpu", pin_memory=x.is_cuda).to(
+        x.device, non_blocking=True
+    )
+    moved = torch.arange(len(loader), dtype=torch.int32, device=x.device)
+    steps = torch.tensor(range(0, n, 2), device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
+    cast = torch.tensor(range(n), dtype=torch.int64, device="cpu", pin_memory=x.is_cuda).to(x, non_blocking=True)
+    return rows, named, legacy, floats, moved, steps, cast

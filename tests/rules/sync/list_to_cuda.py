@@ -153,3 +153,14 @@ def as_it_is_spelled(x: torch.Tensor, frames: list):
 
     kinds = torch.tensor([each.kind for each in frames], device=x.device)  # error: TPF117
     return kinds, tensor([each.kind for each in frames]).to(x.device)  # error: TPF117
+
+
+def counted(x: torch.Tensor, n: int, loader: list):
+    rows = torch.tensor(range(x.size(0)), dtype=torch.long, device=x.device)  # error: TPF117
+    named = torch.tensor(list(range(n)), device=x.device)  # error: TPF117
+    legacy = torch.LongTensor(range(x.size(0))).to(x.device)  # error: TPF117
+    floats = torch.tensor(range(n), dtype=torch.float32, device=x.device)  # error: TPF117
+    moved = torch.tensor(range(len(loader)), dtype=torch.int32).to(x.device)  # error: TPF117
+    steps = torch.tensor(range(0, n, 2), device=x.device)  # error: TPF117
+    cast = torch.LongTensor(range(n)).to(x)  # error: TPF117
+    return rows, named, legacy, floats, moved, steps, cast

@@ -46,3 +46,20 @@ def kept_where_the_length_may_be_zero(n: int):
 def kept_where_numbers_differ(noise):
     mixed = torch.tensor([0, 0.0], device=DEVICE), torch.tensor([1, True], device=DEVICE)
     return mixed, torch.tensor([noise], device=DEVICE), torch.tensor([[1], [1, 1]], device=DEVICE)
+
+
+def case_counted(x: torch.Tensor = torch.ones(3, 2)):
+    x = x.to(DEVICE)
+    return [
+        torch.tensor(range(len(x)), dtype=torch.long, device=DEVICE),
+        torch.tensor(list(range(x.shape[1])), dtype=torch.int32, device=DEVICE),
+        torch.tensor(range(x[:0].size(0)), dtype=torch.int64, device=DEVICE),
+        torch.tensor(range(4), device=DEVICE),
+        torch.tensor(range(len(x)), dtype=torch.long).to(DEVICE),
+        torch.tensor(range(5)).to(x.device),
+    ]
+
+
+def kept_where_a_length_may_be_negative_or_none(x: torch.Tensor, n: int):
+    first = torch.tensor(range(n), dtype=torch.long, device=DEVICE), torch.tensor(range(len(x)), device=DEVICE)
+    return first, torch.tensor(range(4), dtype=torch.float16, device=DEVICE), torch.tensor(range(1, 4), device=DEVICE)
