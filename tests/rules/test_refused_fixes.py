@@ -303,3 +303,19 @@ def test_a_number_in_a_conditional_that_becomes_too_long_stays(length: int, is_f
     text = f"import torch\n\ndef run({name}: torch.Tensor):\n    y = {name}.cuda()\n"
     text += f"    return {name}.mean() if len({name}) else torch.tensor(0.0, device=y.device)\n"
     assert (fixed(ScalarToCuda, text) != text) is is_fixed
+
+
+@pytest.mark.parametrize(
+    ("code", "is_fixed"),
+    [
+        ("return torch.sqrt(torch.tensor([0.5, scale]).to(x.device))", True),
+        ("return 1.0 + torch.tanh(torch.sqrt(torch.tensor([0.5, scale]).to(x.device)) * (x + 0.044715 * x))", False),
+        (
+            "return use(torch.tensor([0.5, 1.5, 2.5] * len(x) + [0.5, scale] * (len(x) - 1)).to(\n        x.device\n    ))",
+            False,
+        ),
+    ],
+)
+def test_an_operand_and_code_in_several_lines_that_become_too_long_stay(code: str, is_fixed: bool) -> None:
+    text = f"import torch\n\ndef run(x: torch.Tensor, use):\n    x, scale = x.cuda(), float(len(x))\n    {code}\n"
+    assert (fixed(ListToCuda, text) != text) is is_fixed

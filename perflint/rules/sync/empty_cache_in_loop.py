@@ -75,8 +75,9 @@ class EmptyCacheInLoop(Rule):
     ## Fix safety
     Unsafe: removing the call lets the cache grow, so that the process holds more memory at its
     peak; other processes on the GPU may miss it. No fix is offered in tests, if the line is not
-    known to run in each step, if a comment in the line or above it says why the call is there, if the
-    function measures memory or handles the lack of it, or if a block or function would be left empty.
+    known to run in each step, if a comment in the line or above it says why the call is there, if a statement
+    before it gives up an object (`parts[k] = None`), if the function measures memory or handles the lack of it,
+    or if a block or function would be left empty.
     An `if` that only checked for a GPU, and imports that served the call, are removed with it.
 
     ## How a GPU shows it
@@ -190,10 +191,24 @@ def _fix(site: CallSite) -> Fix | None:
         return None
     if measures_memory(model, site.node):
         return None
-    if not isinstance(statement, ast.Expr) or _is_explained(model, statement):
+    if not isinstance(statement, ast.Expr) or _is_explained(model, statement) or _follows_release(model, statement):
         return None
     edit = removal(model, statement)
     return None if edit is None else Fix("Remove the call", Safety.UNSAFE, (edit,))
+
+
+def _follows_release(model: Model, statement: ast.stmt) -> bool:
+    """True if a statement before it gives up an object: `x = None`, `outputs[k] = 0`, `parts[k] = torch.empty(0)`."""
+    block = block_of(model, statement)
+    assigned = [each for each in block[: block.index(statement)] if isinstance(each, ast.Assign)]
+    return any(_releases(target, each.value) for each in assigned for target in each.targets)
+
+
+def _releases(target: ast.expr, value: ast.expr) -> bool:
+    if isinstance(value, ast.Constant):
+        return value.value is None or isinstance(target, ast.Subscript)
+    is_empty = isinstance(value, ast.Call) and [ast.dump(each) for each in value.args] == [ast.dump(ast.Constant(0))]
+    return is_empty and isinstance(target, ast.Subscript)
 
 
 def _is_explained(model: Model, statement: ast.Expr) -> bool:

@@ -187,3 +187,13 @@ def serve_until(model: nn.Module, pipe) -> None:
         if command == "close":
             gc.collect()
             return
+
+
+def in_parts(model: nn.Module, loader: DataLoader, parts: list[torch.Tensor]) -> torch.Tensor:
+    """The parts are given up one by one: the call is there for their memory, and has no fix."""
+    whole = parts[0]
+    for k, x in enumerate(loader):
+        whole = torch.cat([whole, model(x.cuda())])
+        parts[k] = torch.empty(0)
+        gc.collect()
+    return whole
