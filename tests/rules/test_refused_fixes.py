@@ -311,7 +311,8 @@ def test_a_number_in_a_conditional_that_becomes_too_long_stays(length: int, is_f
         ("return torch.sqrt(torch.tensor([0.5, scale]).to(x.device))", True),
         ("return 1.0 + torch.tanh(torch.sqrt(torch.tensor([0.5, scale]).to(x.device)) * (x + 0.044715 * x))", False),
         (
-            "return use(torch.tensor([0.5, 1.5, 2.5] * len(x) + [0.5, scale] * (len(x) - 1)).to(\n        x.device\n    ))",
+            "return use(torch.tensor([0.5, 1.5, 2.5] * len(x) + [0.5, scale] * (len(x) - 1)).to(\n"
+            "        x.device\n    ))",
             False,
         ),
     ],
