@@ -31,7 +31,7 @@ class Difference(NamedTuple):
     code: bool
     """More than comments and spaces at the ends of lines; True if it is not known."""
     outline: bool
-    """The names that it imports, or whether it exists; True if it is not known."""
+    """The names that it imports, about how long it is, or whether it exists; True if it is not known."""
 
 
 class Changes:
@@ -86,6 +86,9 @@ class Changes:
             return _answers_same(question, answers, project)
         if asks == "importers":
             return self._same_importers(question, answers, project)
+        if asks == "light":
+            # It depends on imports and on hundreds of lines alone.
+            return not self._moves or _answers_same(question, answers, project)
         assert asks == "beside", asks
         searched = arguments[1]
         assert isinstance(searched, re.Pattern)

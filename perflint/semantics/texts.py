@@ -100,10 +100,15 @@ class FileText:
         """Its functions and classes, with the words that each may use."""
         return blocks_of(self.text)
 
+    @property
+    def hundreds(self) -> int:
+        """The number of its lines in hundreds, which few edits change."""
+        return self.length() // 100
+
     @cached_property
     def outline(self) -> str:
-        """A digest of the name of the module and of all names that the file imports."""
-        names = "\n".join([self.name, *sorted(self.imports), "", *sorted(self.bound)])
+        """A digest of the name of the module, of all names that the file imports, and of about how long it is."""
+        names = "\n".join([self.name, *sorted(self.imports), "", *sorted(self.bound), str(self.hundreds)])
         return hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def mentions(self, word: str) -> bool:
@@ -144,6 +149,7 @@ class Texts:
         self._answers: dict[re.Pattern[str], tuple[FileText, ...]] = {}
         self._users: dict[tuple[str, str], tuple[FileText, ...]] = {}
         self._neighbours: dict[Path, tuple[FileText, ...]] = {}
+        self._weights: dict[Path, int] = {}
 
     def overlay(self, changed: Iterable[FileText]) -> Texts:
         """The same texts, with others for some files or for new ones."""
@@ -210,6 +216,22 @@ class Texts:
         own = self._by_path.get(Path(path))
         above = _closure(() if own is None else (own,), self._importing)
         return _closure(above, self._imported)
+
+    def light(self, path: str, most: str) -> tuple[FileText, ...]:
+        """A file if it and all that it imports, also through others, have about so many hundred lines; else none.
+
+        Packages do not count, since a run reads only the names that it needs of them.
+        """
+        own = self._by_path.get(Path(path))
+        if own is None:
+            return ()
+        if own.path not in self._weights:
+            read = _closure((own,), self._imported_modules)
+            self._weights[own.path] = sum(file.hundreds for file in read)
+        return (own,) if self._weights[own.path] <= int(most) else ()
+
+    def _imported_modules(self, file: FileText) -> Iterator[FileText]:
+        return (each for each in self._imported(file) if each.path.name != "__init__.py")
 
     def _importing(self, file: FileText) -> Iterator[FileText]:
         yield from self._below.get(file.name, ())

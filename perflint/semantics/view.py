@@ -178,6 +178,13 @@ class View:
         """The files that may run in one process with a module, and in which a regular expression matches."""
         return self._ask("beside", str(module.path), pattern)
 
+    def is_light(self, path: Path, most: int) -> bool:
+        """True if a file and all that it imports, also through others, have at most about so many hundred lines.
+
+        The file itself is the answer to the question if it does.
+        """
+        return bool(self._ask("light", str(path), str(most)))
+
     def naming(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module or a package with this last part of its name, or have it in quotes."""
         return self._ask("naming", module)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from perflint.semantics.changes import changes_of
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.texts import Question
+from perflint.semantics.view import View
 from perflint.source.text import Source
 
 FILES = {
@@ -137,3 +139,40 @@ def test_a_view_records_what_it_reads_and_asks(tmp_path: Path) -> None:
     view.importers("net.ops", "scale")
     answer = view.questions[Question("importers", ("net.ops", "scale"))]
     assert [path.name for path in answer] == ["__init__.py", "train.py"]
+
+
+READS = {
+    "train.py": "import net.ops\nimport net\n",
+    "net/__init__.py": "from .other import shift\n" + "\n" * 1_000,
+    "net/ops.py": "from net import base\n" + "\n" * 250,
+    "net/base.py": "import net.ops\n" + "\n" * 140,
+    "net/other.py": "\n" * 1_000,
+}
+
+
+@pytest.mark.parametrize(("name", "hundreds"), [("train", 3), ("net/ops", 3), ("net/other", 10)])
+def test_the_lines_that_a_file_imports(tmp_path: Path, name: str, hundreds: int) -> None:
+    """Circles are counted once, and packages not at all."""
+    texts, path = project_of(tmp_path, READS).texts, tmp_path / f"{name}.py"
+    assert not texts.light(str(path), str(hundreds - 1))
+    assert [file.path for file in texts.light(str(path), str(hundreds))] == [path]
+    assert not texts.light(str(tmp_path / "gone.py"), "100")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "is_kept"),
+    [
+        ("net/base.py", "import net.ops\n" + "\n" * 141, True),
+        ("net/other.py", "\n" * 2_000, True),
+        ("net/base.py", "import net.ops\n" + "\n" * 300, False),
+        ("net/base.py", "import net.ops, net.other\n" + "\n" * 140, False),
+        ("net/base.py", "import net.ops, os\n" + "\n" * 140, True),
+    ],
+)
+def test_an_edit_may_change_the_lines_that_a_file_imports(tmp_path: Path, file: str, text: str, is_kept: bool) -> None:
+    project = project_of(tmp_path, READS)
+    view = View(project)
+    assert view.is_light(tmp_path / "train.py", 3)
+    edited = project.overlay({tmp_path / file: text})
+    assert changes_of(edited).spare(view.record, edited) == is_kept
+    assert View(edited).is_light(tmp_path / "train.py", 3) == is_kept

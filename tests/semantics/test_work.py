@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from perflint.semantics.callers import reach
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
@@ -114,3 +115,31 @@ def test_calls_are_looked_up_for_parameters_without_a_type(tmp_path: Path, funct
     files = {"ops.py": f"import torch, typing\n{function}\n", "user.py": user}
     model = model_of(tmp_path, files, "ops.py")
     assert (tmp_path / "user.py" in summaries(model.view.project)._known) == is_asked
+
+
+CALLER = "from ops import f\nimport heavy\nf(heavy.x)\n"
+
+
+@pytest.mark.parametrize(
+    ("ops", "files", "is_asked"),
+    [
+        (1, {"heavy.py": 900}, True),
+        (1, {"heavy.py": 1_100}, False),
+        # A longer file may ask for more.
+        (10, {"heavy.py": 1_100}, True),
+        (1, {"heavy.py": "import more", "more.py": 1_100}, False),
+        # A run reads only the names that it needs of a package.
+        (1, {"heavy/__init__.py": 1_100}, True),
+        (1, {"heavy/__init__.py": "import more", "more.py": 1_100}, True),
+        (1, {"other.py": 1_100}, True),
+    ],
+)
+def test_a_short_file_does_not_ask_a_caller_that_imports_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ops: int, files: dict[str, int | str], is_asked: bool
+) -> None:
+    monkeypatch.setattr(reach, "_LEAST_READ", 1_000)
+    monkeypatch.setattr(reach, "_READ_PER_LINE", 100)
+    texts = {name: text if isinstance(text, str) else "x = 1\n" * text for name, text in files.items()}
+    text = "def f(x): return x\n" + "\n" * ops
+    model = model_of(tmp_path, {"ops.py": text, "caller.py": CALLER, **texts}, "ops.py")
+    assert (tmp_path / "caller.py" in summaries(model.view.project)._known) == is_asked

@@ -1,7 +1,8 @@
 """The files that may call the functions of one file.
 
 They are found by their imports, in a fixed order and within a budget of text, so that checking one file of a large
-project stays cheap. They do not depend on which function is asked about, nor when.
+project stays cheap: their own text, and the files that they import. They do not depend on which function is asked
+about, nor when.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _DEEPEST = 4
 _LINES_PER_LINE = 3
 _LEAST_LINES = 3_000
 """Lines of other files that are run for a file: for each of its own, and at least."""
+_LEAST_READ = 36_000
+_READ_PER_LINE = 20
+"""Lines of a caller and of all that it imports, also through others: its run reads most of them."""
 _MOST_FOLDERS = 4
 """The names of a module, each with one folder more."""
 _MOST_DERIVED = 64
@@ -102,7 +106,10 @@ class Reach:
     @cached_property
     def _reached(self) -> dict[Path, tuple[Path, ...]]:
         """The importers of the file, and those of each of them in turn."""
-        left = max(_LEAST_LINES, _LINES_PER_LINE * self._module.text.count("\n"))
+        lines = self._module.text.count("\n")
+        left = max(_LEAST_LINES, _LINES_PER_LINE * lines)
+        # In thousands, so that files of about the same length ask the same question.
+        most = (_LEAST_READ + _READ_PER_LINE * lines) // 1_000 * 10
         found: dict[Path, tuple[Path, ...]] = {}
         level = [self._module.path]
         for _ in range(_DEEPEST):
@@ -112,7 +119,7 @@ class Reach:
                 for file in self._candidates(path):
                     if file.path not in self._files and file.path != self._module.path:
                         length = self._view.length(file.path)
-                        if length > left:
+                        if length > left or not self._view.is_light(file.path, most):
                             continue
                         left -= length
                         self._files.add(file.path)
