@@ -100,7 +100,7 @@ class FileText:
         """Its functions and classes, with the words that each may use."""
         return blocks_of(self.text)
 
-    @property
+    @cached_property
     def hundreds(self) -> int:
         """The number of its lines in hundreds, which few edits change."""
         return self.length() // 100
@@ -149,7 +149,7 @@ class Texts:
         self._answers: dict[re.Pattern[str], tuple[FileText, ...]] = {}
         self._users: dict[tuple[str, str], tuple[FileText, ...]] = {}
         self._neighbours: dict[Path, tuple[FileText, ...]] = {}
-        self._weights: dict[Path, int] = {}
+        self._weights: dict[FileText, int] = {}
 
     def overlay(self, changed: Iterable[FileText]) -> Texts:
         """The same texts, with others for some files or for new ones."""
@@ -225,13 +225,19 @@ class Texts:
         own = self._by_path.get(Path(path))
         if own is None:
             return ()
-        if own.path not in self._weights:
-            read = _closure((own,), self._imported_modules)
-            self._weights[own.path] = sum(file.hundreds for file in read)
-        return (own,) if self._weights[own.path] <= int(most) else ()
+        if own not in self._weights:
+            self._weights[own] = self._weight(own)
+        return (own,) if self._weights[own] <= int(most) else ()
 
-    def _imported_modules(self, file: FileText) -> Iterator[FileText]:
-        return (each for each in self._imported(file) if each.path.name != "__init__.py")
+    def _weight(self, own: FileText) -> int:
+        """The hundreds of lines of a file and of all that it imports, also through others, without packages."""
+        # Paths are slow keys, and many files import the same.
+        seen, read = {own}, [own]
+        for file in read:
+            new = [each for each in self._imported(file) if each not in seen]
+            seen.update(new)
+            read += [each for each in new if each.path.name != "__init__.py"]
+        return sum(file.hundreds for file in read)
 
     def _importing(self, file: FileText) -> Iterator[FileText]:
         yield from self._below.get(file.name, ())
