@@ -139,6 +139,7 @@ def test_a_short_file_does_not_ask_a_caller_that_imports_much(
 ) -> None:
     monkeypatch.setattr(reach, "_LEAST_READ", 1_000)
     monkeypatch.setattr(reach, "_READ_PER_LINE", 100)
+    monkeypatch.setattr(reach, "_STEP", 500)
     texts = {name: text if isinstance(text, str) else "x = 1\n" * text for name, text in files.items()}
     text = "def f(x): return x\n" + "\n" * ops
     model = model_of(tmp_path, {"ops.py": text, "caller.py": CALLER, **texts}, "ops.py")

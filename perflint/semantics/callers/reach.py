@@ -24,6 +24,7 @@ _LEAST_LINES = 3_000
 """Lines of other files that are run for a file: for each of its own, and at least."""
 _LEAST_READ = 36_000
 _READ_PER_LINE = 20
+_STEP = 5_000
 """Lines of a caller and of all that it imports, also through others: its run reads most of them."""
 _MOST_FOLDERS = 4
 """The names of a module, each with one folder more."""
@@ -108,8 +109,8 @@ class Reach:
         """The importers of the file, and those of each of them in turn."""
         lines = self._module.text.count("\n")
         left = max(_LEAST_LINES, _LINES_PER_LINE * lines)
-        # In thousands, so that files of about the same length ask the same question.
-        most = (_LEAST_READ + _READ_PER_LINE * lines) // 1_000 * 10
+        # In steps, so that files of about the same length ask the same question, also after an edit.
+        most = (_LEAST_READ + _READ_PER_LINE * lines) // _STEP * _STEP // 100
         found: dict[Path, tuple[Path, ...]] = {}
         level = [self._module.path]
         for _ in range(_DEEPEST):
