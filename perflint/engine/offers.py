@@ -13,7 +13,7 @@ _EVERYWHERE: Version = (2, 0)
 
 
 def offered(
-    finding: Finding, torch_version: Version | None, is_scripted: Callable[[int], bool], in_tests: bool
+    finding: Finding, torch_version: Version | None, is_scripted: Callable[[int], bool], in_tests: bool = False
 ) -> Finding:
     """The finding with its fix as users get it.
 
