@@ -12,6 +12,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
     DOCS / "benchmarks.md",
+    *sorted((DOCS / "benchmarks").glob("*.md")),
     DOCS / "comparison.md",
     DOCS / "coverage.md",
     DOCS / "design.md",
