@@ -61,6 +61,7 @@ _SIZES = frozenset(
     """range zeros ones full empty arange linspace eye rand randn randint randperm new_zeros new_ones new_full new_empty
     view reshape expand repeat narrow split chunk unflatten pad unfold resize tile broadcast_to topk one_hot""".split()
 )
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _LISTS = frozenset({"append", "extend", "appendleft", "insert", "add", "put"})
 
 
@@ -191,7 +192,15 @@ class Destinations:
             return []
         if conventions.is_action(target.id):
             return [Use.ACTION]
-        return [self._of(load, left - 1) for load in self._loads_of(target)] if left else []
+        return [self._used_at(load, target, left - 1) for load in self._loads_of(target)] if left else []
+
+    def _used_at(self, load: ast.Name, target: ast.Name, left: int) -> Use:
+        """The use of one load of a name. Bytes that are made after a loop need the value of its last turn only."""
+        use = self._of(load, left)
+        loop = next((outer for outer in self._model.ancestors(target) if isinstance(outer, _LOOPS)), None)
+        if use is Use.BYTES and loop is not None and loop not in self._model.ancestors(load):
+            return Use.KEPT
+        return use
 
     def _loads_of(self, target: ast.Name) -> list[ast.Name]:
         """The loads of a name in its function, those behind a binding of it first."""
