@@ -12,7 +12,7 @@ from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.values import Device, Evidence, Kind, Sequence, Tensor, Value
+from perflint.semantics.values import Device, Evidence, Instance, Kind, Sequence, Tensor, Value
 from perflint.source.quoting import quoted
 
 _PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
@@ -31,6 +31,7 @@ _METHODS = frozenset(
     kthvalue roll select unflatten unfold""".split()
 )
 
+_LISTS_OF_MODULES = frozenset(f"torch.nn.{name}" for name in ("ModuleList", "Sequential", "ParameterList"))
 _NO_NUMBERS = (None, "input", "out", "device", "dtype")
 
 
@@ -38,8 +39,8 @@ class TensorAsPythonInt(Rule):
     """
     ## What it does
     Finds GPU tensors that are used as Python numbers: the bounds of a slice (`x[:, :n]`), a
-    zero-dimensional index, the arguments of `range`, sizes (`torch.zeros(n)`, `x.view(n, -1)`,
-    `x.split(n)`), `torch.arange(n)`, `x.topk(k)`.
+    zero-dimensional index, the index of a list or of a `ModuleList`, the arguments of `range`, sizes
+    (`torch.zeros(n)`, `x.view(n, -1)`, `x.split(n)`), `torch.arange(n)`, `x.topk(k)`.
 
     ## Why is this bad
     Each use reads the number from the GPU. The CPU waits until everything before it has been
@@ -161,14 +162,14 @@ def _indexed(site: SubscriptSite) -> list[tuple[ast.expr, Confidence]]:
 
 
 def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Confidence]]:
-    """Whole parts of an index that are read: of lists any tensor, of tensors those of no dimensions."""
+    """Whole parts of an index that are read: any tensor in that of a list, in that of a tensor those of no dimensions."""
     found: list[tuple[ast.expr, Confidence]] = []
     for part in parts(site):
         confidence = device_confidence(part.value)
         if confidence is None:
             continue
         tensor = receiver.tensor
-        read = isinstance(receiver, Sequence) and receiver.type in ("list", "tuple", "range", "size")
+        read = _is_listed(receiver)
         if tensor is not None:
             index = part.value.tensor
             # A tensor on the CPU can only be indexed by numbers and by other tensors on the CPU.
@@ -178,6 +179,12 @@ def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Con
         if read:
             found.append((part.node, confidence))
     return found
+
+
+def _is_listed(receiver: Value) -> bool:
+    if isinstance(receiver, Instance):
+        return receiver.cls in _LISTS_OF_MODULES
+    return isinstance(receiver, Sequence) and receiver.type in ("list", "tuple", "range", "size")
 
 
 def _may_be_number(node: ast.expr, index: Tensor | None) -> bool:

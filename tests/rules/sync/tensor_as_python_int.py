@@ -236,3 +236,24 @@ def split(model: nn.Module, batch: dict):
 class Entries(nn.Module):
     def forward(self, batch: dict[str, torch.Tensor]):
         return torch.arange(batch["longest"])  # error: TPF119
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList([nn.Linear(3, 3) for _ in range(4)])
+        self.chain = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+        self.scales = nn.ParameterList([nn.Parameter(torch.ones(3)) for _ in range(4)])
+        self.by_name = nn.ModuleDict({"first": nn.Linear(3, 3)})
+
+    def forward(self, x: torch.Tensor, name: str, place: int):
+        best = x.argmax()
+        y = self.experts[best](x)  # error: TPF119
+        y = self.chain[best](y)  # error: TPF119
+        y = y * self.scales[best]  # error: TPF119
+        for each in x.argmax(1):
+            y = y + self.experts[each](x)  # error: TPF119
+        for i, expert in enumerate(self.experts):
+            y = y + expert(x) * self.scales[i]
+        first = torch.zeros((), dtype=torch.long)
+        return y, self.experts[place], self.experts[-1], self.experts[:2], self.by_name[name], self.experts[first]
