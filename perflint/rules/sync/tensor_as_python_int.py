@@ -162,7 +162,7 @@ def _indexed(site: SubscriptSite) -> list[tuple[ast.expr, Confidence]]:
 
 
 def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Confidence]]:
-    """Whole parts of an index that are read: any tensor in that of a list, in that of a tensor those of no dimensions."""
+    """Whole parts of an index that are read: of lists any tensor, of tensors those without dimensions."""
     found: list[tuple[ast.expr, Confidence]] = []
     for part in parts(site):
         confidence = device_confidence(part.value)
