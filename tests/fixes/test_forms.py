@@ -164,7 +164,7 @@ def test_fixes_inside_of_others() -> None:
         "device=x.device",
         "z = th.where(mask, th.where(mask, x.min(), x).max(), x)",
         "low = th.maximum(th.clamp(x.sum(), min=1), th.full((), 2.0, device=x.device))",
-        "th.linalg.inv_ex(th.linalg.inv_ex(x)[0] + th.eye(3, device=x.device))[0]",
+        "th.linalg.inv(th.linalg.inv(x) + th.eye(3, device=x.device))",
         "(limit := th.full((), 3.0, device=x.device))",
         "x = th.where(x > limit, total, x)\n",
         "self.attention(x, x, self.attention(x, x, x, need_weights=False)[0], need_weights=False)[0]",

@@ -84,7 +84,7 @@ class LinalgChecked(Rule):
     ```
 
     ## Fix safety
-    The fix is shown and never written. `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become
+    No fix is written, but one is shown: `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become
     their `_ex` forms, which do not check; `x.inverse()` becomes `torch.linalg.inv_ex(x)[0]` if x is
     certainly a tensor. A singular input then silently gives a useless result instead of an error, so you
     have to know that the input is regular, or to test the second result later. No fix is shown if the

@@ -91,9 +91,11 @@ class WaitingOperator(Rule):
 
     {_listing("torch")}
 
-    The source of PyTorch Geometric says that these wait:
+    The sources of PyTorch Geometric and torchdiffeq say that these wait:
 
     {_listing("torch_geometric")}
+
+    {_listing("torchdiffeq")}
 
     `sample` of `Normal`, and of distributions built on it, checks the scales as `torch.normal` does.
 

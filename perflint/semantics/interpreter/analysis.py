@@ -296,7 +296,10 @@ def _takes_arguments(inner: Frame, info: FunctionInfo) -> bool:
         ordered = ordered[1:]
     every = [*ordered, *args.kwonlyargs]
     rest = [arg for arg in (args.vararg, args.kwarg) if arg is not None]
-    return any(_is_tensor(arg.annotation) for arg in every) or any(map(_says_nothing, (*every, *rest)))
+    return any(map(_says_nothing, (*every, *rest))) or any(
+        _is_tensor(arg.annotation) or ("dev" in arg.arg and arg.annotation and _is_of_device(arg.annotation))
+        for arg in every
+    )
 
 
 def _take_rest(inner: Frame, args: ast.arguments, ordered: int, seen: list[Arguments]) -> None:

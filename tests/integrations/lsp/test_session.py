@@ -22,6 +22,7 @@ from perflint.integrations.lsp.session import Checked, Document, Session, Texts
 from tests.integrations.lsp.test_server import HOT
 
 MANY = HOT + "".join(HOT.replace("train", f"train_{number}") for number in range(5))
+MORE = HOT.replace("train", "train_more")
 
 
 @pytest.fixture
@@ -50,13 +51,13 @@ def test_a_check_that_is_not_wanted_any_more_ends(session: Session, tmp_path: Pa
     # Without an edit, the result goes into the cache, so the check goes on.
     on_disk = check(0, MANY)
     assert on_disk is not None and len(on_disk.findings) == 6 and not asked
-    assert check(1, MANY + HOT) is None
+    assert check(1, MANY + MORE) is None
     assert len(asked) == 3
     # A sketch is what the user waits for.
-    sketch = check(1, MANY + HOT, Stage.SKETCH, on_disk)
+    sketch = check(1, MANY + MORE, Stage.SKETCH, on_disk)
     assert sketch is not None and len(sketch.findings) == 7 and len(asked) == 3 and not sketch.is_final
-    assert check(1, MANY + HOT, Stage.DRAFT) is None
-    again = check(1, MANY + HOT, ask=False)
+    assert check(1, MANY + MORE, Stage.DRAFT) is None
+    again = check(1, MANY + MORE, ask=False)
     assert again is not None and len(again.findings) == 7 and again.is_final and not again.problems
 
 
