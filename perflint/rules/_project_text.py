@@ -18,8 +18,12 @@ _TRACES = re.compile(r"jit\.trace\w*\("), re.compile(r"onnx\.export\(")
 
 
 def may_be_traced(model: Model) -> bool:
-    """True if some code makes a graph of a run: `x.type_as(y)` follows its input there, `device=` is a constant."""
-    return any(some_file_says(model, pattern) for pattern in _TRACES)
+    """True if some code of the project makes a graph of a run.
+
+    `x.type_as(y)` follows its input there, `device=` is a constant. The file that traces need not import this one: the
+    model is passed to it.
+    """
+    return any(model.matches(pattern) or bool(model.view.matching(pattern)) for pattern in _TRACES)
 
 
 _RECORDS = ("torch.jit.trace", "torch.fx.symbolic_trace", "torch.fx.experimental.proxy_tensor.make_fx")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
+from perflint.frozen import replace
 from perflint.rules.base import Rule
+from perflint.rules.registry import RuleSet
 from perflint.rules.transfer.blocking_h2d import BlockingH2d
 from perflint.rules.transfer.create_then_move import CreateThenMove
+from perflint.semantics.project import Project
+from perflint.source.text import Source
 from tests.rules.harness import lint
 
 GRID = """import torch
@@ -31,6 +39,17 @@ def test_traces_follow_type_as(call: str) -> None:
     assert [fixes(DEVICE + export, rule) for rule in (CreateThenMove, BlockingH2d)] == [
         fixes(DEVICE, rule) for rule in (CreateThenMove, BlockingH2d)
     ]
+
+
+@pytest.mark.parametrize(("exports", "offered"), [("torch.onnx.export(model, x)", 0), ("model(x)", 1)])
+def test_a_file_that_imports_neither_may_trace(exports: str, offered: int, tmp_path: Path) -> None:
+    grid, export = tmp_path / "grid.py", tmp_path / "export.py"
+    grid.write_text(GRID, "utf-8")
+    export.write_text(f"import torch\n\ndef export(model, x):\n    return {exports}\n", "utf-8")
+    settings = replace(Settings(), profile=Profile.AUDIT)
+    project = Project([grid, export])
+    report = check_source(Source(str(grid), GRID), project, RuleSet([CreateThenMove()]), settings)
+    assert sum(finding.fix is not None for finding in report.findings) == offered
 
 
 RECORDED = """import torch
