@@ -18,7 +18,7 @@ def offered(
     """The finding with its fix as users get it.
 
     `torch_version` is the oldest that the project allows, if known. `is_scripted` says whether TorchScript may
-    compile a line: there is no fix there, because TorchScript may not know what the fix writes. If the file is one
+    compile a line: there is no fix there, because TorchScript may not know the new code. If the file is one
     of tests, which run once and should be easy to read, a fix that only saves time or memory is shown, not written.
     """
     fix = finding.fix

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.engine.policy.unreached import is_dead
 from perflint.findings import Effect, Finding, Heat
 from perflint.rules._given import given_on_cpu
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.callers.incoming import Chain
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.explain.phrases import quote
@@ -34,7 +35,6 @@ _PLACES = {
 }
 _TO_GPU = "TPF201"
 _BATCHES = "goes over the batches of"
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LONGEST_CHAIN = 4
 """Functions that are named from the loop to the line."""
@@ -199,7 +199,7 @@ class _HeatWords:
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and stands_in(outer.body, inner):
                 return outer
             if self._map.of(outer) is not heat:
-                return self._loop(outer) if isinstance(outer, _LOOPS) else ""
+                return self._loop(outer) if isinstance(outer, LOOPS) else ""
             inner = outer
         return None
 
@@ -215,7 +215,7 @@ class _HeatWords:
     def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
         for node in walk(loop):
             if isinstance(node, ast.Call):
-                between = next(a for a in self._model.ancestors(node) if isinstance(a, (*_LOOPS, *_DEFINITIONS)))
+                between = next(a for a in self._model.ancestors(node) if isinstance(a, (*LOOPS, *_DEFINITIONS)))
                 if between is loop:
                     yield node
 

@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Heat
+from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import Site
 from perflint.semantics.structure import stands_in
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -29,10 +28,10 @@ def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
     """The loops and comprehensions that run a node again and again, innermost first."""
     below, inner = node, node
     for outer in inside(model, node):
-        if isinstance(outer, _LOOPS):
+        if isinstance(outer, LOOPS):
             if stands_in(outer.body, inner) or (isinstance(outer, ast.While) and inner is outer.test):
                 yield outer
-        elif isinstance(outer, _COMPREHENSIONS):
+        elif isinstance(outer, COMPREHENSIONS):
             # The first iterable of a comprehension is evaluated once.
             first = outer.generators[0]
             if inner is not first or below is not first.iter:

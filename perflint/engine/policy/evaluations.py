@@ -101,28 +101,9 @@ def writes_results(site: Site) -> bool:
     return function is not None and is_one_of_many(model) and _writes(model, function)
 
 
-def draws_results(site: Site) -> bool:
-    """True if the function around a place draws or writes pictures, and does not train, in code of a project alone."""
-    model = site.model
-    function = None if isinstance(site, FileSite) or model.is_offered else model.function(site.node)
-    if function is None or model.heat_map.work.steps(function):
-        return False
-    return _paints(model, function)
-
-
 @once_per_node
 def _writes(model: Model, function: ast.AST) -> bool:
     return any(isinstance(node, ast.Call) and conventions.makes_bytes(last_name(node)) for node in walk(function))
-
-
-@once_per_node
-def _paints(model: Model, function: ast.AST) -> bool:
-    calls = (node for node in walk(function) if isinstance(node, ast.Call))
-    return any(model.target(call).startswith(_PAINTERS) for call in calls)
-
-
-_PAINTERS = ("matplotlib.pyplot.", "cv2.im", "cv2.resize", "PIL.Image.fromarray", "torchvision.utils.save_image")
-"""Functions that draw, show or write pictures on the CPU."""
 
 
 def copies_state(site: Site) -> bool:

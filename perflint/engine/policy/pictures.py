@@ -6,8 +6,10 @@ import ast
 
 from perflint.rules._places import inside
 from perflint.semantics.facts.rule_conventions import draws_by_name, holds_pictures
-from perflint.semantics.sites import Site
-from perflint.semantics.structure import last_name
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import last_name, walk
 
 
 def is_in_drawing_function(site: Site) -> bool:
@@ -37,3 +39,22 @@ def joins_pictures(site: Site) -> bool:
             return False
         inner = outer
     return False
+
+
+def draws_results(site: Site) -> bool:
+    """True if the function around a place draws or writes pictures, and does not train, in code of a project alone."""
+    model = site.model
+    function = None if isinstance(site, FileSite) or model.is_offered else model.function(site.node)
+    if function is None or model.heat_map.work.steps(function):
+        return False
+    return _paints(model, function)
+
+
+@once_per_node
+def _paints(model: Model, function: ast.AST) -> bool:
+    calls = (node for node in walk(function) if isinstance(node, ast.Call))
+    return any(model.target(call).startswith(_PAINTERS) for call in calls)
+
+
+_PAINTERS = ("matplotlib.pyplot.", "cv2.im", "cv2.resize", "PIL.Image.fromarray", "torchvision.utils.save_image")
+"""Functions that draw, show or write pictures on the CPU."""

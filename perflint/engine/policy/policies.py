@@ -18,13 +18,12 @@ from perflint.engine.policy.evaluations import (
     copies_array,
     copies_for_evaluation,
     copies_state,
-    draws_results,
     is_in_batch,
     reads_files,
     selects_for_evaluation,
     writes_results,
 )
-from perflint.engine.policy.pictures import is_in_drawing_function, joins_pictures
+from perflint.engine.policy.pictures import draws_results, is_in_drawing_function, joins_pictures
 from perflint.engine.policy.unreached import does_not_run, is_unreached, serves_project
 from perflint.findings import Confidence, Finding, Heat, Severity
 from perflint.frozen import replace

@@ -12,6 +12,7 @@ from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
 from perflint.rules.sync._scalars import NUMBERS, Read, number_at
 from perflint.rules.sync._sums import summed_on_device
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import stands_in, walk
@@ -30,7 +31,7 @@ def _is_handled(model: Model, read: ast.expr) -> bool:
     """True if a `try` in the loop handles what the read raises, which is an error of any kernel before it."""
     inner: ast.AST = read
     for outer in inside(model, read):
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
+        if isinstance(outer, LOOPS):
             return False
         if isinstance(outer, _TRIES) and stands_in(outer.body, inner):
             return bool(outer.handlers)

@@ -7,6 +7,7 @@ import weakref
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Mapping, Sequence
@@ -61,7 +62,6 @@ _SIZES = frozenset(
     """range zeros ones full empty arange linspace eye rand randn randint randperm new_zeros new_ones new_full new_empty
     view reshape expand repeat narrow split chunk unflatten pad unfold resize tile broadcast_to topk one_hot""".split()
 )
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _LISTS = frozenset({"append", "extend", "appendleft", "insert", "add", "put"})
 
 
@@ -197,7 +197,7 @@ class Destinations:
     def _used_at(self, load: ast.Name, target: ast.Name, left: int) -> Use:
         """The use of one load of a name. Bytes that are made after a loop need the value of its last turn only."""
         use = self._of(load, left)
-        loop = next((outer for outer in self._model.ancestors(target) if isinstance(outer, _LOOPS)), None)
+        loop = next((outer for outer in self._model.ancestors(target) if isinstance(outer, LOOPS)), None)
         if use is Use.BYTES and loop is not None and loop not in self._model.ancestors(load):
             return Use.KEPT
         return use

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.frozen import dataclass
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import children, last_name, root_of, walk
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TENSORS = frozenset(
     {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor.new_tensor"}
 )
@@ -95,7 +95,7 @@ class InNumpy:
         for outer in self._model.ancestors(node):
             if isinstance(outer, _FUNCTIONS):
                 break
-            if isinstance(outer, _LOOPS):
+            if isinstance(outer, LOOPS):
                 is_in_loop = True
                 if self._model.heat(outer) is not Heat.HOT:
                     return True
@@ -105,7 +105,7 @@ class InNumpy:
         """True if the loop around a place steps an optimizer, or its function or class belongs to training."""
         work = self._model.heat_map.work
         for outer in self._model.ancestors(node):
-            if isinstance(outer, (*_LOOPS, *_FUNCTIONS)):
+            if isinstance(outer, (*LOOPS, *_FUNCTIONS)):
                 known = self._training.get(outer)
                 if known is None:
                     known = self._training[outer] = work.steps(outer)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.callers.summary import Call
 from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Reasons, Step
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
 _MOST_STEPS = 4
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 _OFTEN_CALLED = {
@@ -95,7 +95,7 @@ class HeatReasons:
         if not isinstance(outer, ast.stmt):
             return Step("by what stands around it", line)
         code = quote(self._model, outer)
-        if isinstance(outer, _LOOPS):
+        if isinstance(outer, LOOPS):
             work, entries = self._work(outer) if heat is Heat.HOT else ("", ())
             return Step(f"in the loop {code}{work}", line, entries=entries)
         return Step(f"inside {code}", line)
@@ -138,7 +138,7 @@ class HeatReasons:
     def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
         for node in walk(loop):
             if isinstance(node, ast.Call):
-                between = next(a for a in self._model.ancestors(node) if isinstance(a, (*_LOOPS, *_DEFINITIONS)))
+                between = next(a for a in self._model.ancestors(node) if isinstance(a, (*LOOPS, *_DEFINITIONS)))
                 if between is loop:
                     yield node
 

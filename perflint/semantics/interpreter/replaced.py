@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from perflint.semantics.structure import FunctionInfo, children, last_name, path_of
+from perflint.semantics.binders import own_nodes
+from perflint.semantics.structure import FunctionInfo, last_name, path_of
 
 
 def replaced_by_tensor(info: FunctionInfo, imports: Mapping[str, str]) -> frozenset[str]:
@@ -16,19 +17,9 @@ def replaced_by_tensor(info: FunctionInfo, imports: Mapping[str, str]) -> frozen
     """
     if isinstance(info.node, ast.Lambda):
         return frozenset()
-    nodes = list(_own(info.node.body))
+    nodes = list(own_nodes(info.node))
     found = {name for node in nodes for name, value in _replaced(node) if _is_beside_others(value, imports)}
     return frozenset(found - {name for node in nodes for name in _of_other_types(node)}) if found else frozenset()
-
-
-def _own(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The nodes of a function without those of functions and classes inside it, which may be nested deep."""
-    waiting: list[ast.AST] = [*body]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            waiting += children(node)
 
 
 def _replaced(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
