@@ -117,15 +117,16 @@ def _fix(site: CallSite) -> Fix | None:
     if site.target == "torch.Tensor.masked_fill_" or site.node.keywords or site.has_unpacking:
         return None
     evaluated = [*site.node.args]
-    if site.target != _FUNCTION and isinstance(site.node.func, ast.Attribute):
-        evaluated.append(site.node.func.value)
+    if site.target != _FUNCTION:
+        if site.owner is None:
+            return None
+        evaluated.append(site.owner)
     if not may_swap(site.model, *evaluated):
         return None
     where = spell(site.model.symbols, "torch.where", site.node)
     node = site.concrete
     operands = [code(argument.value) for argument in node.args]
-    if site.target != _FUNCTION:
-        assert isinstance(node.func, cst.Attribute)
+    if site.target != _FUNCTION and isinstance(node.func, cst.Attribute):
         operands.insert(0, code(node.func.value))
     if where is None or len(operands) != 3:
         return None

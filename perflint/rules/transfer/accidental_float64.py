@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.imports import spell
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import creation_confidence, move
@@ -152,8 +153,8 @@ def _is_cast(site: CallSite) -> bool:
 def _fix(site: CallSite) -> Fix | None:
     if site.target not in _TAKES_DTYPE:
         return None
-    root = site.text(site.node.func).rpartition(".")[0]
-    new = with_argument(site.concrete, f"dtype={root}.float32") if root else None
-    if new is None:
+    dtype = spell(site.model.symbols, "torch.float32", site.node)
+    new = with_argument(site.concrete, f"dtype={dtype.text}") if dtype else None
+    if dtype is None or new is None:
         return None
-    return Fix("Make it float32", Safety.UNSAFE, (replace(site.model.source, site.span, new),))
+    return Fix("Make it float32", Safety.UNSAFE, (replace(site.model.source, site.span, new),), dtype.imports)

@@ -1,0 +1,41 @@
+"""No rule fails at unusual forms of the code that it knows."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
+from perflint.rules.registry import RuleSet, all_rules
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+from tests.rules.harness import NEWEST, cases
+from tests.rules.mutants import MUTATIONS, mutants
+
+SETTINGS = Settings(profile=Profile.AUDIT, torch_version=NEWEST)
+ALWAYS = 3
+"""The first mutations run each time. All of them take minutes: `pytest --slow`."""
+
+
+def fixtures() -> list[str]:
+    """The texts of all fixtures; a few rules have none, since they are about more than one file."""
+    return [case.fixture.read_text(encoding="utf-8") for case in cases() if case.fixture.exists()]
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        pytest.param(each, id=each.__name__, marks=[pytest.mark.slow] if index >= ALWAYS else [])
+        for index, each in enumerate(MUTATIONS)
+    ],
+)
+def test_no_rule_fails(mutation: type[ast.NodeTransformer]) -> None:
+    rules = RuleSet(list(all_rules()))
+    texts, examined = fixtures(), 0
+    for text in mutants(texts, mutation):
+        report = check_source(Source("example.py", text), Project([]), rules, SETTINGS)
+        assert not report.problems, text
+        examined += 1
+    assert examined >= len(texts) * 0.9
