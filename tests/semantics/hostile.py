@@ -686,3 +686,16 @@ class Group(torch.nn.Module):
 def typed(points: torch.Tensor.torch.Tensor):
     return points.transpose(1, 2).sum(), torch.Tensor.Unheard(points).item()
 """
+
+ODD["generators that bind names of each other"] = """
+import torch
+def copies(batches: list[torch.Tensor], pairs, device: torch.device):
+    return [batch.to("cuda") for batch in batches for batches in batch for batch in batches]
+def parts(box, device: torch.device):
+    box.made = [(torch.ones(1), torch.ones(2))]
+    return [one.to("cuda") for box.x, box.y in box.made for box.z in box.x for one in box.z if box.x.to(device) is not one]
+def all_of(box, apart):
+    box.made = [(torch.ones(1), torch.ones(2))]
+    box.places = [("cuda", "cpu")]
+    return [apart(box.x.to(box.a), box.y.to(box.b)) for box.x, box.y in box.made for box.a, box.b in box.places]
+"""

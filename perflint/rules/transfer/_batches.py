@@ -12,6 +12,7 @@ from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._places import inside, loops_around
 from perflint.rules.data._loaders import is_off, may_pin
+from perflint.semantics.binders import COMPREHENSIONS, targets
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -20,7 +21,6 @@ from perflint.semantics.values import NONE, Instance
 
 LOADER = "torch.utils.data.DataLoader"
 _READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _OF_DICTS = ("items", "values")
 
 
@@ -56,17 +56,30 @@ def _root(node: ast.expr) -> ast.Name | None:
 
 def _iterated(model: Model, name: ast.Name) -> ast.expr | None:
     """The expression whose elements a comprehension binds to a name: `batch` of `for k, v in batch.items()`."""
+    inner: ast.AST = name
     for outer in inside(model, name):
-        if not isinstance(outer, _COMPREHENSIONS):
-            continue
-        for generator in outer.generators:
-            if name.id not in names_in(generator.target) or any(part is name for part in walk(generator.iter)):
-                continue
-            over = generator.iter
-            if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in _OF_DICTS:
-                over = over.func.value
-            return over
+        if isinstance(outer, COMPREHENSIONS):
+            for generator in reversed(_visible(outer.generators, inner, name)):
+                if any(isinstance(each, ast.Name) and each.id == name.id for each in targets(generator.target)):
+                    return _without_items(generator.iter)
+        inner = outer
     return None
+
+
+def _visible(generators: list[ast.comprehension], part: ast.AST, name: ast.Name) -> list[ast.comprehension]:
+    """The generators whose names a name in a part of their comprehension sees; an iterable sees those before it."""
+    for index, generator in enumerate(generators):
+        if part is generator:
+            is_iterated = any(node is name for node in walk(generator.iter))
+            return generators[: index + (not is_iterated)]
+    return generators
+
+
+def _without_items(over: ast.expr) -> ast.expr:
+    """`batch` for `batch.items()` and `batch.values()`."""
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in _OF_DICTS:
+        return over.func.value
+    return over
 
 
 def _plain_loaders(site: CallSite, over: ast.expr) -> tuple[Instance, ...]:
