@@ -54,7 +54,7 @@ def breaks(before: Source, after: Source, line_length: int | None = None) -> lis
     added = {number: len(line.rstrip()) for number, line in enumerate(after.lines, 1) if line not in known}
     if max(added.values(), default=0) <= (line_length or min(_NARROW)):
         return []
-    limit = line_length or _limit(before)
+    limit = line_length or line_length_of(before)
     if limit is None or max(added.values()) <= limit:
         return []
     tokens = _by_line(after)
@@ -62,7 +62,7 @@ def breaks(before: Source, after: Source, line_length: int | None = None) -> lis
 
 
 @lru_cache(maxsize=4)
-def _limit(source: Source) -> int | None:
+def line_length_of(source: Source) -> int | None:
     """The line length that a file keeps, in characters; None if it keeps none.
 
     A formatter leaves no longer line that it can break. In files that are formatted by hand, a few lines are longer.

@@ -61,35 +61,3 @@ def targets(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:
     elif not isinstance(loop, ast.While):
         for generator in loop.generators:
             yield generator.target, generator.iter
-
-
-_WITHIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute)
-_LONGEST, _LONGEST_CHAIN = 120, 88
-"""Characters of a line: the most, and those that all formatters leave in one line."""
-
-
-def makes_long_line(site: Site, new: str) -> bool:
-    """True if an expression becomes so long that formatters would break a larger expression around it.
-
-    Lines are broken at their last bracket, which does not help inside of an operator or of code in several lines.
-    """
-    model, node = site.model, site.node
-    is_chain = isinstance(model.parent(node), ast.Attribute)
-    lines, old = new.splitlines(), site.text(node)
-    if "\n" in old or "\n" in new:
-        longest = max(site.span.column - 1 + len(lines[0]), *map(len, lines[1:])) if lines[1:] else len(lines[0])
-        return is_chain or longest > _LONGEST
-    line = model.source.lines[site.span.line - 1].rstrip()
-    length = len(line) + len(new) - len(old)
-    return any(isinstance(each, _WITHIN) for each in _around(model, node)) and length > (
-        _LONGEST_CHAIN if is_chain else _LONGEST
-    )
-
-
-def _around(model: Model, node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions around a node, innermost first."""
-    for outer in model.ancestors(node):
-        if isinstance(outer, ast.stmt):
-            return
-        if isinstance(outer, ast.expr):
-            yield outer

@@ -11,7 +11,7 @@ from perflint.engine.file import check_source
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
-from tests.rules.harness import NEWEST, cases
+from tests.rules.harness import FIXTURES, NEWEST
 from tests.rules.mutants import MUTATIONS, mutants
 
 SETTINGS = Settings(profile=Profile.AUDIT, torch_version=NEWEST)
@@ -20,8 +20,8 @@ ALWAYS = 3
 
 
 def fixtures() -> list[str]:
-    """The texts of all fixtures; a few rules have none, since they are about more than one file."""
-    return [case.fixture.read_text(encoding="utf-8") for case in cases() if case.fixture.exists()]
+    """The texts of all fixtures and of the programs that run before and after fixes."""
+    return [path.read_text(encoding="utf-8") for path in sorted(FIXTURES.glob("*/*.py")) if path.stem != "__init__"]
 
 
 @pytest.mark.parametrize(

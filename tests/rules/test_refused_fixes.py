@@ -302,6 +302,7 @@ def test_a_number_in_a_conditional_that_becomes_too_long_stays(length: int, is_f
     name = "x" * length
     text = f"import torch\n\ndef run({name}: torch.Tensor):\n    y = {name}.cuda()\n"
     text += f"    return {name}.mean() if len({name}) else torch.tensor(0.0, device=y.device)\n"
+    text += f"\n\nLONGEST = [{', '.join(['1'] * 36)}]\n"
     assert (fixed(ScalarToCuda, text) != text) is is_fixed
 
 

@@ -9,9 +9,9 @@ from perflint.findings import Fix, Safety
 from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
+from perflint.rules._long_lines import makes_long_line
 from perflint.rules._numbers import can_fill
 from perflint.rules._order import may_swap
-from perflint.rules._places import makes_long_line
 from perflint.rules._proven import is_number
 from perflint.rules._since import INFERRED_FULL
 from perflint.rules.placement import MOVES, Move, creator, dtype_name, move

@@ -8,10 +8,10 @@ from itertools import pairwise
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
+from perflint.rules._long_lines import makes_long_line
 from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._order import has_effects
-from perflint.rules._places import makes_long_line
 from perflint.rules._statements import statement_of
 from perflint.rules.sync._filling import is_size
 from perflint.rules.sync._indices import Index, Part, parts

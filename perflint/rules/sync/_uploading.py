@@ -12,8 +12,8 @@ from perflint.findings import Fix, Heat, Safety
 from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
+from perflint.rules._long_lines import makes_long_line
 from perflint.rules._order import has_effects
-from perflint.rules._places import makes_long_line
 from perflint.rules._project_text import some_file_says
 from perflint.rules._proven import is_device, is_device_object, is_list, is_of_tensor
 from perflint.rules.placement import MOVES, Move, move

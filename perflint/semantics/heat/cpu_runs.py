@@ -28,7 +28,8 @@ def _asks_for_gpu(call: ast.Call, values: Callable[[ast.expr], Value]) -> bool:
         return False
     if call.func.attr == "is_available":
         return path_of(call.func.value).rpartition(".")[2] == "cuda"
-    return call.func.attr == "startswith" and _is_gpu(call.args[0]) and _names_device(call.func.value, values)
+    is_cuda = call.func.attr == "startswith" and len(call.args) == 1 and _is_gpu(call.args[0])
+    return is_cuda and _names_device(call.func.value, values)
 
 
 def _compared(test: ast.Compare, outcome: bool, values: Callable[[ast.expr], Value]) -> bool:
