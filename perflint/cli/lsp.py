@@ -20,7 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Serve until the editor leaves. 0 if it has asked for the end, else 1. Raises ConfigurationError without pygls."""
     try:
-        from perflint.integrations.lsp.server import serve
+        from perflint.integrations.lsp.serving import serve
     except ModuleNotFoundError as error:
         if error.name not in ("pygls", "lsprotocol"):
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
@@ -21,12 +21,10 @@ from perflint.integrations.lsp.notebooks import (
     place_in_text,
 )
 from perflint.integrations.lsp.positions import Positions
+from perflint.integrations.lsp.server import Server
 from perflint.integrations.lsp.session import Checked
 from perflint.source.notebooks import NotebookError
 from perflint.source.text import Source
-
-if TYPE_CHECKING:
-    from perflint.integrations.lsp.server import Server
 
 
 def add_answers(server: Server) -> None:

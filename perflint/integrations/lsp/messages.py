@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
@@ -11,9 +10,7 @@ from pygls.uris import to_fs_path
 from perflint.integrations.lsp.abilities import watches
 from perflint.integrations.lsp.choices import SECTION
 from perflint.integrations.lsp.notebooks import OpenCell, cells_of
-
-if TYPE_CHECKING:
-    from perflint.integrations.lsp.server import Server
+from perflint.integrations.lsp.server import Server
 
 _TRACES = "**/perflint-trace*.jsonl.gz"
 """The recordings whose names are those that `perflint trace` gives by default."""

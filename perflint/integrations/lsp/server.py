@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
-import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,10 +17,8 @@ from perflint import __version__
 from perflint.config.errors import ConfigurationError
 from perflint.engine.devices import Bound
 from perflint.findings import Problem
-from perflint.integrations.lsp.answers import add_answers, add_hints
 from perflint.integrations.lsp.choices import Choices, editor_choices
 from perflint.integrations.lsp.diagnostics import SOURCE, diagnostics
-from perflint.integrations.lsp.messages import add_documents, add_settings
 from perflint.integrations.lsp.notebooks import Cells, diagnostics_by_cell
 from perflint.integrations.lsp.places import Stage
 from perflint.integrations.lsp.schedule import LONG_PAUSE, Schedule
@@ -31,8 +27,6 @@ from perflint.output.plain import problem_sentences
 from perflint.source.text import Source
 from perflint.tracer.costs import Measured
 
-_STACK = 64 << 20
-"""Bytes for the thread that checks: Python's parser needs them for deep code, and some systems give threads little."""
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithNotebook("jupyter-notebook")], save=True
 )
@@ -278,32 +272,3 @@ def _next_stage(document: Document, before: Checked | None) -> Stage:
     if before.document is not document:
         return Stage.SKETCH
     return Stage.DRAFT if before.stage is Stage.SKETCH else Stage.FINAL
-
-
-def serve(cache: Path | None) -> int:
-    """Serve an editor over standard input and output until it leaves; the exit code."""
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # Nothing but messages of the protocol may go to standard output.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    threading.stack_size(_STACK)
-    server = made(cache)
-    try:
-        server.start_io(sys.stdin.buffer, out)
-    finally:
-        server.end()
-    return server.exit_code
-
-
-def made(cache: Path | None) -> Server:
-    """A server with its features registered."""
-    server = Server(cache)
-    add_documents(server)
-    add_settings(server)
-    add_answers(server)
-    add_hints(server)
-
-    @server.feature(types.SHUTDOWN)
-    async def shutdown(params: None) -> None:
-        await server.stop()
-
-    return server

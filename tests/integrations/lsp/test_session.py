@@ -17,7 +17,8 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from perflint.integrations.lsp.places import Stage
-from perflint.integrations.lsp.server import Server, made
+from perflint.integrations.lsp.server import Server
+from perflint.integrations.lsp.serving import made
 from perflint.integrations.lsp.session import Checked, Document, Session, Texts
 from tests.integrations.lsp.test_server import HOT
 
