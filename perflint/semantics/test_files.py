@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perflint.config.disk import here
-
-if TYPE_CHECKING:
-    from perflint.semantics.module import Module
+from perflint.semantics.structure import Structure
 
 
 def is_test_path(path: Path, root: Path | None = None) -> bool:
@@ -20,22 +17,29 @@ def is_test_path(path: Path, root: Path | None = None) -> bool:
     return _is_named_so(path) or not {"test", "tests"}.isdisjoint(folders(path, root))
 
 
-def is_test_file(module: Module) -> bool:
-    """True if a file is a test as pytest and unittest find them, lies beside tests in `tests`, or is `test/test_x.py`.
+def is_among_tests(path: Path, root: Path) -> bool:
+    """True if a file lies beside tests in `tests`, is `test/test_x.py`, or configures pytest."""
+    around = folders(path, root)
+    return path.name == "conftest.py" or "tests" in around or ("test" in around and _is_named_so(path))
 
-    `test_on_images.py` and `test/run.py` that neither have a `test_…` and assert anything nor ask for a library
-    of tests are programs.
+
+def holds_tests(structure: Structure) -> bool:
+    """True if a file asks for a library of tests, or has a `test_…` and asserts something.
+
+    `test_on_images.py` and `test/run.py` that do neither are programs.
     """
-    around = folders(module.path, module.root)
-    if module.path.name == "conftest.py" or "tests" in around or ("test" in around and _is_named_so(module.path)):
+    nodes = structure.nodes
+    imported = {alias.name for node in nodes.get(ast.Import, ()) for alias in node.names}  # type: ignore[attr-defined]
+    imported |= {node.module for node in nodes.get(ast.ImportFrom, ())}  # type: ignore[attr-defined]
+    if not imported.isdisjoint(("pytest", "unittest")):
         return True
-    return is_test_path(module.path, module.root) and _holds_tests(module)
+    holds = any(info.name.startswith("test_") for info in structure.functions.values())
+    return holds and bool(nodes.get(ast.Assert))
 
 
-def serves_tests(module: Module) -> bool:
-    """True if a file is a test, or is in a package or file named `testing`: helpers of tests, as in `torch.testing`."""
-    named = {module.path.stem, *folders(module.path, module.root)}
-    return module.is_of_tests or not {"testing", "testing_utils"}.isdisjoint(named)
+def is_in_testing(path: Path, root: Path) -> bool:
+    """True if a file is in a package or file named `testing`: helpers of tests, as in `torch.testing`."""
+    return not {"testing", "testing_utils"}.isdisjoint({path.stem, *folders(path, root)})
 
 
 def _is_named_so(path: Path) -> bool:
@@ -48,13 +52,3 @@ def folders(path: Path, root: Path | None) -> tuple[str, ...]:
         if path.is_relative_to(top):
             return path.relative_to(top).parts[:-1]
     return path.parts[-2:-1]
-
-
-def _holds_tests(module: Module) -> bool:
-    nodes = module.structure.nodes
-    imported = {alias.name for node in nodes.get(ast.Import, ()) for alias in node.names}  # type: ignore[attr-defined]
-    imported |= {node.module for node in nodes.get(ast.ImportFrom, ())}  # type: ignore[attr-defined]
-    if not imported.isdisjoint(("pytest", "unittest")):
-        return True
-    holds = any(info.name.startswith("test_") for info in module.structure.functions.values())
-    return holds and bool(nodes.get(ast.Assert))
