@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
-from programs import GPT, gpt_step, ids
+from programs import GPT, gpt_step, ids, policy_step
 from timing import OPTIONS, Pair, Run, main, tensor
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 GPT_SHAPE = "GPT-2 of 124 M parameters, batch 8 of 1024 tokens"
+POLICY_SHAPE = "8 × Linear(512, 512) with GELU, batch 256, AdamW fused"
 HALF = "bfloat16 autocast"
 Settings = dict[str, bool]
 After = Callable[[GPT, torch.optim.Optimizer, torch.Tensor], object]
+Average = Callable[[nn.Module, nn.Module], object]
 
 
 def nothing(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
@@ -149,28 +151,62 @@ def save(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> No
 
 
 def averages() -> Iterator[Pair]:
-    """A moving average of the weights, one by one and at once."""
+    """A moving average of the weights: one by one, in place and out of place, and at once."""
 
-    def step(at_once: bool) -> Run:
+    def step(average_of: Average) -> Run:
         model, average, batch = GPT().to(OPTIONS.device), GPT().to(OPTIONS.device), ids(8, 1024)
-
-        @torch.no_grad()
-        def one_by_one(loss: torch.Tensor) -> None:
-            for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
-                slow.mul_(0.999).add_(fast, alpha=0.001)
-
-        @torch.no_grad()
-        def together(loss: torch.Tensor) -> None:
-            torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 0.001)
-
-        return gpt_step(model, batch, end=together if at_once else one_by_one)
+        return gpt_step(model, batch, end=lambda loss: average_of(average, model))
 
     yield in_step(
         "TPF603",
         "average-one-by-one",
         "a moving average parameter by parameter against torch._foreach_lerp_",
-        lambda: (step(False), step(True)),
+        lambda: (step(in_place), step(at_once)),
     )
+    yield in_step(
+        "TPF603",
+        "average-out-of-place",
+        "an average computed out of place, parameter by parameter, against torch._foreach_lerp_",
+        lambda: (step(out_of_place), step(at_once)),
+    )
+
+    def policy(average_of: Average) -> Run:
+        width = 32 if OPTIONS.quick else 512
+        model, target = (
+            nn.Sequential(*(nn.Linear(width, width) for _ in range(8)), nn.Linear(width, 16)).to(OPTIONS.device)
+            for _ in range(2)
+        )
+        return policy_step(lambda logits: average_of(target, model))
+
+    for name, form, words in (("one-by-one", in_place, ""), ("out-of-place", out_of_place, " out of place")):
+        yield Pair(
+            f"average-{name}-policy",
+            "TPF603",
+            f"a target network averaged{words}, parameter by parameter, against torch._foreach_lerp_",
+            "float32",
+            POLICY_SHAPE,
+            lambda form=form: (policy(form), policy(at_once)),
+            "step",
+        )
+
+
+@torch.no_grad()
+def in_place(average: nn.Module, model: nn.Module) -> None:
+    """Two kernels for each parameter."""
+    for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
+        slow.mul_(0.999).add_(fast, alpha=0.001)
+
+
+def out_of_place(average: nn.Module, model: nn.Module) -> None:
+    """Four kernels for each parameter."""
+    for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
+        slow.data.copy_(0.001 * fast.data + 0.999 * slow.data)
+
+
+@torch.no_grad()
+def at_once(average: nn.Module, model: nn.Module) -> None:
+    """All parameters in a few kernels."""
+    torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 0.001)
 
 
 def sums() -> Iterator[Pair]:
