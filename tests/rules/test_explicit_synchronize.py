@@ -60,3 +60,34 @@ def test_what_seldom_runs_may_wait() -> None:
 def test_whose_purpose_it_is_to_wait_is_shown_in_audit_alone(code: str) -> None:
     assert lint("import torch\n\n" + code, [ExplicitSynchronize], "audit")
     assert not lint("import torch\n\n" + code, [ExplicitSynchronize], "default")
+
+
+BEFORE_WORK = """
+def attend(x: torch.Tensor, weight: torch.Tensor, send) -> torch.Tensor:
+    torch.cuda.synchronize()
+    {first}
+    x = torch.mm(x, weight)
+    return x.view({size}, -1)
+"""
+
+
+def test_a_wait_before_work_of_the_same_function_is_shown() -> None:
+    code = "import torch\n" + BEFORE_WORK.format(first="count = x.size(0)", size="count")
+    assert len(lint(code, [ExplicitSynchronize], "default")) == 1
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "count = int(x.sum().item())",
+        "count = len(x.cpu())",
+        "send(x)",
+        "torch.cuda.empty_cache()",
+        "if len(x) > 2: send(x)",
+    ],
+    ids=["a read", "a copy to the CPU", "unknown code", "the cache of the allocator", "a branch"],
+)
+def test_a_wait_before_other_code_is_for_audit(first: str) -> None:
+    code = "import torch\n" + BEFORE_WORK.format(first=first, size="len(x)")
+    assert lint(code, [ExplicitSynchronize], "audit")
+    assert not lint(code, [ExplicitSynchronize], "default")

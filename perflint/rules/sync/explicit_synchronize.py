@@ -11,8 +11,8 @@ from perflint.rules._places import repeats
 from perflint.rules._statements import block_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import keyword, path_of, walk
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import keyword, last_name, path_of, walk
 from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _NEEDS_IT = (
     *("torch.cuda.memory_", "torch.cuda.max_memory", "torch.cuda.reset_peak", "torch.cuda.mem_get_info"),
 )
 _STREAMS = frozenset(("torch.cuda.Stream", "torch.Stream", "torch.cuda.ExternalStream"))
+_READS = frozenset(("item", "cpu", "numpy", "tolist"))
+"""Methods that wait for a result."""
 _METHODS_THAT_NEED_IT = frozenset(
     ("elapsed_time", "wait_stream", "record_stream", "capture_begin", "capture_end", "replay")
 )
@@ -109,7 +111,8 @@ class ExplicitSynchronize(Rule):
         if not (repeats(site) or _is_all(site)) or _is_needed(site.model, site.node):
             return
         sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the GPU"
-        if not repeats(site) or _is_helper(site) or _is_of_optimizer(site):
+        is_alone = not repeats(site) and not _is_before_work(site)
+        if is_alone or _is_helper(site) or _is_of_optimizer(site):
             # It is unknown how often the function runs, or its only purpose is to wait: its callers decide.
             sure = Confidence.LOW
         if site.target in _EVENTS and _was_just_recorded(site):
@@ -176,6 +179,31 @@ def _is_all(site: CallSite) -> bool:
         # Once, at the end.
         return False
     return not any(_is_clock(site.model, call) for call in site.model.nodes(ast.Call))
+
+
+def _is_before_work(site: CallSite) -> bool:
+    """True if the function that waits computes on the GPU next, which runs in order without a wait.
+
+    Not if it first reads a result, as the CPU would then wait there.
+    """
+    model, statement = site.model, site.model.parent(site.node)
+    if not isinstance(statement, ast.Expr) or not isinstance(model.function(site.node), ast.FunctionDef):
+        return False
+    block = block_of(model, statement)
+    for after in block[block.index(statement) + 1 :]:
+        if not isinstance(after, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)):
+            return False
+        calls = [node for node in walk(after) if isinstance(node, ast.Call)]
+        if any(last_name(call) in _READS for call in calls):
+            return False
+        if any(_computes(model, call) for call in calls):
+            return True
+    return False
+
+
+def _computes(model: Model, call: ast.Call) -> bool:
+    """True if a call of torch makes a tensor that may be on the GPU."""
+    return model.target(call).startswith("torch.") and device_confidence(model.value(call)) is not None
 
 
 def _is_needed(model: Model, node: ast.expr) -> bool:
