@@ -150,7 +150,9 @@ def test_a_nested_function_that_comes_back_under_its_name_counts() -> None:
     assert all("Decorate" not in each.help for each in lint(HEAD + textwrap.dedent(code), [EvalWithoutNoGrad], "audit"))
 
 
-def _validated(first: str, used: str, name: str = "validate", loop: str = "for x, y in loader:") -> str:
+def _validated(
+    first: str, used: str, name: str = "validate", loop: str = "for x, y in loader:", last: str = "pass"
+) -> str:
     return f"""
         class Trainer:
             def __init__(self, model, optimizer, report):
@@ -172,6 +174,7 @@ def _validated(first: str, used: str, name: str = "validate", loop: str = "for x
                 {loop}
                     out = self.model(x)
                     stats.update(helper(out, y))
+                {last}
                 return stats
         """
 
@@ -182,6 +185,9 @@ def _validated(first: str, used: str, name: str = "validate", loop: str = "for x
         _validated("self.model.eval()", "self.report(result)"),
         _validated("self.model.eval()", "self.report(result)", "score"),
         _validated("self.kept = []", "self.report(result)"),
+        # Neither its name nor a loop over data says that it is a validation.
+        _validated("self.model.eval()", "self.report(result)", "score", last="self.model.train()"),
+        _validated("self.model.eval()", "self.report(result)", loop="for x, y in helper():", last="self.model.train()"),
     ],
 )
 def test_results_that_go_to_unknown_code_of_a_trainer_are_for_audit(code: str) -> None:
@@ -203,6 +209,41 @@ def test_results_that_go_to_unknown_code_of_a_trainer_are_for_audit(code: str) -
 )
 def test_results_that_a_trainer_may_train_with_are_silent(code: str) -> None:
     assert not _lines(code, "audit")
+
+
+def test_a_validation_that_returns_the_model_to_training_is_shown() -> None:
+    """Its results are scores of many batches in evaluation mode: a trainer reports them."""
+    code = _validated("self.model.eval()", "self.report(result)", last="self.model.train()")
+    findings = lint(HEAD + textwrap.dedent(code), [EvalWithoutNoGrad], "default")
+    assert [(each.confidence.value, each.fix) for each in findings] == [("medium", None)]
+
+
+METHOD = """
+    class Speaker({base}):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRU(8, 8)
+
+        def forward(self, x):
+            return self.cell(x)[0]
+
+        def speak(self, batches):
+            kept = []
+            for x in batches:
+                kept.append(self(x){read}.cpu().numpy())
+            return kept
+    """
+
+
+def test_a_method_of_a_module_that_detaches_its_result_records_it_for_nothing() -> None:
+    assert _lines(METHOD.format(base="nn.Module", read=".detach()"), "default")
+
+
+@pytest.mark.parametrize(
+    ("base", "read"), [("nn.Module", ""), ("helper.Model", ".detach()")], ids=["not detached", "of a framework"]
+)
+def test_methods_that_may_run_without_autograd_are_for_audit(base: str, read: str) -> None:
+    assert not _lines(METHOD.format(base=base, read=read), "default")
 
 
 def _divergence(term: str) -> str:

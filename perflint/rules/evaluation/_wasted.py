@@ -99,15 +99,15 @@ class _Finder:
     def _confidence(self, scope: Scope, trains: bool, found: Fate) -> Confidence:
         """How sure it is that autograd records: it does in code that trains, and where the result is detached.
 
-        Methods of modules, and of classes of a framework, are called by code that may turn it off.
+        Methods of classes of a framework are called by code that may turn it off.
         """
         survey = self.survey
         if trains or is_called_in_training(survey, scope):
             return Confidence.MEDIUM
         if scope in survey.callers and not is_foreign(survey, scope):
             return Confidence.MEDIUM
-        is_part = is_foreign(survey, scope) or survey.is_module_class(scope.klass)
-        return Confidence.MEDIUM if Fate.DETACHED in found and not is_part else Confidence.LOW
+        is_detached = Fate.DETACHED in found and not is_foreign(survey, scope)
+        return Confidence.MEDIUM if is_detached else Confidence.LOW
 
     def _ran(self, call: ast.Call, named: str) -> Holder | None:
         """The model that a call runs, which its name may show; None if it is not seen to run one."""

@@ -234,6 +234,16 @@ def _evaluates(region: Region, run: Run) -> bool:
     return mode_before(region.scope, run) is True or (region.is_named and region.loop_of(run) is not None)
 
 
+def _is_validation(region: Region, run: Run) -> bool:
+    """True if a function named for evaluation loops over data, and returns the model to training mode after that.
+
+    The results of many batches in evaluation mode are scores: a trainer may report them, but does not train with them.
+    """
+    if not (region.is_named and region.switched and region.over_data):
+        return False
+    return any(mode.line > run.call.lineno and not mode.evaluating for mode in region.scope.modes_of(run.receiver))
+
+
 def _capped(region: Region, run: Run, sure: Confidence) -> Confidence:
     """The confidence in a region, lower if code that is not seen may turn autograd off or train.
 
@@ -241,7 +251,7 @@ def _capped(region: Region, run: Run, sure: Confidence) -> Confidence:
     that only its name calls an evaluation: `evaluate(state, action)` of an agent returns log-probabilities.
     """
     if _may_train(region, run):
-        return Confidence.LOW
+        return Confidence.MEDIUM if _is_validation(region, run) else Confidence.LOW
     is_returned = Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call)
     if is_returned and region.loop is None and not region.switched:
         return Confidence.LOW
