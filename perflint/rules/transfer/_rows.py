@@ -112,9 +112,15 @@ def _judged(model: Model, turns: _Turns, product: _Product, reads: list[ast.expr
     if read is None and (product.filled is None or any(_reads_a_list(model, part) for part in _work(body))):
         return None
     tensors = [product.filled] if product.filled is not None else []
-    if read is not None:
+    if read is not None and not (tensors and _is_on_host(model, read)):
+        # Rows that are stored on the GPU are computed there, even from numbers on the CPU.
         tensors.append(read)
     return Rows(product.made, read, weakest(*(_confidence(model, tensor) for tensor in tensors)))
+
+
+def _is_on_host(model: Model, tensor: ast.expr) -> bool:
+    value = model.value(tensor)
+    return value.tensor is not None and device_confidence(value) is None
 
 
 def _confidence(model: Model, tensor: ast.expr) -> Confidence:
