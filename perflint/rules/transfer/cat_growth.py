@@ -10,6 +10,7 @@ from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.operators import written
+from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, swallows
 from perflint.rules._visible import is_local
 from perflint.rules._words import often
@@ -27,7 +28,10 @@ _CONCATENATES = tuple(f"torch.{name}" for name in ("cat", "concat", "concatenate
 
 @dataclass(frozen=True, slots=True)
 class _Growth:
-    """`name = torch.cat([name, more])` in a loop that does not look at the name otherwise."""
+    """`name = torch.cat([name, more])` in a loop that does not look at the name otherwise.
+
+    `name` is the text of an element, too: `parts[key]`.
+    """
 
     name: str
     loop: Loop
@@ -40,7 +44,7 @@ class CatGrowth(Rule):
 
     ## What it does
     Finds `out = torch.cat([out, more])` along the first dimension, in loops that do not use `out` for
-    anything else.
+    anything else, and the same with an element, `parts[key] = torch.cat([parts[key], more])`.
 
     ## Why is this bad
     Each iteration allocates a tensor for all parts so far and copies them: over n iterations that
@@ -98,7 +102,7 @@ class CatGrowth(Rule):
     listens = (Calls(*_CONCATENATES),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        found = _growth(site)
+        found = _growth(site) or _growth_of_element(site)
         if found is None:
             return
         yield self.finding(
@@ -111,6 +115,46 @@ class CatGrowth(Rule):
 
 
 def _growth(site: CallSite) -> _Growth | None:
+    extended = _extended(site)
+    if extended is None or not isinstance(extended[1], ast.Name):
+        return None
+    statement, target, tensors = extended
+    loop = loop_around(site.model, statement)
+    if loop is None or not is_bound_before(site.model, loop, target.id):
+        return None
+    found = _Growth(target.id, loop, statement, tensors)
+    return found if _is_only_gathered(site.model, found) else None
+
+
+def _growth_of_element(site: CallSite) -> _Growth | None:
+    """The growth of an element in each turn of a loop: `parts[key] = torch.cat([parts[key], more])`.
+
+    A loop over the keys grows no element twice; the loop around it does.
+    """
+    extended = _extended(site)
+    if extended is None or not isinstance(extended[1], ast.Subscript):
+        return None
+    statement, target, tensors = extended
+    index = names_in(target.slice)
+    if not isinstance(target.value, ast.Name) or any(isinstance(part, ast.Call) for part in walk(target.slice)):
+        return None
+    for loop in loops_around(site.model, statement):
+        if not isinstance(loop, LOOPS):
+            return None
+        bound = names_in(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) else set()
+        if index & bound:
+            index -= bound
+        elif not index or not index & _changes(site.model, loop).bound:
+            found = _Growth(site.text(target), loop, statement, tensors)
+            is_old = is_bound_before(site.model, loop, target.value.id)
+            return found if is_old and _elements_are_gathered(site.model, found, target.value.id) else None
+        else:
+            return None
+    return None
+
+
+def _extended(site: CallSite) -> tuple[ast.Assign, ast.expr, ast.List | ast.Tuple] | None:
+    """The statement `x = torch.cat([x, more])` along the first dimension, its target and the tensors of the call."""
     statement = site.model.parent(site.node)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not site.node.args:
         return None
@@ -118,15 +162,32 @@ def _growth(site: CallSite) -> _Growth | None:
     along = site.argument("dim", 1)
     if along is not None and site.value(along) != Const(0):
         return None
-    if not isinstance(target, ast.Name) or not isinstance(tensors, (ast.List, ast.Tuple)):
+    if not isinstance(tensors, (ast.List, ast.Tuple)):
         return None
-    if not any(isinstance(item, ast.Name) and item.id == target.id for item in tensors.elts):
-        return None
-    loop = loop_around(site.model, statement)
-    if loop is None or not is_bound_before(site.model, loop, target.id):
-        return None
-    found = _Growth(target.id, loop, statement, tensors)
-    return found if _is_only_gathered(site.model, found) else None
+    text = site.text(target)
+    return (statement, target, tensors) if any(site.text(item) == text for item in tensors.elts) else None
+
+
+def _elements_are_gathered(model: Model, found: _Growth, name: str) -> bool:
+    """True if the loop otherwise only asks for an element or a key, or adds the first part of an element."""
+    inside = set(walk(found.statement))
+    for use in model.names(found.loop, name):
+        if use not in inside and (isinstance(use.ctx, ast.Store) or not _adds_first(model, use, name)):
+            return False
+    return sum(1 for _ in model.names(found.statement, name)) == 2
+
+
+def _adds_first(model: Model, use: ast.Name, name: str) -> bool:
+    """True for `parts.append(first)`, `key in parts`, and `parts[key] = first` after such a test."""
+    parent = model.parent(use)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "append"
+    if isinstance(parent, ast.Compare):
+        return isinstance(parent.ops[0], (ast.In, ast.NotIn))
+    if not isinstance(parent, ast.Subscript) or not isinstance(parent.ctx, ast.Store):
+        return False
+    branches = (outer for outer in model.ancestors(use) if isinstance(outer, ast.If))
+    return any(isinstance(branch.test, ast.Compare) and name in names_in(branch.test) for branch in branches)
 
 
 def _is_only_gathered(model: Model, found: _Growth) -> bool:
