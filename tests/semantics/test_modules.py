@@ -116,6 +116,9 @@ class Net(nn.Module):
         self.sizes = [1, 2]
         self.weights = torch.tensor([0.5, 1.5])
         self.later = None
+        self.tied: dict[str, nn.Parameter] = {}
+        self.order: list[nn.Parameter] = []
+        self.seen: dict[str, Tensor] = {}
         self.table          # -> cpu int 1 buffer
         self.fc.weight      # -> cpu float parameter
         self.weight         # -> cpu float 2 parameter
@@ -144,6 +147,9 @@ class Net(nn.Module):
         self.sizes          # -> [1, 2]
         self.weights        # -> cpu float 1
         self.later          # -> None
+        self.tied["a"]      # -> model parameter
+        self.order[0]       # -> model parameter
+        self.seen["a"]      # -> ?
         self.weights.to(x.device)   # -> model float 1
         self.device         # -> device model
         x * self.table      # -> model

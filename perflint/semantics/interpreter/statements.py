@@ -17,7 +17,7 @@ from perflint.semantics.interpreter.operators import binary
 from perflint.semantics.interpreter.resolve import class_value, function_value, imported
 from perflint.semantics.lattice import completed
 from perflint.semantics.structure import path_of
-from perflint.semantics.values import Mapping, Name, Tensor, Value
+from perflint.semantics.values import Mapping, Name, Sequence, Tensor, Value
 
 
 def run(frame: Frame, body: Iterable[ast.stmt]) -> None:
@@ -48,7 +48,20 @@ def _ann_assign(frame: Frame, node: ast.AnnAssign) -> None:
             value = completed(value, declared)
         elif isinstance(declared, Tensor) and value.tensor is not None:
             value = value.tensor
+        elif _is_empty(node.value) and _holds_parameters(declared):
+            value = declared
     assign(frame, node.target, value)
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Dict) and not node.keys) or (isinstance(node, ast.List) and not node.elts)
+
+
+def _holds_parameters(declared: Value) -> bool:
+    """True for `dict[str, nn.Parameter]` and the like: its elements are on the device of the model."""
+    if not isinstance(declared, (Mapping, Sequence)):
+        return False
+    return isinstance(declared.element, Tensor) and declared.element.leaf == "parameter"
 
 
 def _aug_assign(frame: Frame, node: ast.AugAssign) -> None:
