@@ -11,6 +11,7 @@ from perflint.rules._methods import calls_named
 from perflint.rules._visible import is_private
 from perflint.rules.optimizer._copying import copies_state
 from perflint.rules.placement import place_confidence
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of, walk
@@ -127,6 +128,32 @@ def feeds_only_state(model: Model, found: Loaded) -> bool:
     uses = [each for each in model.nodes(ast.Name) if each.id == found.name]
     uses = [each for each in uses if model.function(each) is model.function(found.load)]
     return all(is_private(model, use) and (not isinstance(use.ctx, ast.Load) or _is_state(model, use)) for use in uses)
+
+
+def keeps_tensor(model: Model, found: Loaded) -> bool:
+    """True if something keeps a part of a checkpoint under whose key the file saves a tensor."""
+    uses = [each for each in model.nodes(ast.Name) if each.id == found.name]
+    uses = [each for each in uses if model.function(each) is model.function(found.load)]
+    keys = {_key(model, use) for use in uses if isinstance(use.ctx, ast.Load) and not _is_state(model, use)}
+    return not keys.isdisjoint(_saved_tensors(model))
+
+
+def _key(model: Model, use: ast.Name) -> object:
+    """The key of the part that is read of a checkpoint; None if it is not written as a text."""
+    parent = model.parent(use)
+    key = parent.slice if isinstance(parent, ast.Subscript) and parent.value is use else None
+    if isinstance(parent, ast.Attribute) and parent.attr in ("get", "pop"):
+        call = model.parent(parent)
+        key = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    return key.value if isinstance(key, ast.Constant) else None
+
+
+@once
+def _saved_tensors(model: Model) -> frozenset[object]:
+    """The texts that a file has as keys of tensors in dict displays."""
+    pairs = ((key, value) for each in model.nodes(ast.Dict) for key, value in zip(each.keys, each.values, strict=True))
+    named = ((key.value, value) for key, value in pairs if isinstance(key, ast.Constant) and type(key.value) is str)
+    return frozenset(key for key, value in named if model.value(value).tensor is not None)
 
 
 def _is_state(model: Model, use: ast.Name) -> bool:

@@ -295,6 +295,9 @@ def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | N
         # The annotation is wrong, unless the function uses the parameter as a tensor.
         switch = _defaulted(default)
         return union([value, switch]) if isinstance(_by_use(info, arg.arg, device), Tensor) else switch
+    if isinstance(value, Tensor) and isinstance(default, (Const, Scalar, Sequence)):
+        # `mask: Tensor = slice(None)` is not always a tensor.
+        return union([value, default])
     return value
 
 

@@ -12,7 +12,7 @@ def case_other_things():
     written = torch.optim.Adam(model.parameters(), lr=0.1)
     model(torch.ones(3, device="cuda")).sum().backward()
     written.step()
-    torch.save({"optimizer": written.state_dict(), "average": torch.ones(2)}, file)
+    torch.save(dict(optimizer=written.state_dict(), average=torch.ones(2)), file)
     file.seek(0)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     state = torch.load(file, map_location="cuda")
@@ -27,3 +27,14 @@ def change_other_things(average, steps):
     assert average[0].device.type == "cuda" and average[1].device.type == "cpu"
     assert torch.equal(average[0].cpu(), average[1])
     assert {step.device.type for step in steps[0]} == {"cuda"} and {step.device.type for step in steps[1]} == {"cpu"}
+
+
+def kept_where_a_tensor_is_saved():
+    model = nn.Linear(3, 2).cuda()
+    file = io.BytesIO()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    torch.save({"optimizer": optimizer.state_dict(), "temperature": torch.ones(2)}, file)
+    file.seek(0)
+    state = torch.load(file, map_location="cuda")
+    optimizer.load_state_dict(state["optimizer"])
+    return state["temperature"]
