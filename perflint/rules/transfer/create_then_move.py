@@ -27,7 +27,7 @@ from perflint.rules.placement import (
 from perflint.rules.transfer._computed import computed_there
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import Const, scalar_type
+from perflint.semantics.values import Const, Kind, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
@@ -44,6 +44,8 @@ _RESHAPES = frozenset(
 )
 _IN_ORDER = frozenset(("permute", "transpose", "t"))
 """Methods that change the order of the dimensions, which a copy of an expanded tensor keeps."""
+_VIEWS = frozenset("view reshape unsqueeze squeeze flatten unflatten expand permute transpose t".split())
+"""Methods whose result may share the memory of the tensor."""
 _CASTS = frozenset("float double half bfloat16 long int short bool byte".split())
 _INTEGERS = frozenset("int8 int16 int32 int64 uint8 short int long".split())
 _COMMON = _INTEGERS | frozenset("float16 bfloat16 float32 float64 half float double bool".split())
@@ -99,6 +101,9 @@ class CreateThenMove(Rule):
       windows and arange of floats or as floats may differ in the last bit; a cast of a tensor that
       `full` filled may round differently;
     - with `requires_grad=True`, because the result becomes a leaf;
+    - for floats after `view`, `unsqueeze` and the like, if the result is returned, kept, passed on or written to:
+      the move made a tensor of its own, and the result becomes a view. Autograd allows no write to a view from
+      `torch.no_grad()` elsewhere, nor `detach_()`;
     - for `full` with a number that float16 may not hold, if the dtype is unknown: that raises an
       error only on a GPU;
     - if the move casts `eye` to an unknown dtype, which `eye` may not support;
@@ -191,6 +196,7 @@ def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
     if new is None:
         return None
     safe = moved.proven and _gives_same(site, made, moved, names) and all(name in _RESHAPES for name in names)
+    safe = safe and not _may_be_written_view(site, names)
     if _repeats_memory(steps):
         if not _IN_ORDER.isdisjoint(names):
             return None
@@ -238,6 +244,15 @@ def _is_written_leaf(site: CallSite, made: ast.Call, names: list[str]) -> bool:
     """True if the tensor has a gradient and is written to in place: the result of a move may be, a leaf may not."""
     has_gradient = keyword(made, "requires_grad") is not None or "requires_grad_" in names
     return has_gradient and Fate.WRITTEN in fates(site.model, site.node)
+
+
+def _may_be_written_view(site: CallSite, names: list[str]) -> bool:
+    """True if the result becomes a view, and autograd may refuse a write to it: the result of a move is no view."""
+    tensor = site.value(site.node).tensor
+    is_counted = tensor is not None and tensor.kind in (Kind.INT, Kind.BOOL)
+    if is_counted or _VIEWS.isdisjoint(names):
+        return False
+    return not fates(site.model, site.node).isdisjoint({Fate.KEPT, Fate.PASSED, Fate.WRITTEN})
 
 
 def _repeats_memory(steps: list[ast.Call]) -> bool:

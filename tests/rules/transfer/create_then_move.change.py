@@ -65,3 +65,16 @@ def case_cast_identity():
 
 def kept_where_indices_have_no_such_dtype(x: torch.Tensor):
     return torch.triu_indices(3, 3).to(x.device, torch.float32), torch.tril_indices(3, 3).to(x)
+
+
+def case_written_view():
+    weight = torch.ones(3, device="cuda", requires_grad=True)
+    with torch.no_grad():
+        grid = torch.zeros(6).view(2, 3).cuda()
+    grid += weight
+    return {"grid": grid.detach()}
+
+
+def change_written_view(error):
+    """Autograd allows no write to a view from `torch.no_grad()` elsewhere"""
+    assert error[0] is None and "created in no_grad mode" in error[1]

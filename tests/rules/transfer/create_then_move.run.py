@@ -20,7 +20,7 @@ def case_integers():
 def case_reshaped():
     positions = torch.arange(6).unsqueeze(0).to(DEVICE)
     grid = torch.zeros(6).view(2, 3).to(DEVICE)
-    return positions, grid
+    return positions, grid + 1, grid[0] * 2
 
 
 def case_cast():
@@ -49,7 +49,34 @@ def case_on_a_gpu_by_its_number():
 
 
 def case_expanded():
-    return torch.ones(2).expand(3, 2).reshape(-1).to(DEVICE), torch.ones(2).expand(3, 2).contiguous().to(DEVICE)
+    flat, whole = torch.ones(2).expand(3, 2).reshape(-1).to(DEVICE), torch.ones(2).expand(3, 2).contiguous().to(DEVICE)
+    return flat + 1, whole + 1
+
+
+@torch.no_grad()
+def row(count):
+    return torch.zeros(count).unsqueeze(0).to(DEVICE)
+
+
+def kept_where_a_view_may_be_written_to():
+    """Autograd allows no write to a view that was made without gradients, nor `detach_`."""
+    weight = torch.ones(3, device=DEVICE, requires_grad=True)
+    with torch.no_grad():
+        grid = torch.zeros(6).view(2, 3).to(DEVICE)
+    grid += weight
+    detached = torch.zeros(6).reshape(2, 3).to(DEVICE)
+    detached.detach_()
+    first = row(3)
+    first += weight
+    return grid, detached, first
+
+
+def case_counted_views():
+    rows = torch.arange(6).view(2, 3).to(DEVICE)
+    rows += 1
+    flags = torch.ones(4, dtype=torch.bool).view(2, 2).to(DEVICE)
+    flags[0] = False
+    return rows, flags
 
 
 def case_numbers():
