@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from perflint.findings import WRITABLE, Finding
+from perflint.findings import WRITABLE, Finding, Safety
 from perflint.fixes.apply import apply_fixes
 from perflint.rules.sync.number_store import NumberStore
 from tests.rules.harness import lint
@@ -64,3 +64,28 @@ def test_exported_stores() -> None:
     assert "sizes[i, i].fill_(7)" in after
     assert stores(CODE) == stores(after) == 3
     assert stores(CODE.replace("[0, 1]", "[0, 1, None]")) < 3
+
+
+@pytest.mark.parametrize(
+    ("made", "then", "is_safe"),
+    [
+        ("torch.zeros(2, 3, device='cuda')", "", True),
+        ("torch.zeros(2, 2, device='cuda')", "", False),
+        ("torch.zeros(rows, 3, device='cuda')", "", True),
+        ("torch.zeros(rows, columns, device='cuda')", "", False),
+        ("torch.eye(3, device='cuda')", "", True),
+        ("torch.eye(3, m=2, device='cuda')", "", False),
+        ("torch.zeros(3, 2, device='cuda')", "x.t_()", False),
+        ("torch.zeros(2, 3, device='cuda')", "x.t_()", False),
+        ("torch.zeros(2, 3, device='cuda')", "x.resize_(2, 2)", False),
+        ("torch.zeros(2, 3, device='cuda')", "x.data = other", False),
+        ("torch.zeros(2, 3, device='cuda')", "x = x[:, :2]", False),
+        ("torch.zeros(*rows, 3, device='cuda')", "", False),
+    ],
+)
+def test_a_store_is_safe_if_its_position_is_there(made: str, then: str, is_safe: bool) -> None:
+    """Outside of the tensor an integer raises an error, and a slice is empty."""
+    lines = ["import torch", "def run(i: int, rows, columns, other):", f"    x = {made}", f"    {then or 'pass'}"]
+    found = lint("\n".join([*lines, "    x[i, 2] = 1.0", "    return x\n"]), [NumberStore], "audit")
+    fixes = [each.fix for each in found]
+    assert [fix is not None and fix.safety for fix in fixes] == [Safety.SAFE if is_safe else Safety.UNSAFE]

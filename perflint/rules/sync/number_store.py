@@ -11,6 +11,7 @@ from perflint.rules._proven import is_number
 from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.sync._indices import Index, indices, parts
+from perflint.rules.sync._lengths import has_element
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Array, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
@@ -64,9 +65,10 @@ class NumberStore(Rule):
 
     ## Fix safety
     `x[i, 2] = number` becomes `x[i, 2:3] = number`: a store to a slice, which torch fills. It is safe
-    if x is certainly a tensor and the value certainly a number (`(start + n) % size` with an unknown
-    size is not), and unsafe otherwise: a list or an object of your own class may not accept the index.
-    A position outside of the tensor raises no error any more: the slice is empty.
+    if x is certainly a tensor, the value certainly a number (`(start + n) % size` with an unknown
+    size is not), and the call that makes x shows that it has this position. It is unsafe otherwise: a list or an
+    object of your own class may not accept the index, and a position outside of the tensor raises no error any more,
+    because the slice is empty.
 
     If no position is written as a number, `x[i, j] = number` becomes `x[i, j].fill_(number)`. That is
     unsafe: on a GPU it raises where float16 cannot hold the number. No fix is offered if the index
@@ -165,11 +167,19 @@ def _fix(site: SubscriptSite) -> Fix | None:
         return _filled(site, assignment)
     receiver = site.value(site.node.value)
     is_tensor = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION
-    sure = is_tensor and _is_number(site, assignment.value)
+    inside = [at for at in written if _has_element(site, found[at].node, at)]
+    sure = is_tensor and _is_number(site, assignment.value) and bool(inside)
+    sliced = (inside or written)[-1]
     elements = list(node.slice)
-    elements[written[-1]] = elements[written[-1]].with_changes(slice=_slice(found[written[-1]].node))
+    elements[sliced] = elements[sliced].with_changes(slice=_slice(found[sliced].node))
     edit = replace(site.model.source, site.span, node.with_changes(slice=elements))
     return Fix("Store to a slice of one element", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
+
+
+def _has_element(site: SubscriptSite, position: ast.expr, axis: int) -> bool:
+    """True if a position that is written as a number is surely inside of the tensor."""
+    place = _literal(position)
+    return place is not None and has_element(site.model, site.node.value, axis, place)
 
 
 def _literal(node: ast.expr) -> int | None:

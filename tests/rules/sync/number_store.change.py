@@ -49,7 +49,7 @@ def case_outside():
 
 
 def change_outside(error):
-    """A position outside of the tensor raises no error any more: the slice is empty."""
+    """a position outside of the tensor raises no error any more"""
     assert error[0].startswith("IndexError") and error[1] is None
 
 

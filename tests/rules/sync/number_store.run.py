@@ -21,11 +21,36 @@ def case_dtypes():
 
 
 def case_gradients():
-    x = torch.eye(3, device=DEVICE, requires_grad=True)
-    y = x * 2
-    y[0, 0] = 5.0
+    x = torch.ones(3, device=DEVICE, requires_grad=True)
+    y = torch.zeros(2, 3, device=DEVICE)
+    y[1] = x
+    y[1, 0] = 5.0
     (y * y).sum().backward()
     return x, y
+
+
+def kept_where_an_error_may_go():
+    """A position outside of a tensor raises an error, and a slice there is empty."""
+    size = (2, 3)
+    table = torch.zeros(2, 3, device=DEVICE)
+    table[0, 3] = 1.0
+    table[-1, -4] = 1.0
+    square = torch.eye(3, m=2, device=DEVICE)
+    square[0, 2] = 1.0
+    other = torch.zeros(*size, device=DEVICE)
+    other[0, 2] = 1.0
+    twice = table * 2
+    twice[0, 0] = 1.0
+    return table, square, other, twice
+
+
+def case_positions_that_are_there():
+    table = torch.zeros((2, 3), device=DEVICE)
+    cube = torch.full([2, 2, 2], 0.5, device=DEVICE)
+    table[0, -3] = 1.0
+    table[1, 2] = 2.0
+    cube[1, -1, 0] = 3.0
+    return table, cube
 
 
 def case_several_lines():
@@ -47,8 +72,8 @@ class Counter:
 
 
 def case_order():
-    counter, n, queue = Counter(), 0, [1.0, 2.0]
-    table, i = torch.zeros(3, 2, device=DEVICE), 1
+    counter, n, queue, i = Counter(), 0, [1.0, 2.0], 1
+    table = torch.zeros(3, 2, device=DEVICE)
     table[i, 0] = counter.bump()
     table[counter.n, 1] = counter.bump()
     table[len(queue), 0] = float(queue.pop())
