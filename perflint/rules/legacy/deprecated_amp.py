@@ -32,7 +32,14 @@ _SINCE = {
 }
 _FORMATS = {"cuda": "float16", "cpu": "bfloat16"}
 _CACHE = re.compile(r"cache_enabled")
-_ASKS_FOR_SCALERS = re.compile(r"\b(?:isinstance|issubclass)\([^\n]*\bGradScaler\b")
+_ASKS_FOR_SCALERS = re.compile(
+    r"\b(?:isinstance|issubclass)\([^\n]*\bGradScaler\b"
+    r"|(?:\bis|\bnot|[!=]=) [\w.]*\bGradScaler\b(?!\()|\bcase [\w.]*\bGradScaler\("
+)
+_REPLACES = re.compile(
+    r"""torch\.(?:cuda|cpu)\.amp\.\w+["']|(?:setattr|patch\.object)\(\s*[\w.]*\bamp\s*,"""
+    r"""|\bamp\.(?:autocast|GradScaler|custom_[bf]wd)\s*=(?!=)"""
+)
 _PACKAGES = ("torch.cuda.amp", "torch.cpu.amp")
 
 
@@ -90,8 +97,9 @@ class DeprecatedAmp(Rule):
     so the fix writes `dtype`, and `cache_enabled=True` if the file sets that. If the names are
     imported, the import and all uses change together, but not if another file imports the names
     from this one. If one of the uses cannot change, the others are spelled in full. Unsafe if a
-    file that may run in the same process tests for a scaler with `isinstance`: a scaler of the new class is not an
-    instance of the old class, and a test for the new class also accepts scalers of the old one.
+    file that may run in the same process tests for a scaler with `isinstance`, `type(…) is` or `case`: a scaler of the
+    new class is not an instance of the old class, and a test for the new class also accepts scalers of the old one.
+    Unsafe, too, if such a file puts something else in place of an old name, as `mock.patch` does.
 
     ## How a GPU shows it
     A trace confirms the finding if the line ran under a torch that deprecates the name.
@@ -164,6 +172,8 @@ class _Imports:
         self._moved: dict[Import, Fix | None] = {}
         self._asks_for_scalers = some_file_says(model, _ASKS_FOR_SCALERS)
         """True if a file that may run in the same process tests whether an object is of the old class."""
+        self._replaces = some_file_says(model, _REPLACES)
+        """True if such a file puts something else under an old name, as tests do."""
 
     def fix(self, reference: Reference) -> Fix | None:
         """The fix of one reference; None if its place allows none."""
@@ -218,6 +228,7 @@ class _Imports:
     def _fix(self, edits: list[Edit], message: str, imports: tuple[str, ...], used: list[Reference]) -> Fix:
         scalers = any(use.member == "GradScaler" for use in used)
         unsafe = any(_is_asked_for(self._model, use.node) for use in used) or (scalers and self._asks_for_scalers)
+        unsafe = unsafe or self._replaces
         added = [each.imports for use in used if (each := _format(self._model, use)) is not None]
         imports = tuple(dict.fromkeys((*imports, *chain.from_iterable(added))))
         since = max(_SINCE[use.member] for use in used)
