@@ -33,7 +33,7 @@ MAKES = "import torch\n\ndef make():\n    return torch.cuda.amp.GradScaler()\n"
         ("def old(made): return isinstance(made, torch.cuda.amp.GradScaler)", Safety.UNSAFE),
         ("kept = torch.cuda.amp.GradScaler()\nassert kept is not None", Safety.SAFE),
         ("if make() == torch.amp.GradScaler('cuda'): pass", Safety.SAFE),
-        ("NAME = 'the scaler of torch.cuda.amp'", Safety.SAFE),
+        ("NAMES = {'torch.cuda.amp.GradScaler': 'a scaler'}", Safety.SAFE),
     ],
 )
 def test_a_name_that_is_replaced_or_asked_for(more: str, safety: Safety) -> None:
@@ -44,15 +44,15 @@ def test_a_name_that_is_replaced_or_asked_for(more: str, safety: Safety) -> None
 @pytest.mark.parametrize(
     ("other", "safety"),
     [
-        ("from train import make\n@mock.patch('torch.cuda.amp.GradScaler')\ndef test(made): make()\n", Safety.UNSAFE),
-        ("from train import make\ndef test(): make()\n", Safety.SAFE),
+        ("from made_here import make\n@mock.patch('torch.cuda.amp.GradScaler')\ndef test(made): make()\n", Safety.UNSAFE),
+        ("from made_here import make\ndef test(): make()\n", Safety.SAFE),
     ],
 )
 def test_a_name_that_a_test_replaces(tmp_path: Path, other: str, safety: Safety) -> None:
-    (tmp_path / "train.py").write_text(MAKES)
-    (tmp_path / "test_train.py").write_text(other)
-    project = Project([tmp_path / "train.py", tmp_path / "test_train.py"])
+    (tmp_path / "made_here.py").write_text(MAKES)
+    (tmp_path / "test_made_here.py").write_text(other)
+    project = Project([tmp_path / "made_here.py", tmp_path / "test_made_here.py"])
     settings = Settings(profile=Profile.AUDIT, torch_version=(2, 4))
-    report = check_source(Source(str(tmp_path / "train.py"), MAKES), project, RuleSet([DeprecatedAmp()]), settings)
+    report = check_source(Source(str(tmp_path / "made_here.py"), MAKES), project, RuleSet([DeprecatedAmp()]), settings)
     (finding,) = report.findings
     assert finding.fix is not None and finding.fix.safety is safety

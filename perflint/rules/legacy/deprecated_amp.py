@@ -37,7 +37,7 @@ _ASKS_FOR_SCALERS = re.compile(
     r"|(?:\bis|\bnot|[!=]=) [\w.]*\bGradScaler\b(?!\()|\bcase [\w.]*\bGradScaler\("
 )
 _REPLACES = re.compile(
-    r"""torch\.(?:cuda|cpu)\.amp\.\w+["']|(?:setattr|patch\.object)\(\s*[\w.]*\bamp\s*,"""
+    r"""(?:patch|setattr)\(\s*["']torch\.(?:cuda|cpu)\.amp\.|(?:setattr|patch\.object)\(\s*[\w.]*\bamp\s*,"""
     r"""|\bamp\.(?:autocast|GradScaler|custom_[bf]wd)\s*=(?!=)"""
 )
 _PACKAGES = ("torch.cuda.amp", "torch.cpu.amp")
