@@ -159,6 +159,7 @@ class _Job:
             problem = write_fixed(path, text, outcome.text)
             if problem is not None:
                 self.tell(problem)
+                self.remaining += (*outcome.applied, *outcome.remaining)
                 return
         elif outcome.applied:
             self.printed = True
@@ -236,10 +237,11 @@ class _Job:
         """The numbers of applied and remaining fixes, for standard error."""
         verb = "Would fix" if self.printed else "Fixed"
         done = f"{verb} {count(self.fixed, 'finding')} in {count(self.changed, 'file')}." if self.fixed else ""
+        nothing = "Fixed nothing." if self.has_problems else "Nothing to fix."
         with_more, more = fixable_with_more(self.remaining, self.safeties)
         others = len(self.remaining) - with_more
         rest = f"{count(others, 'finding')} left." if others else ""
-        return " ".join(part for part in (done or "Nothing to fix.", more, rest) if part) + "\n"
+        return " ".join(part for part in (done or nothing, more, rest) if part) + "\n"
 
 
 def confirmed_by(evidence: Evidence) -> Judge:

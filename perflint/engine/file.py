@@ -113,7 +113,7 @@ def _offered(findings: Sequence[Finding], known: int, settings: Settings, model:
 def _unparsable(source: Source) -> Problem | None:
     """The reason why there is no syntax tree, or None. Afterwards `source.tree` is set."""
     running = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-    help = f"perflint reads the syntax of {running}, which it runs on; other files were checked"
+    help = f"perflint reads the syntax of {running}, which it runs on"
     try:
         source.tree  # noqa: B018
     except SyntaxError as error:

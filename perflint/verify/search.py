@@ -248,7 +248,7 @@ _Test = Callable[[Chosen, Chosen], str | None]
 
 def _require_steps(run: Run) -> None:
     if run.failed:
-        raise ProgramError(f"{failure(run)}, without any fix", run)
+        raise ProgramError(f"without any fix, {failure(run)}", run)
     if run.ms is None:
         raise ProgramError("no steps of the program were timed", run)
 

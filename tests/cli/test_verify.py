@@ -184,7 +184,7 @@ def test_a_program_that_fails(perflint: Command, monkeypatch: pytest.MonkeyPatch
     perflint.write("train.py", "import sys\nprint('to the log', file=sys.stderr)\nword = 'fine'\n1 / 0\n")
     ran = perflint("verify", "--unsafe-fixes", "--", "train.py")
     assert ran.code == 1 and ran.out == ""
-    assert "error: the program failed with status 1: ZeroDivisionError: division by zero, without any fix" in ran.err
+    assert "error: without any fix, the program failed with status 1: ZeroDivisionError: division by zero" in ran.err
     assert "help: it runs in a copy" in ran.err and "to the log" in ran.err
     perflint.write("train.py", "word = 'fine'\n")
     ran = perflint("verify", "--unsafe-fixes", "--", "train.py")
