@@ -12,6 +12,7 @@ from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
 from perflint.rules.sync._scalars import NUMBERS, Read, number_at
 from perflint.rules.sync._sums import summed_on_device
+from perflint.rules.sync._turns import is_item, waits_for_number
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -24,7 +25,8 @@ _METHODS = ("append", "update")
 def kept_on_device(site: CallSite, read: Read) -> Fix | None:
     """The fix for a number that goes into a sum, an average or a list; None if the CPU waits beside it in any case."""
     fix = None if _is_handled(site.model, read.node) else _kept(site, read)
-    return None if fix is None or _waits_beside(site.model, read.node) else fix
+    waits = fix is not None and (_waits_beside(site.model, read.node) or waits_for_number(site.model, read.node))
+    return None if waits else fix
 
 
 def _is_handled(model: Model, read: ast.expr) -> bool:
@@ -51,7 +53,11 @@ def _waits_beside(model: Model, read: ast.expr) -> bool:
     block = block_of(model, statement)
     at = block.index(statement)
     row = (*takewhile(_gathers, reversed(block[:at])), *takewhile(_gathers, block[at + 1 :]))
-    calls = (model.call(node) for other in row for node in walk(other) if isinstance(node, ast.Call))
+    found = [node for other in row for node in walk(other) if isinstance(node, ast.Call)]
+    if any(is_item(node) and not model.target(node) for node in found):
+        # Only tensors and arrays have such numbers: an unknown one may be on the GPU, too.
+        return True
+    calls = (model.call(node) for node in found)
     numbers = ((call, number_at(call)) for call in calls if call.target in NUMBERS)
     return any(number is not None and _kept(call, number) is None for call, number in numbers)
 

@@ -86,7 +86,8 @@ class ScalarReadInLoop(Rule):
     that the loop measures no longer include the wait.
 
     Sums, lists and averages in a row get these fixes only if all of them do: if one stays, the CPU waits
-    there in any case. None gets one in a `try` of the loop that handles errors.
+    there in any case. None gets one if the loop reads another number in each turn to decide if it goes on, or in a
+    `try` of the loop that handles errors.
 
     Three or more reads in neighbouring statements, if none of these is possible: one `torch.stack([…]).tolist()` in
     front of them reads all numbers at once. They must be numbers of one tensor or of tensors on the GPU, of one kind
