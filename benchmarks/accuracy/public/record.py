@@ -79,7 +79,7 @@ def check_out(entry: Document, into: Path, repositories: str) -> None:
     git = ["git", f"--git-dir={repository}"]
     listing = [*git, "ls-tree", "-rz", "--name-only", entry["commit"]]
     names = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split("\0")
-    texts = [name for name in names if name.endswith(TEXTS)]
+    texts = [name for name in names if name.endswith(tuple(entry.get("texts", TEXTS)))]
     archive = subprocess.run([*git, "archive", entry["commit"], *texts], check=True, capture_output=True).stdout
     subprocess.run(["tar", "-x", "-C", str(into)], input=archive, check=True)
 
