@@ -11,8 +11,8 @@ the rows of the others stay in `truth.json.gz`. To score it:
     python benchmarks/accuracy/run_programs.py --set public --src DIR
 
 The programs import torch, numpy, scipy, networkx, matplotlib, Pillow, tqdm, torch-geometric, lightning, tensorboardX,
-loguru, pandas, scikit-learn, typed-argument-parser, transformers (4.36.2), torchvision and piq. Packages that are only
-a service have a substitute in `drivers/substitutes.py`.
+loguru, pandas, scikit-learn, typed-argument-parser, transformers (4.36.2), torchvision, piq, torchattacks and easydict.
+Packages that are only a service have a substitute in `drivers/substitutes.py`.
 """
 
 from __future__ import annotations
