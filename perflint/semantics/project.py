@@ -320,9 +320,12 @@ class Project:
             return
         for folder in root.parents[:_MOST_FOLDERS]:
             if not folder.is_relative_to(top):
-                return
+                break
             for start in (folder, folder / "src"):
                 yield from self.locate(name, start)
+        if name.partition(".")[0] == top.name:
+            # All files are in one folder, and the script is run beside it: `from src.models import Model`.
+            yield from self.locate(name, top.parent)
 
     def go_on(self) -> None:
         """Raise Interrupted if the run is not wanted any more."""

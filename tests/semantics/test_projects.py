@@ -264,6 +264,37 @@ from settings import DEVICE
 torch.zeros(3, device=DEVICE)   # -> caller float 1
 """
 
+ALL_IN_ONE_FOLDER = """
+# file: lab/settings.py
+import torch
+DEVICE = torch.device("cuda")
+SIZE = 3
+
+# file: lab/models/parts.py
+from lab.settings import DEVICE
+SIZE = 5
+
+# file: lab/models/run.py
+import torch
+import lab.models.parts as parts
+import lab.nothing
+import other.settings
+from lab.settings import DEVICE, SIZE
+from models.parts import SIZE as WIDTH
+from elsewhere.settings import DEVICE as unknown
+torch.zeros(3, device=DEVICE)           # -> cuda float 1
+torch.zeros(3, device=parts.DEVICE)     # -> cuda float 1
+torch.zeros(3, device=unknown)          # -> caller float 1
+SIZE                                    # -> 3
+WIDTH                                   # -> 5
+lab.nothing.SIZE                        # -> lab.nothing.SIZE
+other.settings.SIZE                     # -> other.settings.SIZE
+
+# file: lab/train.py
+from lab.models.parts import SIZE
+SIZE                                    # -> 5
+"""
+
 
 @projects(FUNCTIONS)
 def test_functions(case: Case, tmp_path: Path) -> None:
@@ -278,6 +309,24 @@ def test_classes(case: Case, tmp_path: Path) -> None:
 @projects(CYCLES)
 def test_cycles(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+@projects(ALL_IN_ONE_FOLDER)
+def test_the_folder_of_all_files_is_imported_by_its_name(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+def test_a_folder_beside_other_files_is_found_as_before(tmp_path: Path) -> None:
+    """The files of another folder of that name are not of the project."""
+    for folder in ("lab", "beside/lab"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "settings.py").write_text("SIZE = 3\n", encoding="utf-8")
+    source = Source(str(tmp_path / "beside" / "lab" / "run.py"), "from lab.settings import SIZE\nSIZE\n")
+    Path(source.path).write_text(source.text, encoding="utf-8")
+    listed = Model(source, Project([Path(source.path), tmp_path / "beside" / "lab" / "settings.py"]))
+    unlisted = Model(source, Project([Path(source.path)]))
+    found = [show(model.value(model.names(model.module.tree, "SIZE")[0])) for model in (listed, unlisted)]
+    assert found == ["3", "lab.settings.SIZE"]
 
 
 @projects(TORCH_BESIDE)
