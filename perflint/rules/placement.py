@@ -89,8 +89,14 @@ def host_confidence(value: Value, destination: Value | None = None) -> Confidenc
         return None
     if tensor.device is not Device.CPU:
         return Confidence.LOW if _may_come_from_elsewhere(tensor, destination) else None
-    sure = Confidence.HIGH if tensor.evidence >= Evidence.ANNOTATION else Confidence.MEDIUM
-    return sure if len(value.members) == 1 else lowered(sure)
+    tensors = [member.tensor for member in value.members]
+    sure = [_on_cpu(each) for each in tensors if each is not None and each.device is Device.CPU]
+    # A batch is a tensor, or holds some: `batch = batch[0] if isinstance(batch, tuple) else batch`.
+    return weakest(*sure) if len(sure) == len(tensors) else lowered(_on_cpu(tensor))
+
+
+def _on_cpu(tensor: Tensor) -> Confidence:
+    return Confidence.HIGH if tensor.evidence >= Evidence.ANNOTATION else Confidence.MEDIUM
 
 
 def _may_come_from_elsewhere(tensor: Tensor, destination: Value | None) -> bool:
