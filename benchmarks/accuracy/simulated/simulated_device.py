@@ -95,7 +95,12 @@ _make = torch.Tensor.__new__
 
 def _made(cls: type, *args: Any, **named: Any) -> Any:
     """A new tensor of the constructor that ignores the default device."""
-    made = _make(cls, *args, **named)
+    if cls is torch.Tensor:
+        made = _make(cls, *args, **named)
+    else:
+        # torch refuses to make a subclass in one step while a dispatch mode is active.
+        with torch._C.DisableTorchFunctionSubclass():
+            made = _make(torch.Tensor, *args, **named).as_subclass(cls)
     if cls is torch.Tensor and not (args and isinstance(args[0], torch.Tensor)) and makes_on_gpu():
         put(made, At.GPU)
     return made
