@@ -154,13 +154,16 @@ def _tested(site: TruthSite) -> Read | None:
 
 
 def _looked_up(site: TruthSite) -> Read | None:
-    """`a in t` and `t in [a, b]` compare on the device, and ask for the outcome."""
+    """`a in t` and `t in [a, b]` compare on the device, and ask for the outcome.
+
+    `t in {a, b}` compares no values: a set finds a tensor by its identity.
+    """
     if not isinstance(site.node, ast.Compare) or len(site.node.ops) != 1:
         return None
     one, many = site.node.left, site.node.comparators[0]
     if _truth(site, site.node, many) is not None:
         return _truth(site, site.node, many)
-    compares = any(isinstance(member, Sequence) for member in site.value(many).members)
+    compares = any(isinstance(member, Sequence) and member.type != "set" for member in site.value(many).members)
     return _truth(site, site.node, one) if compares else None
 
 
