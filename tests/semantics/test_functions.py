@@ -211,10 +211,10 @@ def f(x):
     b               # -> ?
 
 def f(x):
-    return torch.relu(x)    # -> tensor
+    return torch.relu(x)    # -> caller
 
 def f(x):
-    return F.softmax(x, dim=-1) # -> tensor float
+    return F.softmax(x, dim=-1) # -> caller float
 """
 
 DOCSTRINGS = '''
@@ -761,6 +761,67 @@ def test_devices_of_tensors_that_all_calls_pass(case: Case) -> None:
 
 @table(REPLACED)
 def test_parameters_that_a_tensor_replaces(case: Case) -> None:
+    check(case)
+
+
+PASSED = """
+def f(x, y, z, w, kept, joined):
+    x           # -> caller
+    y           # -> caller
+    z           # -> caller
+    w           # -> caller
+    kept        # -> ?
+    joined      # -> caller
+    F.conv2d(x, weight)
+    out = torch.exp(y[:, None]) if cond else z
+    for turn in turns:
+        z = torch.sum(z, 0)
+        kept = kept[0]
+    w = torch.cat((w[:, 1:], out))
+    joined = torch.stack([joined, out])
+    return torch.nn.functional.relu(kept) if cond else torch.softmax(kept, -1)
+
+def f(bound, converted, asked, array, element, entry, other, named, listed, inner, method):
+    bound = load(bound)
+    torch.exp(bound)
+    bound           # -> ?
+    torch.exp(torch.as_tensor(converted))
+    torch.exp(converted)
+    converted       # -> ?
+    if isinstance(asked, list):
+        asked       # -> list[?]
+    else:
+        torch.exp(asked)
+    np.abs(array) if cond else torch.abs(array)
+    array           # -> ?
+    torch.exp(element[0])
+    element         # -> ?
+    torch.exp(entry["x"])
+    entry           # -> ?
+    torch.add(other, 1)
+    other           # -> ?
+    torch.full_like(named, other)
+    torch.stack(listed)
+    listed          # -> ?
+    def g(z):
+        torch.exp(inner)
+    inner           # -> ?
+    method.run()
+    helper.exp(method)
+    method          # -> ?
+
+def f(called, sized: int, given=0, maybe=None):
+    called          # -> cuda float 2
+    sized           # -> int
+    given           # -> int=0
+    maybe           # -> caller | None
+    return torch.exp(called), torch.exp(sized), torch.exp(given), torch.exp(maybe)
+f(torch.rand(3, 3, device="cuda"), 3)
+"""
+
+
+@table(PASSED)
+def test_parameters_that_torch_gets(case: Case) -> None:
     check(case)
 
 

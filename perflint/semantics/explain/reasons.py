@@ -300,6 +300,8 @@ class Reasons:
             return f"{quote(self._model, default)} by default"
         if arg.arg in (info.replaced or ()):
             return "a tensor replaces it if it is None"
+        if value.tensor is not None and arg.arg in (info.passed or ()):
+            return "passed to a function of torch"
         if value.tensor is not None:
             return self._used_as_tensor(function, arg.arg)
         if not isinstance(value, Unknown):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from perflint.semantics.binders import defaults
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.named import LOADER, parameter_placed
@@ -12,6 +13,7 @@ from perflint.semantics.interpreter import functions, statements
 from perflint.semantics.interpreter.annotations import says_nothing
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.lineage import decorator_names
+from perflint.semantics.interpreter.passed import passed_to_torch
 from perflint.semantics.interpreter.resolve import class_at, run_module
 from perflint.semantics.lattice import join, union
 from perflint.semantics.module import Module
@@ -29,6 +31,7 @@ from perflint.semantics.values import (
     Mapping,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     scalar_type,
 )
@@ -197,6 +200,7 @@ def _called(annotation: ast.AST | None) -> str:
 def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     inner = _activation(top, info)
     _take_observed(inner, info, recorder)
+    _take_passed(inner, info, inner.names)
     inner.recorder = recorder
     if inner.constructs:
         recorder.constructing.add((info.node.lineno, info.node.col_offset))
@@ -213,6 +217,8 @@ def parameters(view: View, module: Module, info: FunctionInfo, recorder: Recorde
         inner = _activation(top, info)
         alone = dict(inner.names or {})
         _take_observed(inner, info, recorder)
+        for found in (alone, inner.names):
+            _take_passed(inner, info, found)
     return alone, inner.names or {}
 
 
@@ -286,6 +292,28 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
             _refine(inner, arg, value, len(known) < len(passed))
             inner.names[arg.arg] = parameter_placed(info, arg.arg, inner.names[arg.arg])
     _take_rest(inner, args, len(ordered), seen)
+
+
+def _take_passed(inner: Frame, info: FunctionInfo, names: Names | None) -> None:
+    """Parameters that are only guessed are tensors if functions of torch get them that take nothing else."""
+    args, default_of = info.node.args, defaults(info.node)
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        value = (names or {}).get(arg.arg, NONE)
+        if value == NONE or not _says_nothing(arg) or not all(map(_is_guess, value.members)):
+            continue
+        if info.passed is None:
+            info.passed = passed_to_torch(info, inner.module.imports)
+        if names is not None and arg.arg in info.passed:
+            guessed = value.tensor or Tensor(functions.parameter_device(inner, info))
+            found: list[Value] = [guessed.with_(evidence=Evidence.CONVENTION)]
+            default = default_of.get(arg.arg)
+            if NONE in value.members or (isinstance(default, ast.Constant) and default.value is None):
+                found.append(NONE)
+            names[arg.arg] = parameter_placed(info, arg.arg, union(found))
+
+
+def _is_guess(value: Value) -> bool:
+    return value == NONE or isinstance(value, Unknown) or (isinstance(value, Tensor) and value.evidence is Evidence.USE)
 
 
 def _takes_arguments(inner: Frame, info: FunctionInfo) -> bool:

@@ -19,7 +19,7 @@ def replaced_by_tensor(info: FunctionInfo, imports: Mapping[str, str]) -> frozen
         return frozenset()
     nodes = list(own_nodes(info.node))
     found = {name for node in nodes for name, value in _replaced(node) if _is_beside_others(value, imports)}
-    return frozenset(found - {name for node in nodes for name in _of_other_types(node)}) if found else frozenset()
+    return frozenset(found - {name for node in nodes for name in of_other_types(node)}) if found else frozenset()
 
 
 def _replaced(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -77,7 +77,7 @@ def _is_place(node: ast.expr) -> bool:
     return isinstance(node, (ast.Attribute, ast.Name)) and not path_of(node).startswith("torch.")
 
 
-def _of_other_types(node: ast.AST) -> Iterator[str]:
+def of_other_types(node: ast.AST) -> Iterator[str]:
     """The name in a call that takes an argument of another type: `isinstance(x, list)`, `torch.as_tensor(x)`."""
     if isinstance(node, ast.Call) and node.args and last_name(node) in _ASKS and isinstance(node.args[0], ast.Name):
         yield node.args[0].id
