@@ -54,7 +54,10 @@ def _wrap(cls: type, is_own: IsOwn) -> None:
 
 
 def tensors_of(value: Any, is_own: IsOwn) -> Iterator[Any]:
-    """The tensors in an object: parameters, buffers, attributes, also in containers and objects of the package."""
+    """The tensors of an object that move: of a module its parameters and buffers, of others all attributes.
+
+    Containers and objects of the package in attributes count as well.
+    """
     pending, seen = [value], set()
     while pending:
         each = pending.pop()
@@ -67,7 +70,9 @@ def tensors_of(value: Any, is_own: IsOwn) -> Iterator[Any]:
             pending += each.values()
         elif isinstance(each, (list, tuple, set, frozenset)):
             pending += each
-        elif isinstance(each, torch.nn.Module) or is_own(_file_of(type(each))):
+        elif isinstance(each, torch.nn.Module):
+            pending += [*each.parameters(), *each.buffers()]
+        elif is_own(_file_of(type(each))):
             pending += getattr(each, "__dict__", {}).values()
 
 
