@@ -91,11 +91,13 @@ class WaitingOperator(Rule):
 
     {_listing("torch")}
 
-    The sources of PyTorch Geometric and torchdiffeq say that these wait:
+    The sources of PyTorch Geometric, torchdiffeq and torchvision say that these wait:
 
     {_listing("torch_geometric")}
 
     {_listing("torchdiffeq")}
+
+    {_listing("torchvision")}
 
     `sample` of `Normal`, and of distributions built on it, checks the scales as `torch.normal` does.
 

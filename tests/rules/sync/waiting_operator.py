@@ -7,6 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_s
 from torch_geometric.nn import global_max_pool, global_mean_pool as pool
 from torch_geometric.utils import add_self_loops, remove_self_loops, to_dense_batch
 from torchdiffeq import odeint, odeint_adjoint
+from torchvision.utils import make_grid
 
 
 class Statistics(nn.Module):
@@ -146,3 +147,12 @@ class Flow(nn.Module):
         last = odeint_adjoint(field, y0=x + states[-1], t=times, method="rk4")[-1]  # error: TPF136
         on_host = odeint(field, x.cpu(), times.cpu())
         return last, on_host, odeint(field, self.start, times)
+
+
+class Grids(nn.Module):
+    def forward(self, x: torch.Tensor):
+        scaled = make_grid(x, 4, normalize=True)  # error: TPF136
+        each = make_grid([part for part in x], normalize=True, scale_each=True)  # error: TPF136
+        known = make_grid(x, normalize=True, value_range=(0, 1))
+        on_host = make_grid(x.cpu(), normalize=True)
+        return scaled, each, known, on_host, make_grid(x), make_grid(x, normalize=False)
