@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.engine.contracts import held
 from perflint.findings import Confidence, Finding, Heat
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
+from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
 SYNC = "TPF137"
@@ -23,10 +25,21 @@ def declared_findings(model: Model, rules: RuleSet) -> list[Finding]:
     calls = (node for node in walk(model.source.tree) if isinstance(node, ast.Call))
     found = []
     for node in calls:
-        if declared.waits(model.target(node)):
+        if any(map(declared.waits, _targets(model, node))):
             site = model.call(node)
             often = " (runs every step)" if site.heat is Heat.HOT else ""
             message = f"{quoted(site.text(node))} blocks the CPU until the GPU catches up{often}"
             help = "The settings list the function under `sync-functions`: call it less often, or after the loop."
             found.append(held(rule.finding(site, message, confidence=Confidence.HIGH, help=help), site))
     return [finding for finding in found if finding is not None]
+
+
+def _targets(model: Model, node: ast.Call) -> Iterator[str]:
+    """The full names of the function that a call may run, of a method that no class of the project defines by each base."""
+    target = model.target(node)
+    if target or not isinstance(node.func, ast.Attribute):
+        yield target
+        return
+    for member in model.value(node.func.value).members:
+        if isinstance(member, Instance):
+            yield from (f"{base}.{node.func.attr}" for base in model.lineage(member.cls)[1:])

@@ -141,6 +141,21 @@ def test_methods_of_the_project_that_wait(perflint: Command) -> None:
     assert waits(perflint, "--config", "sync-functions=meters.Meter.value") == ["a.py:11:15:"]
 
 
+def test_methods_that_classes_of_the_project_inherit(perflint: Command) -> None:
+    text = (
+        "import mylib\n\n\nclass Base(mylib.Model):\n    def save(self):\n        pass\n\n\n"
+        "class Net(Base):\n    def predict(self, x):\n        return self.run(x), self.save(), other.run(x)\n\n"
+        "    def run_twice(self, x):\n        return self.run(x), super().run(x)\n\n\n"
+        "class Own(Base):\n    def run(self, x):\n        return x\n\n    def predict(self, x):\n        return self.run(x)\n\n\n"
+        "def evaluate(x):\n    return Net().run(x), Own().run(x)\n"
+    )
+    perflint.write("a.py", text)
+    found = ["a.py:11:16:", "a.py:14:16:", "a.py:14:29:", "a.py:26:12:"]
+    assert waits(perflint, "--config", "sync-functions=mylib.Model.run") == found
+    assert waits(perflint, "--config", "sync-functions=mylib.Model.save") == []
+    assert waits(perflint, "--config", "sync-functions=mylib.Other.run") == []
+
+
 def test_functions_that_give_gpu_tensors(perflint: Command) -> None:
     text = (
         "import torch\nimport mylib\n\n\ndef train(model: torch.nn.Module, loader, optimizer):\n    for batch in loader:\n"
