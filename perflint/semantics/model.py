@@ -29,7 +29,7 @@ from perflint.semantics.regions.scripted import scripted_lines
 from perflint.semantics.structure import FunctionInfo, FunctionNode, walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
-from perflint.semantics.view import Record, View, no_arguments
+from perflint.semantics.view import Record, View, no_arguments, no_call
 
 if TYPE_CHECKING:
     from perflint.semantics.callers.summary import Call, Summary
@@ -129,7 +129,7 @@ class Model:
 
     def close(self) -> None:
         """Forget what refers to the model or in a circle: the command runs without a garbage collector."""
-        self.view.outside = no_arguments
+        self.view.outside, self.view.every_call = no_arguments, no_call
         other: Model | None = self.memo.get(_for_any_caller)
         if other is not None:
             other.close()
@@ -138,7 +138,7 @@ class Model:
     @cached_property
     def _recorder(self) -> Recorder:
         if self.callers is not None:
-            self.view.outside = self.callers.arguments
+            self.view.outside, self.view.every_call = self.callers.arguments, self.callers.every
         any_caller, keeps_calls = self._calls is CallsOf.PRIVATE, self._calls is CallsOf.FILE
         return analyse(self.view, self.module, any_caller, keeps_calls, self.part)
 

@@ -87,7 +87,7 @@ class Unknown(Value):
     """An unknown value.
 
     `near` is CALLER for results of unknown code on tensors that are not on the CPU: where it holds
-    tensors, these are likely to be off the CPU as well.
+    tensors, these are likely to be off the CPU as well. It is CPU for the result of `x.cpu()`.
     """
 
     near: Device = Device.UNKNOWN
@@ -105,6 +105,8 @@ class Unknown(Value):
 
 UNKNOWN = Unknown()
 ANYTHING = Unknown(absorbs=True)
+ON_CPU = Unknown(Device.CPU)
+"""Something unknown that was moved to the CPU."""
 
 
 @dataclass(frozen=True, slots=True)

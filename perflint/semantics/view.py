@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from perflint.frozen import dataclass
 from perflint.semantics.facts.arguments import Arguments
@@ -24,6 +24,20 @@ from perflint.source.text import Source
 def no_arguments(module: Module, info: FunctionInfo) -> list[Arguments]:
     """No file is known to pass any."""
     return []
+
+
+class Every(NamedTuple):
+    """The calls of a function that are known."""
+
+    arguments: tuple[Arguments | None, ...]
+    """The arguments of each; None for code that is given the function."""
+    are_all: bool
+    """True if the project alone calls the function, and only there."""
+
+
+def no_call(module: Module, info: FunctionInfo) -> Every:
+    """Other code may call any function."""
+    return Every((), False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,8 @@ class View:
         """The questions about texts that the answers depend on, with the answers to them."""
         self.outside: Callable[[Module, FunctionInfo], list[Arguments]] = no_arguments
         """Gives the arguments that other files pass to a function of the file that is checked."""
+        self.every_call: Callable[[Module, FunctionInfo], Every] = no_call
+        """Gives all calls that are known of a function of the file that is checked."""
         self.is_informed = False
         """True if attributes of objects may come from the calls of other files."""
         self.records: list[Record] = []

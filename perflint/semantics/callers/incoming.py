@@ -16,7 +16,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.module import Module
 from perflint.semantics.structure import FunctionInfo, path_of
 from perflint.semantics.test_files import is_test_path
-from perflint.semantics.view import View
+from perflint.semantics.view import Every, View
 
 _MOST_CALLERS = 32
 """Functions that lead to one, and are looked at."""
@@ -58,6 +58,20 @@ class Callers:
     def passing(self, info: FunctionInfo) -> list[Call]:
         """The calls in other files that pass arguments to a function."""
         return [call for call, _ in self._calls(info) if call.arguments]
+
+    def every(self, module: Module, info: FunctionInfo) -> Every:
+        """All calls of a function of the file that are known, also those in the file itself."""
+        if module is not self._module or info.outer is not None:
+            return Every((), False)
+        key = self.key(info)
+        calls = list(self._of(key))
+        summaries = [self._summary_at(call.path) for call in calls]
+        given = tuple(
+            None if call.arguments is None or summary is None else adopted(self._view, summary, call.arguments)
+            for call, summary in zip(calls, summaries, strict=True)
+        )
+        is_used = module.is_program or bool(self._reach.importers(key.path))
+        return Every(given, is_used and self._are_all(key, calls))
 
     def _calls(self, info: FunctionInfo) -> Iterator[tuple[Call, Summary]]:
         if info.outer is not None:

@@ -30,11 +30,19 @@ def made_of(values: Iterable[Value]) -> Unknown:
     return UNKNOWN if near is Device.UNKNOWN else Unknown(near)
 
 
+def computed_near(values: Iterable[Value]) -> Device:
+    """The device of what torch computes of unknown values, which lie on one device."""
+    given = tuple(values)
+    on_cpu = any(isinstance(member, Unknown) and member.near is Device.CPU for each in given for member in each.members)
+    return Device.CPU if on_cpu else made_of(given).near
+
+
 def _device_of(value: Value) -> Device:
     if isinstance(value, (Tensor, DeviceValue)):
         return value.device
     if isinstance(value, Unknown):
-        return value.near
+        # Unknown code may move an object from the CPU.
+        return Device.UNKNOWN if value.near is Device.CPU else value.near
     if isinstance(value, Sequence):
         return Device.UNKNOWN if value.element.tensor is None else value.element.tensor.device
     if isinstance(value, Name) and value.name.endswith(".cuda"):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from perflint.semantics.facts import arrays, ranks, torch_api
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.facts.devices import made_of, operand_that_meets
+from perflint.semantics.facts.devices import computed_near, operand_that_meets
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     BOOL,
@@ -201,7 +201,7 @@ def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[De
     charge = operand_that_meets(operands)
     if rule == "model" and (charge is None or charge.device is Device.UNKNOWN):
         return Device.MODEL, ""
-    return (made_of(arguments.values()).near, "") if charge is None else (charge.device, charge.place)
+    return (computed_near(arguments.values()), "") if charge is None else (charge.device, charge.place)
 
 
 def place_of(value: Value) -> str:

@@ -21,6 +21,7 @@ from perflint.semantics.structure import FunctionInfo, last_name, root_of, walk
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
+    Array,
     Class,
     Device,
     DeviceValue,
@@ -35,7 +36,7 @@ from perflint.semantics.values import (
     Value,
     scalar_type,
 )
-from perflint.semantics.view import View
+from perflint.semantics.view import Every, View
 
 _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
@@ -284,9 +285,11 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
             continue
         if says_all:
             _number_or_not(inner, arg, passed)
-            _on_host(inner, info, arg, passed)
+            if len(whole) == len(seen):
+                _on_host(inner, info, arg, position, passed)
+                _otherwise(inner, info, arg, position, passed)
             continue
-        known = [value for value in passed if value is not None and not value.is_unknown]
+        known = [value for value in passed if value is not None and (not value.is_unknown or _is_on_host(value))]
         if known and len(known) == len([value for value in passed if value is not None]):
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
             _refine(inner, arg, value, len(known) < len(passed))
@@ -374,26 +377,63 @@ def _device_of_tensors(inner: Frame, arg: ast.arg, passed: list[Value | None]) -
         inner.names[arg.arg] = union(value for value in passed if value is not None)
 
 
-def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
-    """Put a tensor parameter on the CPU if only this file calls the function, always with tensors on the CPU.
+def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, position: int | None, passed: list[Value | None]) -> None:
+    """Put a tensor parameter on the CPU if all calls of the function are known, and pass tensors on the CPU.
 
     Some of the calls may pass lists instead.
     """
     assumed = (inner.names or {}).get(arg.arg)
     members = () if assumed is None else assumed.members
     placed = [isinstance(member, Tensor) and member.device is Device.CALLER for member in members]
-    if inner.names is None or not any(placed) or not any(isinstance(value, Tensor) for value in passed):
+    if inner.names is None or not any(placed) or not any(map(_holds_tensor, passed)):
         return
-    if all(_is_on_host(value) for value in passed) and _is_own(inner, info):
+    if all(map(_is_on_host, passed)) and (_is_own(inner, info) or _all_on_host(inner, info, arg, position)):
         on_host = (m.with_(device=Device.CPU, place="") if isinstance(m, Tensor) else m for m in members)
         inner.names[arg.arg] = union(on_host)
 
 
+def _all_on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, position: int | None) -> bool:
+    """True if the project alone calls a function, always with values on the CPU."""
+    every = inner.view.every_call(inner.module, info)
+    return every.are_all and all(map(_is_on_host, _given(every, arg, position)))
+
+
+def _given(every: Every, arg: ast.arg, position: int | None) -> list[Value | None]:
+    """The value of a parameter in each of some calls; None where it is unknown or the default."""
+    calls = every.arguments
+    return [None if each is None or each.unpacked else each.get(arg.arg, position) for each in calls]
+
+
+def _otherwise(
+    inner: Frame, info: FunctionInfo, arg: ast.arg, position: int | None, passed: list[Value | None]
+) -> None:
+    """Replace a tensor by the numbers or arrays that all known calls pass: the annotation is wrong."""
+    assumed = (inner.names or {}).get(arg.arg)
+    if inner.names is None or not isinstance(assumed, Tensor) or not all(map(_is_number_or_array, passed)):
+        return
+    if all(map(_is_number_or_array, _given(inner.view.every_call(inner.module, info), arg, position))):
+        inner.names[arg.arg] = union(functions.any_such(value) for value in passed if value is not None)
+
+
+def _is_number_or_array(value: Value | None) -> bool:
+    return isinstance(value, Array) or (value is not None and scalar_type(value) in ("int", "float"))
+
+
 def _is_on_host(value: Value | None) -> bool:
-    """True for a tensor on the CPU, and for a list that holds no tensors."""
-    if isinstance(value, Sequence):
-        return value.tensor is None and value.element.tensor is None
-    return isinstance(value, Tensor) and value.device is Device.CPU
+    """True for a tensor on the CPU, the result of `x.cpu()`, an array, and a list that holds no tensors."""
+    return value is not None and all(map(_is_of_host, value.members))
+
+
+def _is_of_host(member: Value) -> bool:
+    if isinstance(member, Sequence):
+        return member.tensor is None and member.element.tensor is None
+    if isinstance(member, Unknown):
+        return member.near is Device.CPU
+    return isinstance(member, Array) or (isinstance(member, Tensor) and member.device is Device.CPU)
+
+
+def _holds_tensor(value: Value | None) -> bool:
+    return value is not None and (value.is_unknown or value.tensor is not None)
 
 
 def _is_own(inner: Frame, info: FunctionInfo) -> bool:

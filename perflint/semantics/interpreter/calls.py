@@ -24,6 +24,7 @@ from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.structure import GROWS, last_name, name_in, path_of, root_of, walk
 from perflint.semantics.values import (
     NEVER,
+    ON_CPU,
     PROMISE,
     UNKNOWN,
     Class,
@@ -231,7 +232,20 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
     if name in by_use.MODULE_ONLY or (name == "parameters" and not arguments.positional):
         made = module_calls.method(frame, name, Instance("torch.nn.Module"), arguments)
         return f"torch.nn.Module.{name}", _by_use(made)
+    if isinstance(value, Unknown) and _stays_on_cpu(callee, node, name):
+        return "", ON_CPU
     return "", value
+
+
+def _stays_on_cpu(callee: Value, node: ast.Call, name: str) -> bool:
+    """True for `x.cpu()`, and for a method of tensors of something unknown on the CPU."""
+    if name == "cpu":
+        return not node.args and not node.keywords
+    return callee == ON_CPU and name in torch_api.tensor_methods() - _MOVES
+
+
+_MOVES = frozenset({"to", "cuda", "type", "type_as", "item", "tolist", "numpy", "size"})
+"""Methods that may move a tensor, or give no tensor."""
 
 
 def _shows_tensor(frame: Frame, node: ast.Call, callee: Value) -> bool:

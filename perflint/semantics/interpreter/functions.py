@@ -23,6 +23,7 @@ from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, walk
 from perflint.semantics.values import (
     NEVER,
     NONE,
+    ON_CPU,
     UNKNOWN,
     Const,
     Device,
@@ -215,7 +216,7 @@ def _is_plain(value: Value) -> bool:
 def refine(value: Value, declared: Value) -> Value:
     """The inferred value, refined by the declared one."""
     if isinstance(value, Unknown) or value is NEVER:
-        return declared
+        return value if value == ON_CPU and isinstance(declared, Unknown) else declared
     if isinstance(declared, Unknown) or value == declared:
         return value
     if isinstance(declared, Tensor):
@@ -347,6 +348,8 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
         else:
             near = Device.CALLER if is_on_cpu(arg.arg) else device
             names[arg.arg] = schedules.item(inner, arg.arg, parameter(inner, info, arg, default, near))
+            if passed == ON_CPU:
+                names[arg.arg] = placed(names[arg.arg], Device.CPU, near)
             if passed is not None:
                 names[arg.arg] = refine(passed, names[arg.arg])
             if arguments is not None and arguments.spread is not None and arg.arg in filled:

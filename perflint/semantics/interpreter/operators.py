@@ -14,6 +14,7 @@ from perflint.semantics.values import (
     FLOAT,
     INT,
     NEVER,
+    ON_CPU,
     STR,
     UNKNOWN,
     Array,
@@ -152,10 +153,15 @@ def _arithmetic(left: Value, op: ast.operator, right: Value) -> Value:
     if types == ("str", "str") or set(types) == {"str", "int"}:
         return left if _names_device(left) else STR
     if not (set(types) <= {"int", "float", "bool"}):
-        return made_of((left, right))
+        stays = ON_CPU in (left, right) and all(map(_is_on_cpu_or_number, (left, right)))
+        return ON_CPU if stays else made_of((left, right))
     if isinstance(op, ast.Div) or "float" in types:
         return FLOAT
     return INT
+
+
+def _is_on_cpu_or_number(value: Value) -> bool:
+    return value == ON_CPU or scalar_type(value) in ("int", "float", "bool")
 
 
 def _names_device(value: Value) -> bool:

@@ -31,6 +31,7 @@ from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Outcome
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.values import (
     NONE,
+    ON_CPU,
     UNKNOWN,
     Const,
     Device,
@@ -180,6 +181,11 @@ def _variable(frame: Frame, arguments: Arguments) -> Value:
     return data if data.tensor is not None else Tensor(made_of((data,)).near, evidence=Evidence.USE)
 
 
+def _loaded(frame: Frame, arguments: Arguments) -> Value:
+    place = arguments.get("map_location", 1)
+    return ON_CPU if place is not None and tensors.device_of(place) is Device.CPU else UNKNOWN
+
+
 def _cuda_available(frame: Frame, arguments: Arguments) -> Value:
     # The code is linted for a machine with a GPU.
     return Const(True)
@@ -217,6 +223,7 @@ _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     ),
     "torch.distributions.kl_divergence": _divergence,
     "torch.distributions.kl.kl_divergence": _divergence,
+    "torch.load": _loaded,
     "torch.get_default_device": lambda frame, arguments: frame.get(DEFAULT_DEVICE) or DeviceValue(),
     "torch.set_default_device": _set_default_device,
     "torch.set_default_tensor_type": _set_default_device,

@@ -830,3 +830,140 @@ ops.f(torch.rand(3, device="cuda"))
 @programs(NOT_PASSED)
 def test_not_passed(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+ON_THE_CPU = """
+# file: ops.py
+import torch
+def f(x):
+    torch.relu(x)                   # -> cpu
+# file: main.py
+from ops import f
+def run(model, loader):
+    for x in loader:
+        f(model(x).cpu())
+===
+# file: ops.py
+import torch
+def f(x):
+    torch.relu(x)                   # -> tensor
+# file: main.py
+from ops import f
+def run(model, loader):
+    for x in loader:
+        f(model(x).cpu())
+        f(model(x))
+===
+# file: ops.py
+import torch
+def f(x: torch.Tensor):
+    x                               # -> cpu
+# file: main.py
+import torch
+from ops import f
+def run(path, name):
+    held = torch.load(path, map_location="cpu")
+    f(held["samples"][name].squeeze(0))
+===
+# file: ops.py
+import torch
+def f(x: torch.Tensor):
+    x                               # -> caller
+# file: main.py
+import torch
+from ops import f
+def run(path, name, device):
+    held = torch.load(path, map_location="cpu")
+    f(held["samples"][name].to(device))
+===
+# file: ops.py
+import torch
+def f(x: torch.Tensor):
+    x                               # -> caller
+# file: main.py
+import torch
+from ops import f
+def run(path, device):
+    f(torch.load(path, map_location=device))
+===
+# file: ops.py
+import torch
+def f(x: torch.Tensor):
+    x                               # -> caller
+# file: main.py
+import torch
+from ops import f
+def run(path, others):
+    f(torch.load(path, map_location="cpu"))
+    others.append(f)
+===
+# file: ops.py
+import torch
+def f(x: torch.Tensor):
+    x                               # -> caller
+# file: main.py
+import torch
+from ops import f
+def run(path, x):
+    f(torch.load(path, map_location="cpu"))
+    f(x)
+===
+# file: ops.py
+import torch
+def f(x: torch.Tensor):
+    x                               # -> caller
+def own(y):
+    f(y)
+# file: main.py
+import torch
+from ops import f
+def run(path):
+    f(torch.load(path, map_location="cpu"))
+===
+# file: ops.py
+import torch
+def f(n: torch.Tensor):
+    n                               # -> int
+# file: main.py
+import torch
+from ops import f
+def run(x: torch.Tensor):
+    f(x.shape[0])
+===
+# file: ops.py
+import torch
+def f(n: torch.Tensor):
+    n                               # -> array
+# file: main.py
+from ops import f
+def run(x):
+    f(x.cpu().numpy())
+===
+# file: ops.py
+import torch
+def f(n: torch.Tensor):
+    n                               # -> caller
+# file: main.py
+import torch
+from ops import f
+def run(x: torch.Tensor):
+    f(x.shape[0])
+    f(torch.rand(3))
+===
+# file: ops.py
+import torch
+def f(n: torch.Tensor):
+    n                               # -> caller
+def own(y):
+    f(y)
+# file: main.py
+import torch
+from ops import f
+def run(x: torch.Tensor):
+    f(x.shape[0])
+"""
+
+
+@programs(ON_THE_CPU)
+def test_on_the_cpu(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
