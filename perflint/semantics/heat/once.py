@@ -29,6 +29,25 @@ def runs_once(model: Model, info: FunctionInfo) -> Named | None:
     return Named(Heat.COLD, "gathers pickled objects of all processes") if _gathers_objects(model, info.node) else None
 
 
+def copies_state(node: ast.AST) -> bool:
+    """True for a comprehension that copies a model to the CPU, for a checkpoint or another process.
+
+    `{key: value.cpu() for key, value in model.state_dict().items()}`.
+    """
+    if not isinstance(node, (ast.DictComp, ast.ListComp)) or len(node.generators) != 1:
+        return False
+    holder: ast.AST = node.generators[0].iter
+    if isinstance(holder, ast.Call) and isinstance(holder.func, ast.Attribute) and holder.func.attr in _PARTS:
+        holder = holder.func.value
+    copied = node.value if isinstance(node, ast.DictComp) else node.elt
+    is_state = isinstance(holder, ast.Call) and last_name(holder) == "state_dict"
+    return is_state and any(isinstance(each, ast.Call) and last_name(each) in _COPIES for each in walk(copied))
+
+
+_PARTS = frozenset({"items", "values"})
+_COPIES = frozenset({"cpu", "numpy"})
+
+
 def _gathers_objects(model: Model, node: FunctionNode) -> bool:
     """True if a function pickles objects and sends them as tensors: results of an evaluation, not of a step."""
     if not {"dumps", "loads"} & {last_name(inner) for inner in walk(node) if isinstance(inner, ast.Call)}:
