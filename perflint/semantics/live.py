@@ -69,7 +69,7 @@ class Live:
             if place.owner:
                 self._inside.setdefault((place.path, place.owner), []).append(place)
         self._settings = tuple(settings)
-        self._is_offered = self._is_published()
+        self.is_published = self._is_published()
         """True if other projects may use the packages of this one."""
         self._live: set[tuple[Path, str]] = set()
         self._added: set[tuple[Path, int]] = set()
@@ -104,7 +104,7 @@ class Live:
             if _REPORTS.search(text) is None:
                 self._say(words_of(text), None)
         for file in self._files:
-            is_offered = self._is_offered and file.path.name == "__init__.py"
+            is_offered = self.is_published and file.path.name == "__init__.py"
             if file in programs or is_offered:
                 self._add(self._by_file[file.path][0])
             if is_offered:
@@ -204,7 +204,7 @@ class Live:
                 or name in self._words
                 or (name.startswith("__") and name.endswith("__"))
                 or (name in _CALLED_BY_TORCH and outside)
-                or (self._is_offered and not name.startswith("_"))
+                or (self.is_published and not name.startswith("_"))
             ):
                 self._add(method)
 

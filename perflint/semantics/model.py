@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from perflint.findings import Heat
 from perflint.semantics import nominate
 from perflint.semantics.callers.constants import constant_given, constant_kept
+from perflint.semantics.callers.fields import constant_of_field
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
@@ -185,6 +186,10 @@ class Model:
     def constant_kept(self, owner: str, attribute: str) -> ast.Constant | None:
         """The constant that an attribute has in all objects of a class of the file; None if there is no such one."""
         return None if self.callers is None else constant_kept(self, owner, attribute)
+
+    def constant_of_field(self, attribute: str) -> ast.Constant | None:
+        """The default of a field of settings that nothing of the project sets; None if there is no such one."""
+        return None if self.callers is None else constant_of_field(self, attribute)
 
     def passing(self, info: FunctionInfo) -> list[Call]:
         """The calls in other files that pass arguments to a function of the file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -201,6 +202,14 @@ class Project:
             file = self.file_text(Path(path))
             is_live = self._live is None or self._live.has(Path(path), definition)
             return (file,) if is_live and file is not None else ()
+        if question.asks == "set":
+            path, word, value = question.arguments
+            assert isinstance(path, str) and isinstance(word, str) and isinstance(value, str)
+            file = self.file_text(Path(path))
+            return (file,) if self._settings_change(word, value) and file is not None else ()
+        if question.asks == "published":
+            file = self.file_text(Path(str(question.arguments[0])))
+            return (file,) if (self._live is None or self._live.is_published) and file is not None else ()
         if question.asks == "named":
             path, word = question.arguments
             assert isinstance(path, str) and isinstance(word, str)
@@ -213,6 +222,12 @@ class Project:
         """True if a file that is not Python contains a word, or if these files are not known."""
         texts = self._settings_texts
         return texts is None or any(word in text for text in texts)
+
+    def _settings_change(self, word: str, value: str) -> bool:
+        """True if a file that is not Python may give a setting another value, or if these files are not known."""
+        texts = self._settings_texts
+        kept = rf"""["']?\b{re.escape(word)}["']?\s*[:=]\s*(?:{value})\s*(?=[,}}#\n]|$)"""
+        return texts is None or any(word in re.sub(kept, "", text) for text in texts if word in text)
 
     @cached_property
     def _settings_texts(self) -> tuple[str, ...] | None:

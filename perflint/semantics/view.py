@@ -40,6 +40,10 @@ def no_call(module: Module, info: FunctionInfo) -> Every:
     return Every((), False)
 
 
+_SPELLED = {"False": "[Ff]alse|no|off", "True": "[Tt]rue|yes|on", "None": "None|null|~"}
+"""The spellings of a value in files of settings, as patterns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """The reads of a run, which its results depend on."""
@@ -182,6 +186,14 @@ class View:
         known = self.project.is_whole and self.project.lists(path)
         return not known or bool(self._ask("live", str(path), definition))
 
+    def is_published(self, path: Path) -> bool:
+        """True if the project of a file is packaged for other projects, or if that is not known.
+
+        The file itself is the answer to the question if it is.
+        """
+        known = self.project.is_whole and self.project.lists(path)
+        return not known or bool(self._ask("published", str(path)))
+
     def settings_name(self, path: Path, word: str) -> bool:
         """True if settings may name a definition of a file by a word, or if that is not known.
 
@@ -189,6 +201,15 @@ class View:
         """
         known = self.project.is_whole and self.project.lists(path)
         return not known or bool(self._ask("named", str(path), word))
+
+    def settings_change(self, path: Path, word: str, value: object) -> bool:
+        """True if settings may give a setting of a file another value than its default, or if that is not known.
+
+        The file itself is the answer to the question if they may.
+        """
+        known = self.project.is_whole and self.project.lists(path)
+        spelled = _SPELLED.get(repr(value)) or re.escape(str(value))
+        return not known or bool(self._ask("set", str(path), word, spelled))
 
     def beside(self, module: Module, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that may run in one process with a module, and in which a regular expression matches."""

@@ -229,6 +229,7 @@ def kept(**given: str) -> str:
         ({"stores": "pulse = size > 2\n        self.pulse = pulse"}, "Net(3)", Heat.HOT),
         ({"stores": "self.pulse = pulse\n        setattr(self, size, True)"}, "Net(3)", Heat.HOT),
         ({"stores": "self.pulse = pulse\n        self.__dict__.update(size)"}, "Net(3)", Heat.HOT),
+        ({"stores": "self.pulse = pulse\n        print('{pulse}'.format(**self.__dict__))"}, "Net(3)", Heat.COLD),
         # A library may set the attributes of its own classes.
         ({"base": ", Trained"}, "Net(3)", Heat.HOT),
     ],
@@ -246,12 +247,29 @@ def test_branch_of_attribute(tmp_path: Path, given: dict[str, str], call: str, e
         {"other.py": "from ops import Net\n\nclass Pulsed(Net):\n    pass\n"},
         {"conf/net.yaml": "_target_: ops.Net\npulse: true\n"},
         {"other.py": "import ops\n\ndef pick(name):\n    return getattr(ops, name)\n"},
-        {"pkg/__init__.py": "from ops import Net\n"},
+        {
+            "pkg/__init__.py": "from ops import Net\n",
+            "pyproject.toml": 'classifiers = ["Programming Language :: Python"]\n',
+        },
     ],
     ids=["assigned", "by name", "derived", "settings", "class by name", "exported"],
 )
 def test_attributes_that_other_code_sets(tmp_path: Path, others: dict[str, str]) -> None:
     assert heat_in_project(tmp_path, kept(), {"train.py": MAKES.format(call="Net(3)")} | others) is not Heat.COLD
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"pkg/__init__.py": "from ops import Net\n\n__all__ = ['Net']\n"},
+        {"other.py": "from ops import Net\n\ndef count(net: Net, other: 'Net') -> list[Net]:\n    first: Net = net\n"},
+    ],
+    ids=["package of the project", "annotation"],
+)
+def test_names_that_call_nothing(tmp_path: Path, others: dict[str, str]) -> None:
+    assert heat_in_project(tmp_path, kept(), {"train.py": MAKES.format(call="Net(3)")} | others) is Heat.COLD
+    passed = {"another.py": "from ops import Net\n\nmake(Net)\n"}
+    assert heat_in_project(tmp_path, kept(), {"train.py": MAKES.format(call="Net(3)")} | passed) is not Heat.COLD
 
 
 def test_attributes_that_other_code_reads(tmp_path: Path) -> None:
@@ -268,3 +286,84 @@ def test_reason(tmp_path: Path) -> None:
     (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith(".item"))
     said = " ".join(step.text for step in HeatReasons(model).of(read))
     assert "`if self.pulse`, which all calls of the project give one value" in said
+
+
+CONFIGURED = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    def forward(self, x):
+        if {test}:
+            return x.sum().item()
+        return x
+"""
+FIELDS = """
+from dataclasses import dataclass, field
+
+@dataclass
+class Config:
+    {field}
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "test", "others", "expected"),
+    [
+        ("pulse: bool = False", "self.config.pulse", {}, Heat.COLD),
+        ("pulse: bool = False", "self.config.pulse and self.training", {}, Heat.COLD),
+        ("pulse: float = 0.0", "self.config.pulse > 0", {}, Heat.COLD),
+        ("pulse: bool = field(default=False)", "self.config.pulse", {}, Heat.COLD),
+        ("pulse = False", "self.config.pulse", {}, Heat.COLD),
+        ("pulse: bool = False", "self.config.pulse", {"a.yaml": "net:\n  pulse: false\n"}, Heat.COLD),
+        ("pulse: bool = False", "self.config.pulse", {"a.json": '{"pulse": false, "depth": 3}'}, Heat.COLD),
+        ("pulse: bool = False", "self.config.pulse", {"a.py": "names = ['pulse', 'depth']\n"}, Heat.COLD),
+        ("pulse: bool = True", "self.config.pulse", {}, Heat.HOT),
+        ("pulse: bool = False", "not self.config.pulse", {}, Heat.HOT),
+        ("pulse: bool", "self.config.pulse", {}, Heat.HOT),
+        ("depth: bool = False", "self.config.pulse", {}, Heat.HOT),
+        ("pulse: bool = False", "self.config.pulse", {"a.yaml": "net:\n  pulse: true\n"}, Heat.HOT),
+        ("pulse: bool = False", "self.config.pulse", {"a.yaml": "net:\n  pulse: ${pulsed}\n"}, Heat.HOT),
+        ("pulse: bool = False", "self.config.pulse", {"run.sh": "python train.py --pulse\n"}, Heat.HOT),
+        (
+            "pulse: bool = False",
+            "self.config.pulse",
+            {"a.py": "from conf import Config\nConfig(pulse=True)\n"},
+            Heat.HOT,
+        ),
+        ("pulse: bool = False", "self.config.pulse", {"a.py": "def f(config):\n    config.pulse = True\n"}, Heat.HOT),
+        ("pulse: bool = False", "self.config.pulse", {"a.py": "given = {'pulse': True}\n"}, Heat.HOT),
+        ("pulse: bool = False", "self.config.pulse", {"a.py": "class Other:\n    pulse = True\n"}, Heat.HOT),
+        ("pulse: bool = False", "self.config.pulse", {"a.py": "def make(pulse):\n    return pulse\n"}, Heat.HOT),
+        (
+            "pulse: bool = False",
+            "self.config.pulse",
+            {"pyproject.toml": 'classifiers = ["Programming Language :: Python"]\n'},
+            Heat.HOT,
+        ),
+    ],
+)
+def test_fields_of_settings(tmp_path: Path, field: str, test: str, others: dict[str, str], expected: Heat) -> None:
+    files = {"conf.py": FIELDS.format(field=field), "train.py": MAKES.format(call="Net(make())")} | others
+    assert (heat_in_project(tmp_path, CONFIGURED.format(test=test), files) is Heat.COLD) is (expected is Heat.COLD)
+
+
+@pytest.mark.parametrize(
+    ("option", "others", "expected"),
+    [
+        ("'--pulse', action='store_true'", {}, Heat.COLD),
+        ("'--pulse', type=float, default=0", {}, Heat.COLD),
+        ("'--pulse', type=float, default=1", {}, Heat.HOT),
+        ("'--pulse', action='store_false'", {}, Heat.HOT),
+        ("'--pulse', type=float, default=kind", {}, Heat.HOT),
+        ("'--pulse', action='store_true'", {"run.sh": "python train.py --pulse\n"}, Heat.HOT),
+    ],
+)
+def test_options_of_programs(tmp_path: Path, option: str, others: dict[str, str], expected: Heat) -> None:
+    program = f"import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument({option})\n"
+    files = {"options.py": program, "train.py": MAKES.format(call="Net(make())")} | others
+    found = heat_in_project(tmp_path, CONFIGURED.format(test="self.config.pulse"), files)
+    assert (found is Heat.COLD) is (expected is Heat.COLD)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from perflint.semantics.binders import How, defaults
-from perflint.semantics.callers.uses import calls_of, may_read_method, other_code_may_call
+from perflint.semantics.callers.uses import calls_of, may_read_method, other_code_may_call, other_code_may_find
 from perflint.semantics.module import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name
 from perflint.semantics.test_files import is_test_path
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _PLAIN_BASES = frozenset("Module object ABC Generic".split())
 """Classes of libraries that set no attributes of the classes that derive from them."""
-_COMPUTED = re.compile(r"\bsetattr\(|\b__dict__\b|\bvars\(")
-"""Code that sets attributes by names that only a run knows."""
+_COMPUTED = re.compile(r"\bsetattr\(|(?<!\*\*self\.)\b__dict__\b|\bvars\(")
+"""Code that sets attributes by names that only a run knows; `"…".format(**self.__dict__)` reads them."""
 
 
 def constant_given(model: Model, info: FunctionInfo, parameter: str) -> ast.Constant | None:
@@ -28,15 +28,15 @@ def constant_given(model: Model, info: FunctionInfo, parameter: str) -> ast.Cons
     All calls must be calls of the project, outside of tests. Other code may call a function that is read in any other
     way, a method that is not private, and a function of a library, unless the function or the parameter is private.
     """
-    view, module, node = model.view, model.module, info.node
+    node = info.node
     if isinstance(node, ast.Lambda) or info.outer is not None:
         return None
     if node.name.startswith("__") or (info.owner and not node.name.startswith("_")):
         return None
     is_private = node.name.startswith("_") or parameter.startswith("_")
-    if not (is_private or model.serves_programs or (module.is_program and not model.is_imported)):
+    if not (is_private or model.serves_programs or _is_closed(model)):
         return None
-    if other_code_may_call(view, module, info.qualname):
+    if _may_be_called(model, info.qualname):
         return None
     users = _users(model, node.name)
     if info.owner and any(user is not None and may_read_method(user, node.name) for user in users):
@@ -52,10 +52,10 @@ def constant_kept(model: Model, owner: str, attribute: str) -> ast.Constant | No
     Nothing may derive from the class, and no settings may name it.
     """
     view, module, found = model.view, model.module, model.module.klass(owner)
-    if found is None or "." in owner or not (model.serves_project or (module.is_program and not model.is_imported)):
+    if found is None or "." in owner or not (model.serves_project or _is_closed(model)):
         return None
     parameter = _kept_parameter(model, found, attribute)
-    if parameter is None or view.finds(module.path, _COMPUTED) or other_code_may_call(view, module, owner):
+    if parameter is None or view.finds(module.path, _COMPUTED) or _may_be_called(model, owner):
         return None
     if view.settings_name(module.path, owner):
         return None
@@ -65,6 +65,19 @@ def constant_kept(model: Model, owner: str, attribute: str) -> ast.Constant | No
     made = found.methods["__init__"].node
     assert not isinstance(made, ast.Lambda)
     return _constant_in_calls(_users(model, owner), owner, made, parameter, is_bound=True)
+
+
+def _is_closed(model: Model) -> bool:
+    """True if the project alone uses a file: it is a program, or the project is not packaged for others."""
+    is_own = model.module.is_program and not model.is_imported
+    return is_own or not model.view.is_published(model.module.path)
+
+
+def _may_be_called(model: Model, qualname: str) -> bool:
+    """True if code that does not name a definition may call it; a package of the project's own is no such code."""
+    if model.view.is_published(model.module.path):
+        return other_code_may_call(model.view, model.module, qualname)
+    return other_code_may_find(model.view, model.module, qualname)
 
 
 def _kept_parameter(model: Model, found: ClassInfo, attribute: str) -> str | None:

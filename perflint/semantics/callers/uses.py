@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name
@@ -24,7 +24,16 @@ def other_code_may_call(view: View, module: Module, qualname: str) -> bool:
     """True if code that does not name a function may call it: users of a package, a registry, code that reads it by a
     name that only a run knows, or a file that is not listed.
     """
-    if not view.project.is_whole or _is_exported(view, module, qualname) or _is_given_away(module, qualname):
+    if not view.project.is_whole or _is_exported(view, module, qualname):
+        return True
+    return other_code_may_find(view, module, qualname)
+
+
+def other_code_may_find(view: View, module: Module, qualname: str) -> bool:
+    """True if a registry may call a function that it does not name, or code that reads it by a name that only a run
+    knows.
+    """
+    if not view.project.is_whole or _is_given_away(module, qualname):
         return True
     return _reads_itself_by_name(module) or _is_read_by_name(view, module)
 
@@ -46,19 +55,33 @@ def calls_of(module: Module, name: str) -> list[ast.Call] | None:
     """The calls of functions of a name in a file; None if the file does anything else with such a function."""
     nodes, parents = module.structure.nodes, module.structure.parents
     names = {name, *_other_names(module, name)}
-    texts = (node.value for node in nodes.get(ast.Constant, ()))  # type: ignore[attr-defined]
-    if any(isinstance(text, str) and (text == name or text.endswith("." + name)) for text in texts):
-        return None
+    for text in nodes.get(ast.Constant, ()):
+        said = text.value if isinstance(text, ast.Constant) else None
+        if isinstance(said, str) and (said == name or said.endswith("." + name)) and not _annotates(text, parents):
+            return None
     found = []
     for node in (*nodes.get(ast.Name, ()), *nodes.get(ast.Attribute, ())):
         if last_name(node) in names and isinstance(node.ctx, ast.Load):
             around = parents.get(node)
             if isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "super":
                 continue
-            if not isinstance(around, ast.Call) or around.func is not node:
+            if isinstance(around, ast.Call) and around.func is node:
+                found.append(around)
+            elif not _annotates(node, parents):
                 return None
-            found.append(around)
     return found
+
+
+def _annotates(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """True if an expression is a part of an annotation or of `__all__`, which call nothing."""
+    inner, outer = node, parents.get(node)
+    while isinstance(outer, ast.expr) and not isinstance(outer, (ast.Call, ast.Lambda)):
+        inner, outer = outer, parents.get(outer)
+    if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return inner is outer.returns
+    if isinstance(outer, ast.Assign):
+        return [getattr(target, "id", "") for target in outer.targets] == ["__all__"]
+    return isinstance(outer, ast.arg) or (isinstance(outer, ast.AnnAssign) and inner is outer.annotation)
 
 
 def _other_names(module: Module, name: str) -> set[str]:

@@ -226,6 +226,11 @@ def names_file(name: str) -> Entry | None:
     return concept("names-file").of(name.lower())
 
 
+def is_text(name: str) -> Entry | None:
+    """Why a value is a text or the name of something, and no tensor."""
+    return names_file(name) or concept("text").of(name.lower())
+
+
 def draws(module: str, packages: Iterable[str]) -> Entry | None:
     """Why a module that imports from some packages draws pictures, by its full name."""
     if not concept("draws-library").of_any(packages):
@@ -295,6 +300,11 @@ def means_no_gpu(flag: str) -> Entry | None:
 def is_flag(key: str) -> Entry | None:
     """Why the value of a key of a dict is True or False."""
     return concept("flag").of(key)
+
+
+def is_rare_option(value: object) -> Entry | None:
+    """Why few models have a value of a setting."""
+    return concept("rare-option").of(value) if isinstance(value, str) else None
 
 
 def is_time_step(name: str) -> Entry | None:

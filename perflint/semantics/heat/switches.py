@@ -8,8 +8,9 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.binders import How
+from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once_per_node
-from perflint.semantics.structure import FunctionInfo, last_name, walk
+from perflint.semantics.structure import FunctionInfo, children, last_name, path_of
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -40,7 +41,11 @@ _Switch = Callable[[ast.expr], object]
 
 
 def needs_switch(test: ast.expr) -> bool:
-    """True if a test is about an environment variable and false by its default, which is off."""
+    """True if a test is false by default: of an environment variable that is off, of an option that few models use."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
+        compared = test.comparators[0]
+        if isinstance(compared, ast.Constant) and conventions.is_rare_option(compared.value):
+            return True
     if isinstance(test, (ast.Constant, ast.List, ast.Tuple, ast.Set)):
         # A list that is empty at first may grow.
         return False
@@ -70,14 +75,16 @@ def _settled(model: Model, test: ast.expr) -> bool | None:
     for text, node in asked.items():
         if isinstance(node, ast.Name):
             constant = model.constant_given(info, node.id)
-        else:
+        elif _is_of_self(node):
             constant = model.constant_kept(_owner(info), node.attr)
+        else:
+            constant = model.constant_of_field(node.attr)
         if constant is None:
             return None
         given[text] = constant
 
     def value(node: ast.expr) -> object:
-        text = _text_of(node)
+        text = path_of(node)
         if text not in given:
             raise _Unknown
         return given[text].value
@@ -89,21 +96,27 @@ def _settled(model: Model, test: ast.expr) -> bool | None:
 
 
 def _asked(model: Model, test: ast.expr) -> dict[str, ast.Name | ast.Attribute]:
-    """The parameters, and the attributes of the object, in a test."""
+    """The parameters, the attributes of the object, and those of other objects, in a test."""
     found: dict[str, ast.Name | ast.Attribute] = {}
-    for each in walk(test):
-        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
-            found[_text_of(each)] = each
-        elif isinstance(each, ast.Name) and each.id != "self" and _is_parameter(model, each):
-            found[each.id] = each
+    waiting: list[ast.AST] = [test]
+    while waiting:
+        node = waiting.pop()
+        path = path_of(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if isinstance(node, ast.Name):
+            if node.id != "self" and _is_parameter(model, node):
+                found[path] = node
+        elif isinstance(node, ast.Attribute) and path:
+            if path.partition(".")[0] not in model.module.imports:
+                found[path] = node
+        elif isinstance(node, ast.Call):
+            waiting += [node.func.value if isinstance(node.func, ast.Attribute) else node.func, *node.args]
+        else:
+            waiting += children(node)
     return found
 
 
-def _text_of(node: ast.expr) -> str:
-    """`flag`, `self.flag`; empty for other expressions."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
+def _is_of_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _owner(info: FunctionInfo) -> str:
@@ -122,7 +135,7 @@ def _depends_on(test: ast.expr, names: Container[str]) -> bool:
     """True if some names and constants settle a test. Other files are asked for the names, which takes longer."""
 
     def ask(node: ast.expr) -> object:
-        if _text_of(node) not in names:
+        if path_of(node) not in names:
             raise _Unknown
         return ""
 

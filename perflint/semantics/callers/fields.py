@@ -1,0 +1,98 @@
+"""Fields of settings that keep their defaults, since nothing of the project sets them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.semantics.module import Module
+from perflint.semantics.structure import last_name
+from perflint.semantics.test_files import is_test_path
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+_DECLARES = frozenset({"field", "Field"})
+"""Functions that give the default of a field of a class."""
+
+
+class _Set(Exception):
+    """Code may set a field."""
+
+
+def constant_of_field(model: Model, attribute: str) -> ast.Constant | None:
+    """The default of a field of settings that nothing of the project sets; None if there is no such one.
+
+    The classes of the project that have a field of this name all give it one constant. No code but theirs writes the
+    name, except to read the field, and no file of settings or commands contains it.
+    """
+    view, module = model.view, model.module
+    if attribute.startswith("__") or not view.project.is_whole or view.is_published(module.path):
+        return None
+    paths = {file.path for file in view.mentioning(attribute) if not is_test_path(file.path)} | {module.path}
+    try:
+        found = [each for path in sorted(paths) for each in _declared(view.peek(path), attribute)]
+    except _Set:
+        return None
+    alike = {(type(each.value), repr(each.value)) for each in found}
+    spellings = {attribute, attribute.replace("_", "-")}
+    if len(alike) != 1 or any(view.settings_change(module.path, each, found[0].value) for each in spellings):
+        return None
+    return found[0]
+
+
+def _declared(module: Module | None, attribute: str) -> Iterator[ast.Constant]:
+    """The defaults that the classes of a file give a field. Raises _Set if the file may set it."""
+    if module is None:
+        raise _Set
+    nodes, parents = module.structure.nodes, module.structure.parents
+    for name in nodes.get(ast.Name, ()):
+        if isinstance(name, ast.Name) and name.id == attribute:
+            yield _default(parents.get(name), parents)
+    for each in nodes.get(ast.Attribute, ()):
+        if isinstance(each, ast.Attribute) and each.attr == attribute and not isinstance(each.ctx, ast.Load):
+            raise _Set
+    for text in nodes.get(ast.Constant, ()):
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            if text.value.lstrip("-").replace("-", "_") == attribute:
+                yield from _option(parents.get(text), text)
+    for call in nodes.get(ast.Call, ()):
+        if isinstance(call, ast.Call) and any(each.arg == attribute for each in call.keywords):
+            raise _Set
+    functions = module.structure.functions.values()
+    if any(each.arg == attribute for info in functions for each in _arguments(info.node.args)):
+        raise _Set
+
+
+def _option(around: ast.AST | None, text: ast.Constant) -> Iterator[ast.Constant]:
+    """The default of an option of the command line; nothing for a list of names. Raises _Set for other texts."""
+    if isinstance(around, (ast.List, ast.Tuple, ast.Set)):
+        return
+    if not isinstance(around, ast.Call) or last_name(around) != "add_argument" or text not in around.args:
+        raise _Set
+    given = {each.arg: each.value for each in around.keywords}
+    action, default = given.get("action"), given.get("default")
+    if isinstance(action, ast.Constant) and action.value == "store_true" and default is None:
+        default = ast.Constant(False)
+    if not isinstance(default, ast.Constant):
+        raise _Set
+    yield default
+
+
+def _arguments(given: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
+    yield from (each for each in (given.vararg, given.kwarg) if each is not None)
+
+
+def _default(statement: ast.AST | None, parents: dict[ast.AST, ast.AST]) -> ast.Constant:
+    """The constant that a statement in a class gives a field. Raises _Set for all other uses of its name."""
+    if not isinstance(statement, (ast.AnnAssign, ast.Assign)) or not isinstance(parents.get(statement), ast.ClassDef):
+        raise _Set
+    value = statement.value
+    if isinstance(value, ast.Call) and last_name(value) in _DECLARES:
+        given = [each.value for each in value.keywords if each.arg == "default"]
+        value = given[0] if given else value.args[0] if value.args else None
+    if not isinstance(value, ast.Constant):
+        raise _Set
+    return value
