@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from perflint.findings import Heat
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -322,6 +323,11 @@ def train(model: nn.Module, loader, optimizer, log_every=100, verbose=False):
         if loss.isnan():
             raise ValueError(loss)      # cold
         if loss > 3:
+            print(loss)                 # cold
+        if loss > 3:
+            print(loss)                 # hot
+            total += loss.item()
+        if i > 3:
             print(loss)                 # hot
         try:
             optimizer.step()            # hot
@@ -2625,4 +2631,75 @@ def rescued(x: torch.Tensor, y: torch.Tensor):
 
 @table(GAPS)
 def test_branches_that_fill_gaps_in_data(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize(
+    ("copy", "expected"),
+    [
+        ("{name: part.detach().cpu() for name, part in model.state_dict().items()}", Heat.COLD),
+        ("[part.cpu().numpy() for part in model.state_dict().values()]", Heat.COLD),
+        ("[model.state_dict()[name].cpu() for name in model.state_dict()]", Heat.COLD),
+        ("{name: part.mul(2) for name, part in model.state_dict().items()}", Heat.HOT),
+        ("{name: part.cpu() for name, part in model.named_parameters()}", Heat.HOT),
+        ("[part.cpu() for part in model(x).items()]", Heat.HOT),
+        ("model.state_dict().cpu()", Heat.HOT),
+    ],
+)
+def test_copies_of_a_model(copy: str, expected: Heat) -> None:
+    text = (
+        f"def train(model, loader, optimizer):\n    for x in loader:\n        optimizer.step()\n        kept = {copy}\n"
+    )
+    model = Model(Source("snippet.py", PRELUDE + text), Project())
+    calls = [call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith((".cpu", ".mul"))]
+    assert [model.heat(call) for call in calls] == [expected]
+
+
+OTHER_KINDS = """
+class Net(nn.Module):
+    def forward(self, x: Tensor, t: Tensor | int, n, scale: float, mask: Optional[Tensor] = None):
+        if not torch.is_tensor(t):
+            t = torch.tensor([t], device=x.device)                      # cold
+        if isinstance(x, torch.Tensor):
+            x = x * torch.tensor(2.0).to(x.device)                      # hot
+        else:
+            x = torch.tensor(x).cuda()                                  # cold
+        n = n if torch.is_tensor(n) else torch.tensor(n).cuda()         # hot
+        if not isinstance(n, torch.Tensor):
+            n = torch.tensor(n).to(x.device)                            # hot
+        if isinstance(n, list):
+            n = torch.tensor(n).to(x.device)                            # hot
+        if not isinstance(scale, torch.Tensor):
+            scale = torch.tensor(scale).to(x.device)                    # hot
+        return x, t, n, scale
+def warm(steps: Tensor | int):
+    times = steps
+    if not torch.is_tensor(times):
+        times = torch.tensor(times).cuda()                              # cold
+    return times
+"""
+
+
+@table(OTHER_KINDS)
+def test_branches_for_arguments_that_are_no_tensors(case: Case) -> None:
+    check(case)
+
+
+RARE_OPTIONS = """
+class Attention(nn.Module):
+    def forward(self, x: Tensor):
+        if self.position_embedding_type == "relative_key" or self.position_embedding_type == "relative_key_query":
+            x = x + torch.tensor(1.0).to(x.device)                      # cold
+            if self.position_embedding_type == "relative_key":
+                x = x + torch.tensor(1.0).to(x.device)                  # cold
+        if self.position_embedding_type != "relative_key":
+            x = x + torch.tensor(1.0).to(x.device)                      # hot
+        if self.position_embedding_type == "absolute":
+            x = x + torch.tensor(1.0).to(x.device)                      # hot
+        return x
+"""
+
+
+@table(RARE_OPTIONS)
+def test_options_that_few_models_use(case: Case) -> None:
     check(case)

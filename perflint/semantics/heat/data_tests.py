@@ -1,0 +1,68 @@
+"""Branches behind tests of data: for arguments that are no tensors, and for tensors whose values are reported."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.semantics.facts import conventions
+from perflint.semantics.structure import last_name
+from perflint.semantics.values import Evidence
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+
+def tells_of_tensor(model: Model, branch: ast.If | ast.IfExp) -> bool:
+    """True if a branch only reports, and the values of a tensor decide if it does: `if x[0] > 1: print(x)`.
+
+    The test itself waits for the tensor.
+    """
+    if isinstance(branch, ast.IfExp) or not _asks_tensor(model, branch.test):
+        return False
+    calls = [each.value for each in branch.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
+    return len(calls) == len(branch.body) and all(conventions.writes_log(last_name(call)) for call in calls)
+
+
+def _asks_tensor(model: Model, test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp):
+        return any(_asks_tensor(model, each) for each in test.values)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _asks_tensor(model, test.operand)
+    return model.value(test).tensor is not None
+
+
+def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:
+    """True if a test that comes out as `outcome` says that a parameter is no tensor, which its annotation allows.
+
+    `def forward(self, x, t: Tensor | int)`: callers pass tensors, since numbers would be copied in each step.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return is_for_other_kind(model, test.operand, not outcome)
+    name = "" if outcome else _asked(test)
+    function = model.function(test) if name else None
+    if function is None or isinstance(function, ast.Lambda):
+        return False
+    alone, _ = model.parameters(function)
+    annotated = alone.get(_parameter(function, name))
+    tensor = None if annotated is None else annotated.tensor
+    return tensor is not None and tensor.evidence is Evidence.ANNOTATION
+
+
+def _asked(test: ast.expr) -> str:
+    """The name `x` of `torch.is_tensor(x)` and `isinstance(x, torch.Tensor)`; "" for other tests."""
+    if not isinstance(test, ast.Call) or not test.args or not isinstance(test.args[0], ast.Name):
+        return ""
+    asks = last_name(test) == "is_tensor" or (
+        last_name(test) == "isinstance" and len(test.args) == 2 and last_name(test.args[1]) == "Tensor"
+    )
+    return test.args[0].id if asks else ""
+
+
+def _parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
+    """The parameter that a name stands for at first: `timesteps = timestep`."""
+    for each in function.body:
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Name):
+            if any(isinstance(target, ast.Name) and target.id == name for target in each.targets):
+                return each.value.id
+    return name
