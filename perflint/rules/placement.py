@@ -408,7 +408,7 @@ def content(site: Site, call: ast.Call, target: str) -> Content:
             return Content.FILLED
     if target in LEGACY_CONSTRUCTORS or target in _LEGACY_ON_DEVICE:
         if len(call.args) != 1 or isinstance(data, ast.Starred) or scalar_type(value) == "int":
-            return Content.FILLED
+            return Content.NOTHING if _is_empty(call, target) else Content.FILLED
     return data_content(value)
 
 

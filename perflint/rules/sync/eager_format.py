@@ -15,7 +15,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.facts import conventions
 from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, device_confidence
-from perflint.semantics.structure import path_of
+from perflint.semantics.structure import last_name, path_of
 from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -131,8 +131,8 @@ class EagerFormat(Rule):
         if confidence is None:
             return
         tensor = value.tensor
-        if isinstance(site, FormatSite) and _is_name(site) and tensor is not None:
-            confidence = Confidence.LOW if tensor.evidence <= Evidence.ANNOTATION else confidence
+        if isinstance(site, FormatSite) and tensor is not None and _may_be_text(site, tensor.evidence):
+            confidence = Confidence.LOW
         waits = "waits for the GPU several times" if tensor is not None and tensor.rank else "waits for the GPU"
         cured = isinstance(site, FormatSite) and _is_lazy(site, _LOW_LEVEL)
         yield self.finding(
@@ -193,6 +193,22 @@ def _is_of_failure(site: Site) -> bool:
             return True
         inner = outer
     return False
+
+
+def _may_be_text(site: FormatSite, evidence: Evidence) -> bool:
+    """True if a value that is assumed to be a tensor is rather a text: a name, an identifier."""
+    if evidence <= Evidence.CONVENTION and conventions.is_text(path_of(site.node).rpartition(".")[2]):
+        return True
+    return evidence <= Evidence.ANNOTATION and (_is_name(site) or _is_key(site))
+
+
+def _is_key(site: FormatSite) -> bool:
+    """True for `cache[str(x)]` and `cache.get(str(x))`: the text of a tensor is no key."""
+    text = site.model.parent(site.node) if site.sink == "str" else None
+    around = None if text is None else site.model.parent(text)
+    if isinstance(around, ast.Subscript):
+        return around.slice is text
+    return isinstance(around, ast.Call) and last_name(around) == "get" and text in around.args
 
 
 def _is_name(site: FormatSite) -> bool:

@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Device, Evidence, Tensor
 from perflint.source.quoting import quoted
 
 
@@ -86,7 +87,19 @@ def _confidence(site: CallSite) -> Confidence | None:
     if repeats is None and position == 1:
         # With one tensor, that is the repeats.
         repeats = site.argument("input", 0)
-    return None if repeats is None else device_confidence(site.value(repeats))
+    if repeats is None or _repeats_on_cpu(site, position):
+        return None
+    return device_confidence(site.value(repeats))
+
+
+def _repeats_on_cpu(site: CallSite, position: int) -> bool:
+    """True if the tensor that is repeated is on the CPU: the call raises if the repeats are not there, too."""
+    repeated = site.receiver if position == 0 else site.value(site.argument("input", 0) or _NOTHING)
+    tensor = repeated if isinstance(repeated, Tensor) else None
+    return tensor is not None and tensor.device is Device.CPU and tensor.evidence is Evidence.CERTAIN
+
+
+_NOTHING = ast.Constant(None)
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -156,3 +156,35 @@ def others_named(loss: torch.Tensor, epoch: int) -> str:
 
 def checked(x: torch.Tensor, holds: bool) -> str:
     return "x is positive" if holds else f"x must be positive, got {x.cuda()}"
+
+
+class Decoder(torch.nn.Module):
+    def predict_step(self, batch, batch_idx):
+        keys, features, transcripts, scores = batch
+        lines = []
+        for key, feature, transcript, score in zip(keys, features, transcripts, scores):
+            feature = feature.unsqueeze(0)
+            lines.append(f"{key} {transcript}")  # audit: TPF108, TPF108
+            lines.append(f"{score}")  # error: TPF108
+        return lines
+
+
+def cached(cache: dict, batch: dict[str, torch.Tensor], model: torch.nn.Module, loader, optimizer):
+    for item in loader:
+        for number, x in zip(batch["numbers"], batch["features"]):
+            known = cache[str(number)], cache.get(str(number))  # audit: TPF108, TPF108
+            print(str(number))  # error: TPF108
+            loss = model(x).sum() + known[0]
+            loss.backward()
+            optimizer.step()
+            key = torch.rand(1, device="cuda")
+            print(f"{key}")  # error: TPF108
+
+
+def told(model: torch.nn.Module, loader, optimizer):
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        if loss.isfinite() and loss > 100:
+            print("large", loss)  # audit: TPF108

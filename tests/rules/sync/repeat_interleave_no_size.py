@@ -30,6 +30,11 @@ def on_host():
     return x.repeat_interleave(torch.tensor([1, 2, 3])), torch.repeat_interleave(torch.tensor([1, 2]))
 
 
+def on_one_device(lengths: torch.Tensor, x: torch.Tensor):
+    first = torch.repeat_interleave(torch.arange(3), lengths), torch.arange(3).repeat_interleave(lengths)
+    return first, torch.repeat_interleave(torch.arange(3, device=x.device), lengths)  # error: TPF114
+
+
 def arrays(values: np.ndarray):
     return np.repeat(values, values)
 
