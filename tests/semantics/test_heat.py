@@ -2635,21 +2635,26 @@ def test_branches_that_fill_gaps_in_data(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("copy", "expected"),
+    ("name", "copy", "expected"),
     [
-        ("{name: part.detach().cpu() for name, part in model.state_dict().items()}", Heat.COLD),
-        ("[part.cpu().numpy() for part in model.state_dict().values()]", Heat.COLD),
-        ("[model.state_dict()[name].cpu() for name in model.state_dict()]", Heat.COLD),
-        ("{name: part.mul(2) for name, part in model.state_dict().items()}", Heat.HOT),
-        ("{name: part.cpu() for name, part in model.named_parameters()}", Heat.HOT),
-        ("[part.cpu() for part in model(x).items()]", Heat.HOT),
-        ("model.state_dict().cpu()", Heat.HOT),
+        ("save", "{name: part.detach().cpu() for name, part in model.state_dict().items()}", Heat.COLD),
+        ("write_checkpoint", "[part.cpu().numpy() for part in model.state_dict().values()]", Heat.COLD),
+        ("average", "{name: part.detach().cpu() for name, part in model.state_dict().items()}", Heat.HOT),
+        ("save", "{name: part.mul(2) for name, part in model.state_dict().items()}", Heat.HOT),
+        ("save", "{name: part.cpu() for name, part in model.named_parameters()}", Heat.HOT),
+        ("save", "[part.cpu() for part in model(x).items()]", Heat.HOT),
+        ("save", "model.state_dict().cpu()", Heat.HOT),
     ],
 )
-def test_copies_of_a_model(copy: str, expected: Heat) -> None:
-    text = (
-        f"def train(model, loader, optimizer):\n    for x in loader:\n        optimizer.step()\n        kept = {copy}\n"
-    )
+def test_copies_of_a_model(name: str, copy: str, expected: Heat) -> None:
+    text = f"""
+def train(model, loader, optimizer):
+    for x in loader:
+        optimizer.step()
+        {name}(model, x)
+def {name}(model, x):
+    kept = {copy}
+"""
     model = Model(Source("snippet.py", PRELUDE + text), Project())
     calls = [call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith((".cpu", ".mul"))]
     assert [model.heat(call) for call in calls] == [expected]

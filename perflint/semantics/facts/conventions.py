@@ -302,6 +302,11 @@ def is_flag(key: str) -> Entry | None:
     return concept("flag").of(key)
 
 
+def saves(name: str) -> Entry | None:
+    """Why a function saves a model."""
+    return concept("saves").of_any(name.lower().split("_"))
+
+
 def is_rare_option(value: object) -> Entry | None:
     """Why few models have a value of a setting."""
     return concept("rare-option").of(value) if isinstance(value, str) else None

@@ -11,7 +11,7 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.heat.branches import Branches, is_in_body, loops_around
 from perflint.semantics.heat.call_graph import CallGraph
 from perflint.semantics.heat.guards import asks_state, leaves, warns
-from perflint.semantics.heat.once import copies_state, runs_once
+from perflint.semantics.heat.once import copies_for_checkpoint, runs_once
 from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.heat.turns import counts_epochs, ranges_few, turns_few, turns_once
@@ -79,7 +79,7 @@ class HeatMap:
             return Heat.COLD
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return self._function(parent) if isinstance(node, ast.stmt) else self._known[parent]
-        if copies_state(node):
+        if copies_for_checkpoint(self._model, node):
             return Heat.COLD
         around = self._known[parent]
         if isinstance(parent, ast.Lambda) and around is not Heat.HOT and self._calls.bound_name(parent):

@@ -29,8 +29,8 @@ def runs_once(model: Model, info: FunctionInfo) -> Named | None:
     return Named(Heat.COLD, "gathers pickled objects of all processes") if _gathers_objects(model, info.node) else None
 
 
-def copies_state(node: ast.AST) -> bool:
-    """True for a comprehension that copies a model to the CPU, for a checkpoint or another process.
+def copies_for_checkpoint(model: Model, node: ast.AST) -> bool:
+    """True for a comprehension that copies a model to the CPU in a function that saves it, often or not.
 
     `{key: value.cpu() for key, value in model.state_dict().items()}`.
     """
@@ -39,9 +39,12 @@ def copies_state(node: ast.AST) -> bool:
     holder: ast.AST = node.generators[0].iter
     if isinstance(holder, ast.Call) and isinstance(holder.func, ast.Attribute) and holder.func.attr in _PARTS:
         holder = holder.func.value
+    if not isinstance(holder, ast.Call) or last_name(holder) != "state_dict":
+        return False
+    function = model.function(node)
     copied = node.value if isinstance(node, ast.DictComp) else node.elt
-    is_state = isinstance(holder, ast.Call) and last_name(holder) == "state_dict"
-    return is_state and any(isinstance(each, ast.Call) and last_name(each) in _COPIES for each in walk(copied))
+    copies = any(isinstance(each, ast.Call) and last_name(each) in _COPIES for each in walk(copied))
+    return copies and isinstance(function, ast.FunctionDef) and bool(conventions.saves(function.name))
 
 
 _PARTS = frozenset({"items", "values"})

@@ -407,9 +407,14 @@ def _given(every: Every, arg: ast.arg, position: int | None) -> list[Value | Non
 def _otherwise(
     inner: Frame, info: FunctionInfo, arg: ast.arg, position: int | None, passed: list[Value | None]
 ) -> None:
-    """Replace a tensor by the numbers or arrays that all known calls pass: the annotation is wrong."""
+    """Replace a tensor by the numbers or arrays that all known calls pass: the annotation is wrong.
+
+    A function that uses attributes of a number takes a tensor: the annotation of the caller is wrong.
+    """
     assumed = (inner.names or {}).get(arg.arg)
     if inner.names is None or not isinstance(assumed, Tensor) or not all(map(_is_number_or_array, passed)):
+        return
+    if info.uses.get(arg.arg) and not all(isinstance(value, Array) for value in passed):
         return
     if all(map(_is_number_or_array, _given(inner.view.every_call(inner.module, info), arg, position))):
         inner.names[arg.arg] = union(functions.any_such(value) for value in passed if value is not None)
