@@ -2708,3 +2708,35 @@ class Attention(nn.Module):
 @table(RARE_OPTIONS)
 def test_options_that_few_models_use(case: Case) -> None:
     check(case)
+
+
+SINGLE = """
+class Loss(nn.Module):
+    def forward(self, x: Tensor, parts: list[Tensor], others):
+        if len(parts) < 2:
+            return torch.tensor(0.0).to(x.device)       # cold
+        if len(others) <= 1:
+            x = x + others[0].item()                    # cold
+        if x.numel() > 1:
+            y = x.max().item()                          # hot
+        else:
+            y = x.item()                                # cold
+        if not len(parts) > 1:
+            y = parts[0].item()                         # cold
+        if len(x) < 2:
+            y = x[0].item()                             # hot
+        if len(parts) < 3:
+            y = parts[0].item()                         # hot
+        if len(parts) > 1:
+            y = parts[0].item()                         # hot
+        if x.shape[0] <= 1:
+            y = x[0].item()                             # hot
+        if len(parts) == 1:
+            y = parts[0].item()                         # hot
+        return y
+"""
+
+
+@table(SINGLE)
+def test_branches_for_one_element(case: Case) -> None:
+    check(case)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.heat.data_tests import is_for_other_kind, tells_of_tensor
-from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing
+from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing, is_for_single
 from perflint.semantics.heat.gaps import fills_gaps
 from perflint.semantics.heat.guards import fails, fills_cache, leaves, mends_place, rarely, returns_kept
 from perflint.semantics.heat.steps import NO_WORK, WorkMap
@@ -53,6 +53,8 @@ class Branches:
                     return parent.test
                 if is_for_nothing(parent.test, is_body, self._bound_flags):
                     return parent.test
+            if is_for_single(parent.test, is_body, self._model.value):
+                return parent.test
             if self._is_rare(parent, is_body):
                 test = parent.test
             elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body):

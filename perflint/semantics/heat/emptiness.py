@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from perflint.semantics.structure import last_name
+from perflint.semantics.values import Value
 
 Bound = Callable[[ast.Name], list[ast.expr]]
 """The expressions that a name is assigned in its function."""
@@ -31,6 +32,25 @@ def is_for_nothing(test: ast.expr, outcome: bool, bound: Bound) -> bool:
         numbers = [number for number in bound(counted) if getattr(number, "lineno", 0) <= test.lineno]
         return bool(numbers) and all(_counts_data(number, bound) for number in numbers)
     return counted is not None and _counts_data(counted, bound)
+
+
+def is_for_single(test: ast.expr, outcome: bool, values: Callable[[ast.expr], Value]) -> bool:
+    """True if a branch is for a list or a tensor of one element at most: `if len(losses) < 2:`.
+
+    Not so for the length of a tensor, since a batch of one is frequent.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return is_for_single(test.operand, not outcome, values)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Call):
+        return False
+    limit = test.comparators[0]
+    few = {ast.LtE: 1, ast.Lt: 2} if outcome else {ast.Gt: 1, ast.GtE: 2}
+    if not isinstance(limit, ast.Constant) or few.get(type(test.ops[0])) != limit.value:
+        return False
+    counted = last_name(test.left)
+    if counted == "len" and len(test.left.args) == 1:
+        return values(test.left.args[0]).tensor is None
+    return counted in ("numel", "nelement")
 
 
 def _nothing(test: ast.expr, outcome: bool) -> ast.expr | None:
