@@ -212,14 +212,18 @@ def test(model, loader):
 """
 
 
-def test_importers_may_set_the_mode(tmp_path: Path) -> None:
-    """The function is not called in its file: another file of the project may switch the model before it calls it."""
+CALLED = f"{EVALUATED}\n\nif __name__ == '__main__':\n    print(test(make(), load()))\n"
+
+
+@pytest.mark.parametrize("text", [EVALUATED, CALLED])
+def test_importers_may_set_the_mode(tmp_path: Path, text: str) -> None:
+    """Another file of the project may switch the model before it calls the function."""
     path = tmp_path / "evaluation.py"
-    path.write_text(EVALUATED)
+    path.write_text(text)
 
     def found(profile: Profile) -> list[int]:
         project, rules = Project(sorted(tmp_path.glob("*.py"))), RuleSet([MissingEvalMode()])
-        report = check_source(Source(str(path), EVALUATED), project, rules, Settings(profile=profile))
+        report = check_source(Source(str(path), text), project, rules, Settings(profile=profile))
         return [finding.span.line for finding in report.findings]
 
     assert found(Profile.DEFAULT) == [9]

@@ -168,9 +168,12 @@ def _confidence(region: Region) -> Confidence | None:
     if not _some_function_trains(file) and scope not in file.callers:
         # No code of the file can have set the mode; by custom, a loop that evaluates sets it itself.
         customary = not scope.name or (scope.klass is None and region.over_data and region.reduces)
-        if customary and scope.name and _is_imported(file, scope):
+        if customary and _is_imported(file, scope):
             return Confidence.LOW
         return Confidence.MEDIUM if customary else None
+    if not _some_function_trains(file) and _is_imported(file, scope):
+        # The program that trains calls it from another file.
+        return Confidence.LOW
     surest = max(run.surety for run in region.runs)
     return Confidence.HIGH if surest is Surety.PROVEN and region.over_data else Confidence.MEDIUM
 
@@ -187,7 +190,7 @@ def _some_function_trains(file: Survey) -> bool:
 
 def _is_imported(file: Survey, scope: Scope) -> bool:
     """True if another file of the project uses a function: it may switch the model before."""
-    return bool(file.model.view.importers(file.model.module.name, scope.name))
+    return bool(scope.name) and bool(file.model.view.importers(file.model.module.name, scope.name))
 
 
 class _Switches:
