@@ -24,12 +24,22 @@ _MOST_USES = 20
 _ON_GPU = frozenset({"cuda", "backward"})
 """Methods that only code with tensors on the GPU calls."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_NAMES_DEVICE = re.compile(r"(?i)cuda|gpu|device|accelerat|default_tensor|mps|[xnh]pu|xla|\.to\(|\bload\(")
+_NO_WORD = r"(?<![a-z])(?:mps|[xnh]pu|xla)(?![a-z])"
+"""Names of devices that other words contain: `input`, `timestamps`."""
+_NAMES_DEVICE = re.compile(rf"(?i)cuda|gpu|device|accelerat|default_tensor|{_NO_WORD}|\.to\(|\bload\(")
 """Text of code that may put tensors or modules on a device, or gets them from a file, which knows their device."""
 _LEAVES_DEVICE = frozenset(
-    "torch torchvision torchaudio numpy scipy pandas sklearn matplotlib PIL tqdm gym gymnasium".split()
+    "torch torchvision torchaudio numpy scipy pandas sklearn matplotlib PIL cv2 tqdm gym gymnasium".split()
 )
 """Packages that put nothing on a device unless they are told to."""
+_OF_TRAINERS = frozenset("pytorch_lightning lightning torchmetrics".split())
+"""Packages whose trainers move models. Modules that derive from their classes move nothing by themselves."""
+_CHOOSES = r"""["']device|(?<![a-z])(?:args?|opts?|options|conf\w*|cfg|\w*params|settings)\.device"""
+"""A device that settings choose."""
+_MAY_MOVE = re.compile(rf"(?i)cuda|gpu|accelerat|default_tensor|default_dev|{_NO_WORD}|trainer|{_CHOOSES}|\bload\(")
+"""Text of a module that may choose a device. Those that are given a tensor or a device choose none."""
+_MOST_MODULES = 40
+"""Modules of the project behind a program that are looked at."""
 
 
 class HostCode:
@@ -56,14 +66,15 @@ class HostCode:
 
     @cached_property
     def is_whole_program(self) -> bool:
-        """True if the file is a program by itself that names no device: its modules and tensors are on the CPU."""
+        """True if the file is a program that names no device, nor does any module of the project that it imports."""
         model = self._model
         module = model.module
         if model.matches(_NAMES_DEVICE) or model.is_imported:
             return False
-        imports = (*module.structure.nodes.get(ast.Import, ()), *module.structure.nodes.get(ast.ImportFrom, ()))
-        packages = {name for node in imports for name in _imported(node)}
-        return packages <= _LEAVES_DEVICE | sys.stdlib_module_names and (module.is_program or _trains(module))
+        if not (module.is_program or _trains(module)):
+            return False
+        behind = _modules_behind(model.view, module)
+        return behind is not None and not any(model.view.finds(each.path, _MAY_MOVE) for each in behind)
 
     def _collates(self, node: ast.AST) -> bool:
         """True if a function around a place joins items to a batch for a loader, and moves nothing to the GPU."""
@@ -88,11 +99,37 @@ class HostCode:
         return bool(uses) and all(_is_on_cpu(use.module, use.node) for use in uses)
 
 
-def _imported(node: ast.AST) -> list[str]:
-    """The packages that a statement imports from; "" for one of the project, by dots."""
-    if isinstance(node, ast.ImportFrom):
-        return ["" if node.level else (node.module or "").partition(".")[0]]
-    return [alias.name.partition(".")[0] for alias in node.names] if isinstance(node, ast.Import) else []
+def _modules_behind(view: View, program: Module) -> list[Module] | None:
+    """The modules of the project that a program imports, also through others.
+
+    None if these are many, or if one of them imports a package that may put something on a device.
+    """
+    found: dict[str, Module] = {}
+    waiting = [program]
+    for module in waiting:
+        imports = (*module.structure.nodes.get(ast.Import, ()), *module.structure.nodes.get(ast.ImportFrom, ()))
+        leaves = _LEAVES_DEVICE | sys.stdlib_module_names | (frozenset() if module is program else _OF_TRAINERS)
+        for names in (names for node in imports for names in _imported(module, node)):
+            if names[0].partition(".")[0] in leaves:
+                continue
+            own = [each for name in names if (each := view.find(name, module)) is not None]
+            if not own:
+                return None
+            new = [each for each in own if each is not program and each.name not in found]
+            found.update((each.name, each) for each in new)
+            waiting += new
+        if len(found) > _MOST_MODULES:
+            return None
+    return list(found.values())
+
+
+def _imported(module: Module, node: ast.AST) -> list[list[str]]:
+    """The modules that a statement may import from: for each name that of the whole, and that of the name itself."""
+    if isinstance(node, ast.Import):
+        return [[alias.name] for alias in node.names]
+    assert isinstance(node, ast.ImportFrom)
+    base = module.absolute(node.module, node.level)
+    return [[base, f"{base}.{alias.name}"] for alias in node.names]
 
 
 def _trains(module: Module) -> bool:
