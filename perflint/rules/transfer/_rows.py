@@ -104,7 +104,8 @@ def joined_rows(model: Model, call: ast.Call) -> Rows | None:
 
 def _judged(model: Model, turns: _Turns, product: _Product, reads: list[ast.expr], body: list[ast.stmt]) -> Rows | None:
     """The rows, with the confidence that all tensors that are read or filled are on the device."""
-    read = next((each for each in reads if _dump(each) != _dump(product.made)), None)
+    sources = (each for each in reads if not _is_collected(model, each))
+    read = next((each for each in sources if _dump(each) != _dump(product.made)), None)
     if product.filled is not None and not _holds_rows(model, turns, product.filled):
         return None
     if product.filled is None and _is_ragged(model, turns, product.made):
@@ -121,6 +122,12 @@ def _judged(model: Model, turns: _Turns, product: _Product, reads: list[ast.expr
 def _is_on_host(model: Model, tensor: ast.expr) -> bool:
     value = model.value(tensor)
     return value.tensor is not None and device_confidence(value) is None
+
+
+def _is_collected(model: Model, read: ast.expr) -> bool:
+    """True if a row is put into a list as it is: nothing is computed from it."""
+    parent = model.parent(read)
+    return isinstance(parent, ast.Call) and _is_append(parent)
 
 
 def _confidence(model: Model, tensor: ast.expr) -> Confidence:

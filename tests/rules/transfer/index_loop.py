@@ -265,3 +265,19 @@ class Shifted(nn.Module):
         for row, filled in zip(x, out):  # error: TPF208
             filled[: row.shape[0]] = row * 2
         return out
+
+
+def collected(found: dict[str, torch.Tensor], count: int):
+    rows, names = [], []
+    for i in range(count):
+        rows.append(found["x"][found["index"] == i])
+        names.append(found["name"][i])
+    return torch.stack(rows), names
+
+
+def computed(found: dict[str, torch.Tensor], count: int):
+    rows, names = [], []
+    for i in range(count):  # error: TPF208
+        rows.append(found["x"][i] * 2)
+        names.append(found["name"][i])
+    return torch.stack(rows), names
