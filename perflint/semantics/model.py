@@ -188,7 +188,7 @@ class Model:
         return None if self.callers is None else constant_kept(self, owner, attribute)
 
     def constant_of_field(self, attribute: str) -> ast.Constant | None:
-        """The default of a field of settings that nothing of the project sets; None if there is no such one."""
+        """The default of a field of settings that is off, and that nothing of the project sets; None for other fields."""
         return None if self.callers is None else constant_of_field(self, attribute)
 
     def passing(self, info: FunctionInfo) -> list[Call]:

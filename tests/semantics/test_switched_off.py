@@ -261,7 +261,7 @@ def test_attributes_that_other_code_sets(tmp_path: Path, others: dict[str, str])
 @pytest.mark.parametrize(
     "others",
     [
-        {"pkg/__init__.py": "from ops import Net\n\n__all__ = ['Net']\n"},
+        {"pkg/__init__.py": "from ops import Net\n"},
         {"other.py": "from ops import Net\n\ndef count(net: Net, other: 'Net') -> list[Net]:\n    first: Net = net\n"},
     ],
     ids=["package of the project", "annotation"],
@@ -322,6 +322,9 @@ class Config:
         ("pulse: bool = False", "self.config.pulse", {"a.json": '{"pulse": false, "depth": 3}'}, Heat.COLD),
         ("pulse: bool = False", "self.config.pulse", {"a.py": "names = ['pulse', 'depth']\n"}, Heat.COLD),
         ("pulse: bool = True", "self.config.pulse", {}, Heat.HOT),
+        ("pulse: bool = True", "not self.config.pulse", {}, Heat.HOT),
+        ("pulse: str = 'soft'", "self.config.pulse == 'hard'", {}, Heat.HOT),
+        ("pulse: str = None", "self.config.pulse is not None", {}, Heat.COLD),
         ("pulse: bool = False", "not self.config.pulse", {}, Heat.HOT),
         ("pulse: bool", "self.config.pulse", {}, Heat.HOT),
         ("depth: bool = False", "self.config.pulse", {}, Heat.HOT),
@@ -358,6 +361,7 @@ def test_fields_of_settings(tmp_path: Path, field: str, test: str, others: dict[
         ("'--pulse', type=float, default=0", {}, Heat.COLD),
         ("'--pulse', type=float, default=1", {}, Heat.HOT),
         ("'--pulse', action='store_false'", {}, Heat.HOT),
+        ("'--pulse', default='soft'", {}, Heat.HOT),
         ("'--pulse', type=float, default=kind", {}, Heat.HOT),
         ("'--pulse', action='store_true'", {"run.sh": "python train.py --pulse\n"}, Heat.HOT),
     ],

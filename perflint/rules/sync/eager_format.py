@@ -203,7 +203,7 @@ def _may_be_text(site: FormatSite, evidence: Evidence) -> bool:
 
 
 def _is_key(site: FormatSite) -> bool:
-    """True for `cache[str(x)]` and `cache.get(str(x))`: the text of a tensor is no key."""
+    """True for `cache[str(x)]` and `cache.get(str(x))`: the text of a tensor is not a key."""
     text = site.model.parent(site.node) if site.sink == "str" else None
     around = None if text is None else site.model.parent(text)
     if isinstance(around, ast.Subscript):

@@ -74,7 +74,7 @@ def _is_closed(model: Model) -> bool:
 
 
 def _may_be_called(model: Model, qualname: str) -> bool:
-    """True if code that does not name a definition may call it; a package of the project's own is no such code."""
+    """True if code that does not name a definition may call it; a package of the project itself does not count."""
     if model.view.is_published(model.module.path):
         return other_code_may_call(model.view, model.module, qualname)
     return other_code_may_find(model.view, model.module, qualname)

@@ -1,4 +1,4 @@
-"""Fields of settings that keep their defaults, since nothing of the project sets them."""
+"""Fields of settings that stay off, since nothing of the project sets them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class _Set(Exception):
 
 
 def constant_of_field(model: Model, attribute: str) -> ast.Constant | None:
-    """The default of a field of settings that nothing of the project sets; None if there is no such one.
+    """The default of a field of settings that is off, and that nothing of the project sets; None for other fields.
 
-    The classes of the project that have a field of this name all give it one constant. No code but theirs writes the
+    Of several kinds that a program offers, users choose one: a default that is not off says little. The classes of the project that have a field of this name all give it one constant. No code but theirs writes the
     name, except to read the field, and no file of settings or commands contains it.
     """
     view, module = model.view, model.module
@@ -37,7 +37,11 @@ def constant_of_field(model: Model, attribute: str) -> ast.Constant | None:
         return None
     alike = {(type(each.value), repr(each.value)) for each in found}
     spellings = {attribute, attribute.replace("_", "-")}
-    if len(alike) != 1 or any(view.settings_change(module.path, each, found[0].value) for each in spellings):
+    if (
+        len(alike) != 1
+        or found[0].value
+        or any(view.settings_change(module.path, each, found[0].value) for each in spellings)
+    ):
         return None
     return found[0]
 

@@ -73,14 +73,12 @@ def calls_of(module: Module, name: str) -> list[ast.Call] | None:
 
 
 def _annotates(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """True if an expression is a part of an annotation or of `__all__`, which call nothing."""
+    """True if an expression is a part of an annotation, which calls nothing."""
     inner, outer = node, parents.get(node)
     while isinstance(outer, ast.expr) and not isinstance(outer, (ast.Call, ast.Lambda)):
         inner, outer = outer, parents.get(outer)
     if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return inner is outer.returns
-    if isinstance(outer, ast.Assign):
-        return [getattr(target, "id", "") for target in outer.targets] == ["__all__"]
     return isinstance(outer, ast.arg) or (isinstance(outer, ast.AnnAssign) and inner is outer.annotation)
 
 

@@ -1,4 +1,4 @@
-"""Branches behind tests of data: for arguments that are no tensors, and for tensors whose values are reported."""
+"""Branches behind tests of data: for arguments other than tensors, and for tensors whose values are reported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _asks_tensor(model: Model, test: ast.expr) -> bool:
 
 
 def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:
-    """True if a test that comes out as `outcome` says that a parameter is no tensor, which its annotation allows.
+    """True if a test that comes out as `outcome` says that a parameter is not a tensor, which its annotation allows.
 
     `def forward(self, x, t: Tensor | int)`: callers pass tensors, since numbers would be copied in each step.
     """
