@@ -159,8 +159,14 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None if source is None else weakest(source, place)
     if value.is_unknown and target != "torch.tensor":
         # A tensor that is on the device already is not copied.
-        return lowered(place)
+        return None if _stays(site, made, data) else lowered(place)
     return place
+
+
+def _stays(site: CallSite, made: ast.Call, data: ast.expr) -> bool:
+    """True for `torch.as_tensor(x, device=x.device)`: a tensor, or an array, that stays on its device."""
+    device = keyword(made, "device")
+    return isinstance(device, ast.Attribute) and device.attr == "device" and site.text(device.value) == site.text(data)
 
 
 def _data(site: CallSite) -> ast.expr | None:

@@ -164,3 +164,12 @@ def counted(x: torch.Tensor, n: int, loader: list):
     steps = torch.tensor(range(0, n, 2), device=x.device)  # error: TPF117
     cast = torch.LongTensor(range(n)).to(x)  # error: TPF117
     return rows, named, legacy, floats, moved, steps, cast
+
+
+class Unknown(nn.Module):
+    def forward(self, x: torch.Tensor, helper):
+        found = helper(x)
+        stays = torch.as_tensor(found, device=found.device, dtype=x.dtype)
+        other = helper(x)
+        moved = torch.as_tensor(other, device=x.device)  # error: TPF117
+        return stays, moved
