@@ -197,9 +197,7 @@ def _is_out_of_place(update: CallSite, names: set[str]) -> bool:
     assert isinstance(update.node.func, ast.Attribute)
     if update.node.func.attr != "copy_" or not update.node.args:
         return False
-    operations = [
-        part for part in walk(update.node.args[0]) if isinstance(part, ast.BinOp) and names_in(part) & names
-    ]
+    operations = [part for part in walk(update.node.args[0]) if isinstance(part, ast.BinOp) and names_in(part) & names]
     return len(operations) > 1
 
 
