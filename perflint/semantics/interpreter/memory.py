@@ -5,7 +5,7 @@ from __future__ import annotations
 from perflint.frozen import dataclass, field
 from perflint.semantics.interpreter.questions import Questions
 from perflint.semantics.lattice import join, union, widen
-from perflint.semantics.values import NEVER, Device, Function, Tensor, Value
+from perflint.semantics.values import NEVER, Device, Function, Origin, Tensor, Value
 
 
 class CallKey:
@@ -134,6 +134,8 @@ class Memory(Questions):
     """Which classes are module classes."""
     module_parts: dict[str, bool] = field(default_factory=dict)
     """Which classes are module classes, or bases of one in their file."""
+    unmoved: dict[Origin, bool] = field(default_factory=dict)
+    """Which constructions make a module that stays on the CPU."""
     movers: dict[str, frozenset[str] | None] = field(default_factory=dict)
     """The attributes that the `to` of a class assigns; None for classes whose `to` makes no object anew."""
     left_behind: dict[str, frozenset[str]] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perflint.semantics.facts import packed_sequence, torch_api
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.interpreter import functions, self_attributes
+from perflint.semantics.interpreter import functions, self_attributes, unmoved
 from perflint.semantics.interpreter.frame import Frame, Outcome
 from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.lattice import union
@@ -29,6 +29,11 @@ from perflint.semantics.values import (
 
 def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
     """Call an object: `forward` of a module, `__call__` of anything else."""
+    target, result = _applied(frame, callee, arguments)
+    return target, unmoved.on_cpu(frame, callee, arguments, result)
+
+
+def _applied(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
     is_torch_module = is_module(frame, callee.cls)
     target = "torch.nn.Module.__call__" if is_torch_module else f"{callee.cls}.__call__"
     for name in ("forward", "__call__") if is_torch_module else ("__call__",):
@@ -118,6 +123,10 @@ _RETURN_SELF = frozenset(
 
 def method(frame: Frame, name: str, receiver: Instance, arguments: Arguments) -> Value:
     """The result of a method of `torch.nn.Module`; registered values become attributes."""
+    return unmoved.on_cpu(frame, receiver, arguments, _method(frame, name, receiver, arguments))
+
+
+def _method(frame: Frame, name: str, receiver: Instance, arguments: Arguments) -> Value:
     if name in _RETURN_SELF:
         return receiver
     parameter = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")

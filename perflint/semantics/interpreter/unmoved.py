@@ -1,0 +1,179 @@
+"""Modules that a file makes and moves nowhere: their parameters and results are on the CPU."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from functools import partial
+
+from perflint.semantics.binders import How
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import facts_of, info_of, lineage
+from perflint.semantics.lattice import union
+from perflint.semantics.module import Module
+from perflint.semantics.structure import last_name, walk
+from perflint.semantics.symbols import Variable
+from perflint.semantics.values import Device, Instance, Mapping, Origin, Sequence, Tensor, Union, Value
+
+_LEAVES_IT = frozenset(
+    "eval train load_state_dict state_dict parameters named_parameters buffers named_buffers modules named_modules"
+    " children named_children zero_grad requires_grad_".split()
+)
+"""Methods of modules that move nothing and keep the module nowhere."""
+_NAMES_DEVICE = re.compile(r"(?i)cuda|gpu|device|accelerat|xla|^([xnh]pu|mps|to|load)$")
+"""Names of code that may put parameters on a device."""
+_MOVES = frozenset({"to", "cuda"})
+_SETS_DEFAULT = ("set_default_device", "set_default_tensor_type")
+_PLAIN = frozenset({"torch", "numpy", "math", *sys.stdlib_module_names})
+"""Packages that put nothing on a device unless they are told to."""
+_CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
+_MOST_CLASSES = 20
+
+
+def on_cpu(frame: Frame, module: Instance, arguments: Arguments, result: Value) -> Value:
+    """The result of a call of a module, or of its method, on the CPU if nothing moves the module from there."""
+    origin = module.origin
+    if origin is None or origin.module != frame.module.name or not _holds(result):
+        return result
+    if any(given.tensor is not None and given.tensor.device is Device.CUDA for given in arguments.values()):
+        return result
+    known = frame.view.memory.unmoved
+    stays = frame.view.memory.remembered(known, origin, partial(_stays, frame, module, origin), False)
+    return _moved(result) if stays else result
+
+
+def _holds(value: Value) -> bool:
+    """True if a value is or holds a tensor on the device of a module."""
+    if isinstance(value, Tensor):
+        return value.device is Device.MODEL
+    if isinstance(value, Union):
+        return any(map(_holds, value.members))
+    if isinstance(value, Sequence):
+        return any(map(_holds, (value.element, *(value.items or ()))))
+    return isinstance(value, Mapping) and any(map(_holds, (value.element, *(held for _, held in value.items))))
+
+
+def _moved(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        return value.with_(device=Device.CPU) if value.device is Device.MODEL else value
+    if isinstance(value, Union):
+        return union(map(_moved, value.members))
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(map(_moved, value.items))
+        return Sequence(value.type, _moved(value.element), items)
+    if isinstance(value, Mapping):
+        return Mapping(_moved(value.element), tuple([(key, _moved(held)) for key, held in value.items]))
+    return value
+
+
+def _stays(frame: Frame, module: Instance, origin: Origin) -> bool:
+    """True if a new module is bound to one name, all uses of which move nothing, and its class moves nothing."""
+    if module.arguments is None or any(_is_part(given) for _, given in module.arguments):
+        return False
+    variable = _bound_to(frame.module, origin)
+    if variable is None or not all(_leaves(frame.module, use) for use in variable.uses):
+        return False
+    if any(isinstance(node, ast.Call) and last_name(node) in _MOVES for node in walk(variable.scope.node)):
+        # Other things go to a device, and the module may follow them in a way that is not seen.
+        return False
+    if isinstance(variable.scope.node, ast.Module) and frame.view.importers(frame.module.name, variable.name):
+        return False
+    return _moves_nothing(frame, module) and not any(map(frame.view.mentioning, _SETS_DEFAULT))
+
+
+def _is_part(given: Value) -> bool:
+    """True if an argument of a constructor may be a part of the module that is on a device already."""
+    return any(member.tensor is not None or isinstance(member, Instance) for member in given.members)
+
+
+def _bound_to(module: Module, origin: Origin) -> Variable | None:
+    """The variable to which alone the object that a call makes is bound; None if there is none."""
+    calls = module.structure.nodes.get(ast.Call, ())
+    made = [node for node in calls if isinstance(node, ast.Call) and _place(node) == (origin.line, origin.column)]
+    # The call of an attribute of the object begins at the same place: `Model().cuda()`.
+    statement = module.structure.parents.get(made[0]) if len(made) == 1 else None
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name) or not _is_plain(module, statement):
+        return None
+    variable = module.symbols.variable(target)
+    is_only = [binding.how for binding in variable.bindings] == [How.ASSIGNED]
+    return variable if is_only and not variable.is_shared else None
+
+
+def _place(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _is_plain(module: Module, statement: ast.AST) -> bool:
+    """True if no `with` around a statement may choose a device: `with torch.device("cuda"):`."""
+    outer: ast.AST | None = statement
+    while outer is not None:
+        if isinstance(outer, (ast.With, ast.AsyncWith)):
+            if not all(last_name(item.context_expr) in _CONTEXTS for item in outer.items):
+                return False
+        outer = module.structure.parents.get(outer)
+    return True
+
+
+def _leaves(module: Module, use: ast.Name) -> bool:
+    """True if a use of a module calls it, or a method that moves nothing."""
+    parents = module.structure.parents
+    outer = parents.get(use)
+    if isinstance(outer, ast.Call):
+        return outer.func is use
+    called = parents.get(outer) if isinstance(outer, ast.Attribute) and outer.attr in _LEAVES_IT else None
+    return isinstance(called, ast.Call) and called.func is outer
+
+
+def _moves_nothing(frame: Frame, module: Instance) -> bool:
+    """True if the classes of a module and of its parts name no device, and use nothing but torch and each other."""
+    waiting, seen = [module.cls], set[str]()
+    for name in waiting:
+        if name in seen:
+            continue
+        seen.add(name)
+        info, facts = info_of(frame, name), facts_of(frame, name)
+        home = None if facts is None else frame.view.loaded(facts.module)
+        if len(seen) > _MOST_CLASSES or info is None or home is None:
+            return False
+        waiting += [base for base in lineage(frame, name) if info_of(frame, base) is not None]
+        used = _used(home, info.node)
+        if used is None:
+            return False
+        waiting += used
+    return True
+
+
+def _used(home: Module, cls: ast.ClassDef) -> list[str] | None:
+    """The full names of the classes of its file that a class uses; None if it may use code that moves its parts."""
+    found: list[str] = []
+    for node in walk(cls):
+        named = _name(node)
+        if named and _NAMES_DEVICE.search(named):
+            return None
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+            continue
+        variable = home.symbols.variable(node)
+        if not isinstance(variable.scope.node, ast.Module):
+            continue
+        for binding in variable.bindings:
+            if binding.how is How.IMPORT:
+                if home.imports.get(node.id, "").partition(".")[0] not in _PLAIN:
+                    return None
+            elif binding.how is not How.DEFINITION or node.id not in home.structure.classes:
+                return None
+            else:
+                found.append(f"{home.name}.{node.id}")
+    return found
+
+
+def _name(node: ast.AST) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return (node.arg or "") if isinstance(node, (ast.keyword, ast.arg)) else ""
