@@ -1129,6 +1129,40 @@ class Layer(nn.Module):
             x.sum().item()                          # hot
 """
 
+UNKNOWN_MODELS = """
+class Features:
+    def __init__(self, model: nn.Module, device):
+        self.model = model.to(device)
+    def of_windows(self, windows, size):
+        for start in range(0, len(windows), size):
+            batch = torch.tensor(windows[start : start + size], device="cuda")
+            self.model.encode(batch).cpu()      # hot
+    def by_keyword(self, windows, size):
+        for start in range(0, len(windows), size):
+            self.model.encode(x=torch.tensor(windows[start], device="cuda")).cpu()      # hot
+    def of_texts(self, texts):
+        for text in texts:
+            self.model.describe(text).cpu()     # warm
+    def of_weights(self, names):
+        for name in names:
+            self.model.fuse(self.model.weight).cpu()    # warm
+    def of_settings(self, scales, x: Tensor):
+        for scale in scales:
+            self.model.set_scale(x)
+            self.model.load_table(x)
+            self.model.index(x)
+            x.sum().cpu()                       # warm
+    def of_another_object(self, other, x: Tensor):
+        for scale in range(3):
+            other.describe(x).cpu()             # warm
+"""
+
+
+@table(UNKNOWN_MODELS)
+def test_methods_of_models_whose_class_is_unknown(case: Case) -> None:
+    check(case)
+
+
 UNLIKELY = """
 from torch.utils.data import DataLoader
 tables = {}

@@ -131,7 +131,15 @@ class WorkMap:
         for callee in self._model.value(call.func).members:
             if isinstance(callee, Function):
                 work = work | self._of_callee(call, callee)
-        return work
+        return _RUNS if work == NO_WORK and self._is_of_unknown_model(call, target) else work
+
+    def _is_of_unknown_model(self, call: ast.Call, target: str) -> bool:
+        """True if a module of an unknown class gets a tensor in a method of its own: `model.encode(x)`."""
+        owner, _, name = target.rpartition(".")
+        if owner != "torch.nn.Module" or conventions.looks_up(name) or conventions.sets_up(name):
+            return False
+        prepares = conventions.prepares_model(name) or conventions.changes_model(name)
+        return not prepares and self._gets_tensor(call)
 
     def _trains_itself(self, call: ast.Call) -> bool:
         """True if a call is of a module whose `forward` steps an optimizer, as its names show: a meta learner."""
