@@ -188,11 +188,21 @@ def move(site: CallSite) -> Move | None:
     method = site.target.rpartition(".")[2]
     if method == "cuda":
         return _cuda(site)
-    if method == "type_as":
-        return _follow(site, site.argument("other", 0), None)
     if method == "type":
         return _type(site)
-    return _to(site)
+    moved = _follow(site, site.argument("other", 0), None) if method == "type_as" else _to(site)
+    return None if moved is not None and _is_like(site, moved) else moved
+
+
+def _is_like(site: CallSite, moved: Move) -> bool:
+    """True for `torch.zeros_like(x).to(x)` and `torch.zeros_like(x).to(x.device)`, which stay on the device of x."""
+    place = moved.other
+    if isinstance(moved.device, ast.Attribute) and moved.device.attr == "device":
+        place = moved.device.value
+    made = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    if place is None or not isinstance(made, ast.Call) or not made.args or keyword(made, "device") is not None:
+        return False
+    return site.model.target(made).endswith("_like") and site.text(place) == site.text(made.args[0])
 
 
 def _cuda(site: CallSite) -> Move | None:

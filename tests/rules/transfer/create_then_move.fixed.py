@@ -95,8 +95,17 @@ def of_a_dtype(dtype):
 
 def without_elements(x: torch.Tensor):
     first = torch.empty(0).to(x.device), torch.zeros(0, 4, dtype=torch.long).cuda(), torch.ones((2, 0)).to(x)
-    return first, torch.full([0], 1.0).to(x.device), torch.rand(size=(0, 3)).to(x.device)
+    second = torch.LongTensor(4, 0).to(x.device), torch.FloatTensor(x.shape[0], 2, 0).cuda()
+    return first, second, torch.full([0], 1.0).to(x.device), torch.rand(size=(0, 3)).to(x.device)
 
 
 def a_zero_that_is_no_size(x: torch.Tensor):
-    return torch.full((2, 2), 0, device=x.device), torch.zeros(2, 10, device=x.device)
+    numbers = torch.LongTensor(2, 10).to(x.device)
+    return numbers, torch.full((2, 2), 0, device=x.device), torch.zeros(2, 10, device=x.device)
+
+
+def like_one_that_is_there(x: torch.Tensor, some: list[torch.Tensor]):
+    rows = torch.cat([each.reshape(-1) for each in some]) if some else torch.tensor([])
+    there = torch.zeros_like(rows).to(rows), torch.ones_like(rows).to(rows.device)
+    other = torch.zeros(3)
+    return there, torch.zeros_like(other, device=x.device)

@@ -101,3 +101,10 @@ def without_elements(x: torch.Tensor):
 def a_zero_that_is_no_size(x: torch.Tensor):
     numbers = torch.LongTensor(2, 10).to(x.device)  # error: TPF204
     return numbers, torch.full((2, 2), 0).to(x.device), torch.zeros(2, 10).to(x.device)  # error: TPF204, TPF204
+
+
+def like_one_that_is_there(x: torch.Tensor, some: list[torch.Tensor]):
+    rows = torch.cat([each.reshape(-1) for each in some]) if some else torch.tensor([])
+    there = torch.zeros_like(rows).to(rows), torch.ones_like(rows).to(rows.device)
+    other = torch.zeros(3)
+    return there, torch.zeros_like(other).to(x.device)  # error: TPF204
