@@ -44,15 +44,15 @@ def test_a_name_that_is_replaced_or_asked_for(more: str, safety: Safety) -> None
 @pytest.mark.parametrize(
     ("other", "safety"),
     [
-        ("from made_here import make\n@mock.patch('torch.cuda.amp.GradScaler')\ndef test(made): make()\n", Safety.UNSAFE),
-        ("from made_here import make\ndef test(): make()\n", Safety.SAFE),
+        ("from made import make\n@mock.patch('torch.cuda.amp.GradScaler')\ndef test(made): make()\n", Safety.UNSAFE),
+        ("from made import make\ndef test(): make()\n", Safety.SAFE),
     ],
 )
 def test_a_name_that_a_test_replaces(tmp_path: Path, other: str, safety: Safety) -> None:
-    (tmp_path / "made_here.py").write_text(MAKES)
-    (tmp_path / "test_made_here.py").write_text(other)
-    project = Project([tmp_path / "made_here.py", tmp_path / "test_made_here.py"])
+    (tmp_path / "made.py").write_text(MAKES)
+    (tmp_path / "test_made.py").write_text(other)
+    project = Project([tmp_path / "made.py", tmp_path / "test_made.py"])
     settings = Settings(profile=Profile.AUDIT, torch_version=(2, 4))
-    report = check_source(Source(str(tmp_path / "made_here.py"), MAKES), project, RuleSet([DeprecatedAmp()]), settings)
+    report = check_source(Source(str(tmp_path / "made.py"), MAKES), project, RuleSet([DeprecatedAmp()]), settings)
     (finding,) = report.findings
     assert finding.fix is not None and finding.fix.safety is safety

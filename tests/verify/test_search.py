@@ -185,7 +185,7 @@ def test_rules_are_halved_before_lines() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: run(status=1, told="x\nValueError: boom", times=[]), "without any fix, the program failed with status 1: ValueError: boom"),
+        (lambda: run(status=1, told="x\nValueError: boom", times=[]), "without any fix, the program failed"),
         (lambda: run(times=[]), "no steps of the program were timed"),
     ],
 )
