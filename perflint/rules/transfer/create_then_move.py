@@ -247,7 +247,7 @@ def _is_written_leaf(site: CallSite, made: ast.Call, names: list[str]) -> bool:
 
 
 def _may_be_written_view(site: CallSite, names: list[str]) -> bool:
-    """True if the result becomes a view, and autograd may refuse a write to it: the result of a move is no view."""
+    """True if the result becomes a view, and autograd may refuse a write to it. The result of a move is a tensor."""
     tensor = site.value(site.node).tensor
     is_counted = tensor is not None and tensor.kind in (Kind.INT, Kind.BOOL)
     if is_counted or _VIEWS.isdisjoint(names):
