@@ -24,6 +24,7 @@ from perflint.engine.policy.evaluations import (
     writes_results,
 )
 from perflint.engine.policy.pictures import draws_results, is_in_drawing_function, joins_pictures
+from perflint.engine.policy.texts import as_text, behind_test
 from perflint.engine.policy.unreached import does_not_run, is_unreached, serves_project
 from perflint.findings import Confidence, Finding, Heat, Severity
 from perflint.frozen import replace
@@ -44,8 +45,6 @@ _TO_GPU = "TPF201"
 """The rule about copies to the GPU."""
 _READS = frozenset({"TPF101", _COPIES})
 """Rules about reads of single values and copies to the CPU."""
-_TEXT = "TPF108"
-"""The rule about tensors that are turned into text or logged."""
 _SELECTIONS = "TPF110"
 """The rule about results whose size depends on the data."""
 _DECIDES = frozenset({"TPF105", _SELECTIONS, "TPF119"})
@@ -374,40 +373,6 @@ def _is_of_property(site: Site) -> bool:
     return any("property" in last_name(each) for each in getattr(function, "decorator_list", ()))
 
 
-def _as_text(finding: Finding, site: Site) -> Finding:
-    """Text outside of the steps is written once per run or epoch: information, since a message costs more than a wait.
-
-    Of 30 findings that were read, all 11 in hot code were worth a change, and none of the 19 in other code. An
-    innermost loop that counts, and certainly turns tensors of the GPU into text, is reported. So is text of each step,
-    but not of every fifth.
-    """
-    if finding.code != _TEXT or isinstance(site, FileSite):
-        return finding
-    if finding.heat is not Heat.WARM:
-        return replace(finding, severity=Severity.INFO) if _skips_steps(site) else finding
-    loop = next(loops_around(site.model, site.node), None)
-    if finding.confidence is Confidence.HIGH and loop is not None and _counts(loop):
-        return finding
-    return replace(finding, severity=Severity.INFO)
-
-
-def _skips_steps(site: Site) -> bool:
-    """True if a place runs every so many steps: `if step % 5 == 0:`."""
-    tests = (outer.test for outer in inside(site.model, site.node) if isinstance(outer, ast.If))
-    return any(
-        isinstance(test, ast.Compare) and isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod)
-        for test in tests
-    )
-
-
-def _counts(loop: ast.AST) -> bool:
-    """True if a loop iterates over `range(…)` and contains no other loop."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
-        return False
-    inner = (node for statement in loop.body for node in walk(statement))
-    return last_name(loop.iter.func) == "range" and not any(isinstance(node, (ast.For, ast.While)) for node in inner)
-
-
 def _on_the_way_to_cpu(finding: Finding, site: Site) -> Finding:
     """A selection from results that the same function copies to the CPU: information, since the copy waits anyway."""
     if finding.code == _SELECTIONS and not isinstance(site, FileSite) and site.model.demand.is_result(site.node):
@@ -484,7 +449,8 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _needed_on_cpu,
     _where_pictures_are_drawn,
     _into_pictures,
-    _as_text,
+    as_text,
+    behind_test,
     _on_the_way_to_cpu,
     _of_unknown_callers,
     _computed_in_numpy,

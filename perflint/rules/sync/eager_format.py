@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._methods import calls_named
-from perflint.rules._places import inside
+from perflint.rules._places import inside, loops_around, targets
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
+from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
 from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, device_confidence
-from perflint.semantics.structure import last_name, path_of
+from perflint.semantics.structure import last_name, names_in, path_of
 from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -196,19 +197,40 @@ def _is_of_failure(site: Site) -> bool:
 
 
 def _may_be_text(site: FormatSite, evidence: Evidence) -> bool:
-    """True if a value that is assumed to be a tensor is rather a text: a name, an identifier."""
-    if evidence <= Evidence.CONVENTION and conventions.is_text(path_of(site.node).rpartition(".")[2]):
+    """True if the use of a text shows that its value is a text or a number, and little shows that it is a tensor.
+
+    It names a file or is a key of a dict: `cache[str(sample_id)]`. Or it is an element of a list that only stands in
+    texts: `for name, x in zip(names, xs): print(f"{name}: {model(x)}")`.
+    """
+    if evidence <= Evidence.ANNOTATION and (_is_name(site) or _is_key(site)):
         return True
-    return evidence <= Evidence.ANNOTATION and (_is_name(site) or _is_key(site))
+    if evidence > Evidence.CONVENTION:
+        return False
+    return bool(conventions.is_text(path_of(site.node).rpartition(".")[2])) or _is_only_shown(site)
 
 
 def _is_key(site: FormatSite) -> bool:
-    """True for `cache[str(x)]` and `cache.get(str(x))`: the text of a tensor is not a key."""
+    """True for `cache[str(x)]` and `cache.get(str(x))`."""
     text = site.model.parent(site.node) if site.sink == "str" else None
     around = None if text is None else site.model.parent(text)
-    if isinstance(around, ast.Subscript):
-        return around.slice is text
-    return isinstance(around, ast.Call) and last_name(around) == "get" and text in around.args
+    if isinstance(around, ast.Call) and last_name(around) == "get" and text in around.args:
+        return True
+    return site.model.destinations.of(site.node) is Use.KEY
+
+
+def _is_only_shown(site: FormatSite) -> bool:
+    """True for a name that a loop binds, not one over a dict of losses, and that only f-strings read."""
+    model, name = site.model, site.node
+    if not isinstance(name, ast.Name):
+        return False
+    pairs = (pair for loop in loops_around(model, name) for pair in targets(loop))
+    bound = {each for target, source in pairs if last_name(source) not in _VIEWS for each in names_in(target)}
+    around = model.function(name) or model.module.tree
+    loads = (each for each in model.names(around, name.id) if isinstance(each.ctx, ast.Load))
+    return name.id in bound and all(any(isinstance(o, ast.JoinedStr) for o in inside(model, each)) for each in loads)
+
+
+_VIEWS = frozenset({"items", "values"})
 
 
 def _is_name(site: FormatSite) -> bool:

@@ -78,6 +78,43 @@ class Tested(nn.Module):
         return image_path, mask_path, loss_name, text, dict(name=str(batch["name"]))
 
 
+class Predicted(nn.Module):
+    def __init__(self, cache: dict[str, torch.Tensor]) -> None:
+        super().__init__()
+        self.layer, self.cache = nn.Linear(8, 1), cache
+
+    def predict_step(self, batch: tuple[torch.Tensor, ...], batch_idx: int):
+        keys, features, texts = batch
+        found = []
+        for key, x, text in zip(keys, features, texts):
+            found.append(f"{key}")
+            found.append(f"{self.layer(x)}")
+            print(text)
+        return found, {name: self.cache[str(name)] for name in keys}
+
+    def test_step(self, batch, batch_idx: int):
+        for key, x in zip(batch[0], batch[1]):
+            print(f"{key}")
+            print(f"{x.mean()}")
+        for name, loss in batch.items():
+            print(f"{loss}")
+
+
+def behind_a_test(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, shows: bool) -> None:
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        if shows:
+            print(loss)
+        if not loss > 0.5 or shows:
+            print(loss)
+        else:
+            print(loss)
+        if (shown := f"{loss}"):
+            print(shown)
+
+
 class Logged(nn.Module):
     def __init__(self, logger) -> None:
         super().__init__()
@@ -156,3 +193,35 @@ def others_named(loss: torch.Tensor, epoch: int) -> str:
 
 def checked(x: torch.Tensor, holds: bool) -> str:
     return "x is positive" if holds else f"x must be positive, got {x.cuda()}"
+
+
+class Decoder(torch.nn.Module):
+    def predict_step(self, batch, batch_idx):
+        keys, features, transcripts, scores = batch
+        lines = []
+        for key, feature, transcript, score in zip(keys, features, transcripts, scores):
+            feature = feature.unsqueeze(0)
+            lines.append(f"{key} {transcript}")
+            lines.append(f"{score}")
+        return lines
+
+
+def cached(cache: dict, batch: dict[str, torch.Tensor], model: torch.nn.Module, loader, optimizer):
+    for item in loader:
+        for number, x in zip(batch["numbers"], batch["features"]):
+            known = cache[str(number)], cache.get(str(number))
+            print(str(number))
+            loss = model(x).sum() + known[0]
+            loss.backward()
+            optimizer.step()
+            key = torch.rand(1, device="cuda")
+            print(f"{key}")
+
+
+def told(model: torch.nn.Module, loader, optimizer):
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        if loss.isfinite() and loss > 100:
+            print("large", loss)

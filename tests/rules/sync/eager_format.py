@@ -78,6 +78,43 @@ class Tested(nn.Module):
         return image_path, mask_path, loss_name, text, dict(name=str(batch["name"]))  # audit: TPF108
 
 
+class Predicted(nn.Module):
+    def __init__(self, cache: dict[str, torch.Tensor]) -> None:
+        super().__init__()
+        self.layer, self.cache = nn.Linear(8, 1), cache
+
+    def predict_step(self, batch: tuple[torch.Tensor, ...], batch_idx: int):
+        keys, features, texts = batch
+        found = []
+        for key, x, text in zip(keys, features, texts):
+            found.append(f"{key}")  # error: TPF108
+            found.append(f"{self.layer(x)}")  # error: TPF108
+            print(text)  # error: TPF108
+        return found, {name: self.cache[str(name)] for name in keys}  # audit: TPF108
+
+    def test_step(self, batch, batch_idx: int):
+        for key, x in zip(batch[0], batch[1]):
+            print(f"{key}")  # audit: TPF108
+            print(f"{x.mean()}")  # error: TPF108
+        for name, loss in batch.items():
+            print(f"{loss}")  # error: TPF108
+
+
+def behind_a_test(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, shows: bool) -> None:
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        if shows:
+            print(loss)  # error: TPF108
+        if not loss > 0.5 or shows:
+            print(loss)  # audit: TPF108
+        else:
+            print(loss)  # audit: TPF108
+        if (shown := f"{loss}"):  # error: TPF108
+            print(shown)
+
+
 class Logged(nn.Module):
     def __init__(self, logger) -> None:
         super().__init__()
@@ -165,7 +202,7 @@ class Decoder(torch.nn.Module):
         for key, feature, transcript, score in zip(keys, features, transcripts, scores):
             feature = feature.unsqueeze(0)
             lines.append(f"{key} {transcript}")  # audit: TPF108, TPF108
-            lines.append(f"{score}")  # error: TPF108
+            lines.append(f"{score}")  # audit: TPF108
         return lines
 
 
