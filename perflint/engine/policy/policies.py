@@ -12,6 +12,7 @@ from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
 from perflint.engine.policy.analyses import computes_metrics, decodes, feeds_batches, is_of_analysis, is_of_evaluation
 from perflint.engine.policy.bases import is_called_in_loops
 from perflint.engine.policy.beside import holds_steps, is_beside_epoch, is_step
+from perflint.engine.policy.caches import CACHE, beside_evaluation
 from perflint.engine.policy.cpu_code import OF_THE_DEVICE, in_a_program_without_a_gpu, in_other_code_of_the_cpu
 from perflint.engine.policy.evaluations import (
     carries_numbers,
@@ -49,8 +50,6 @@ _SELECTIONS = "TPF110"
 """The rule about results whose size depends on the data."""
 _DECIDES = frozenset({"TPF105", _SELECTIONS, "TPF119"})
 """Rules about waits for an answer by which the CPU goes on: a test, the size of a selection, a number of Python."""
-_CACHE = "TPF123"
-"""The rule about emptying the cache of the allocator."""
 _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
 _LISTS = "TPF117"
@@ -265,7 +264,7 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
     elif finding.code in _FEW_NUMBERS:
         is_work = selects_for_evaluation(site) and not _is_round_trip(site) and not _is_of_read(site)
     else:
-        is_work = finding.code in (_SELECTIONS, _CACHE) and selects_for_evaluation(site)
+        is_work = finding.code in (_SELECTIONS, CACHE) and selects_for_evaluation(site)
     return replace(finding, severity=Severity.INFO) if is_work else finding
 
 
@@ -276,7 +275,7 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
     Not waits for each value of many, nor copies where one before or after the loop would do, nor waits of a loop that
     decodes.
     """
-    if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE}:
+    if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {CACHE}:
         return finding
     is_copy = finding.code in (_COPIES, _TO_GPU) and not _is_carried_back(site)
     if not (is_of_analysis(site) or (is_copy and is_of_evaluation(site))):
@@ -354,7 +353,7 @@ def _for_files(finding: Finding, site: Site) -> Finding:
 
     Of 15 such waits that were read, none was worth a change.
     """
-    if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {_CACHE}:
+    if finding.effect not in OF_THE_DEVICE or finding.code in _MANY_WAITS | {CACHE}:
         return finding
     is_work = writes_results(site) or (finding.code == _COPIES and draws_results(site))
     return replace(finding, severity=Severity.INFO) if is_work else finding
@@ -444,6 +443,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _beside_files,
     _for_files,
     _of_state,
+    beside_evaluation,
     _after_wait,
     _of_an_array,
     _needed_on_cpu,

@@ -42,7 +42,7 @@ class EmptyCacheInLoop(Rule):
     alone creates many: it took 86 ms each time there, so that a step of 26 ms took 112.
 
     ## When it is fine
-    At a change of phase (after training, before evaluation, after a large model is deleted), in the
+    At a change of phase (after training, before evaluation, after a large model is deleted or moved to the CPU), in the
     handler of an out-of-memory error, every hundredth step, once at a certain step, in a branch that
     leaves the loop, or when a measurement shows that memory is nearly full. In a retry loop after a
     failure, and in a function that only frees memory, unless a training loop calls it. When several
@@ -160,12 +160,26 @@ def _is_meant(site: CallSite) -> bool:
 
 
 def _follows_deletion(site: CallSite, statement: ast.stmt) -> bool:
-    """True if a statement before it deletes a module, or off hot paths anything at all."""
+    """True if a statement before it deletes a module, moves it to the CPU, or off hot paths deletes anything at all."""
     block = block_of(site.model, statement)
     for before in block[: block.index(statement)]:
         if isinstance(before, ast.Delete) and (site.heat is not Heat.HOT or _deletes_module(site.model, before)):
             return True
+        if _moves_module_away(site.model, before):
+            return True
     return False
+
+
+def _moves_module_away(model: Model, statement: ast.stmt) -> bool:
+    """True for `teacher.to("cpu")` and `teacher.cpu()` as statements: these change a module, not a tensor."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    if model.value(call.func.value).tensor is not None:
+        return False
+    given = [*call.args, *(each.value for each in call.keywords if each.arg == "device")]
+    names_cpu = any(isinstance(part, ast.Constant) and part.value == "cpu" for each in given for part in walk(each))
+    return (call.func.attr == "cpu" and not given) or (call.func.attr == "to" and names_cpu)
 
 
 def _deletes_module(model: Model, statement: ast.Delete) -> bool:

@@ -63,7 +63,61 @@ def train_and_tidy_up(model: nn.Module, loader: DataLoader, optimizer: torch.opt
         tidy_up()
 
 
+class Steps(nn.Module):
+    def __init__(self, layer: nn.Module, teacher: nn.Module) -> None:
+        super().__init__()
+        self.layer, self.teacher = layer, teacher
+
+    def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        out = self.layer(batch)
+        out.cpu()
+        torch.cuda.empty_cache()  # error: TPF123
+        return out.mean()
+
+    def validation_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        out = self.layer(batch)
+        torch.cuda.empty_cache()  # audit: TPF123
+        for part in out:
+            gc.collect()  # error: TPF123
+        return out.mean()
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        for part in batch.chunk(4):
+            batch = self.layer(part)
+            torch.cuda.empty_cache()  # error: TPF123
+        torch.cuda.empty_cache()  # audit: TPF123
+        if self.training:
+            for part in batch:
+                gc.collect()  # error: TPF123
+        else:
+            gc.collect()  # error: TPF123
+        return batch
+
+    def distill(self, loader: DataLoader) -> None:
+        for x, _ in loader:
+            out = self.layer(x.cuda())
+            out.cpu()
+            self.teacher.to("cuda")
+            torch.cuda.empty_cache()  # error: TPF123
+
+
 # Look-alikes
+
+
+class Offloads(nn.Module):
+    def __init__(self, layer: nn.Module, teacher: nn.Module) -> None:
+        super().__init__()
+        self.layer, self.teacher = layer, teacher
+
+    def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        self.teacher.to(device="cpu")
+        torch.cuda.empty_cache()
+        return self.layer(batch).mean()
+
+    def test_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        self.teacher.cpu()
+        torch.cuda.empty_cache()
+        return self.layer(batch).mean()
 
 
 def free_again_and_again(attempts: int, device=torch.cuda) -> None:
