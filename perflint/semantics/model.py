@@ -18,6 +18,7 @@ from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
 from perflint.semantics.callers.public import is_imported, is_live, is_offered, serves_programs, serves_project
+from perflint.semantics.callers.training import is_outside_training
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
@@ -178,6 +179,10 @@ class Model:
     def chain(self, info: FunctionInfo) -> Chain | None:
         """How often other files call a function, and which calls show it; None if none is known to."""
         return None if self.callers is None else self.callers.chain(info)
+
+    def is_outside_training(self, function: FunctionNode) -> bool:
+        """True if calls of a function of the file are known, and none that leads to it belongs to a training."""
+        return is_outside_training(self, function)
 
     def constant_given(self, info: FunctionInfo, parameter: str) -> ast.Constant | None:
         """The constant that a parameter of a function of the file has in all calls of the project; None if none is."""

@@ -123,6 +123,22 @@ class Callers:
             return None
         return Chain(Heat.COLD if is_cold else Heat.WARM, first)
 
+    def leading_to(self, info: FunctionInfo) -> Iterator[Call]:
+        """The calls that lead to a function, except those that its own file makes of it; the nearest first.
+
+        Calls that belong to a training are not followed further.
+        """
+        key = self.key(info)
+        waiting, seen = [key] if info.outer is None else [], {key}
+        for function in waiting:
+            for call in self._of(function):
+                if function == key and call.path == key.path:
+                    continue
+                yield call
+                if not call.trains and call.caller is not None and call.caller not in seen:
+                    seen.add(call.caller)
+                    waiting += [call.caller] if len(waiting) < _MOST_CALLERS else []
+
     def _may_override(self, key: FunctionKey) -> bool:
         """False if no class of another file of the project can be a base of the class of a method of the file."""
         waiting, seen = [key.qualname.rpartition(".")[0]], set[str]()

@@ -11,6 +11,7 @@ from perflint.findings import Heat
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
 from perflint.semantics.facts import processes
 from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.heat.training import is_in_training
 from perflint.semantics.interpreter.functions import any_such
 from perflint.semantics.lattice import widen
 from perflint.semantics.values import Class, Function, Instance, Partial, Value
@@ -101,7 +102,8 @@ class _Maker:
         if arguments is None and heat is Heat.COLD:
             # A function is given away once and called often.
             heat, caller = Heat.WARM, None
-        return Call(callee, caller, heat, module.path, node.lineno, arguments)
+        trains = arguments is None or is_in_training(self._model, node)
+        return Call(callee, caller, heat, module.path, node.lineno, trains, arguments)
 
     def _called(self, callee: Value, arguments: Arguments) -> Iterator[tuple[FunctionKey, Arguments]]:
         for member in callee.members:

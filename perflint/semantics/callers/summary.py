@@ -34,6 +34,8 @@ class Call:
     """How often the call runs. WARM: as often as its caller, which may be called from other files."""
     path: Path
     line: int
+    trains: bool
+    """True if it belongs to a training: to a loop that trains, or to a function that may be part of a step."""
     arguments: Arguments | None = None
     """None if the call is made by other code, which is given the function."""
 

@@ -1,0 +1,52 @@
+"""Decides if a call belongs to a training, whose epochs and steps run it again and again."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.findings import Heat
+from perflint.semantics.facts import conventions
+from perflint.semantics.heat.branches import loops_around
+from perflint.semantics.heat.turns import Loop, counts_epochs
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.structure import last_name, walk
+from perflint.semantics.values import Instance
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+    from perflint.semantics.structure import FunctionNode
+
+
+def is_in_training(model: Model, node: ast.AST) -> bool:
+    """True if a node is in a loop that trains, or in a function that may be part of a step, as a model's method is."""
+    if any(trains(model, loop) for loop in loops_around(model, node)):
+        return True
+    function = model.function(node)
+    return function is not None and _is_part_of_step(model, function)
+
+
+@once_per_node
+def trains(model: Model, loop: Loop) -> bool:
+    """True if a loop steps an optimizer, goes over epochs, or calls functions whose names say that they train."""
+    if counts_epochs(loop) or model.heat_map.work.steps(loop):
+        return True
+    calls = (node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
+    return any(_says_so(call) for call in calls)
+
+
+def _says_so(call: ast.Call) -> bool:
+    """True for `train_epoch(model, loader)` and `trainer.train(loader)`, not for `model.train()`, which sets a mode."""
+    name = last_name(call)
+    return bool(conventions.belongs_to_training(name)) and (name != "train" or bool(call.args or call.keywords))
+
+
+@once_per_node
+def _is_part_of_step(model: Model, function: FunctionNode) -> bool:
+    info = model.module.function(function.lineno, function.col_offset)
+    if info is None or isinstance(function, ast.Lambda):
+        return True
+    named = model.heat_map.named(info)
+    if (named is not None and named.heat is Heat.HOT) or model.heat_map.training_step(info) is not None:
+        return True
+    return bool(info.owner) and model.is_module(Instance(f"{model.module.name}.{info.owner}"))
