@@ -25,6 +25,8 @@ from perflint.engine.policy.evaluations import (
     writes_results,
 )
 from perflint.engine.policy.pictures import draws_results, is_in_drawing_function, joins_pictures
+from perflint.engine.policy.selections import SELECTIONS, counted
+from perflint.engine.policy.taken import is_taken
 from perflint.engine.policy.texts import as_text, behind_test
 from perflint.engine.policy.training import copied_outside_training
 from perflint.engine.policy.unreached import does_not_run, is_unreached, serves_project
@@ -47,9 +49,7 @@ _TO_GPU = "TPF201"
 """The rule about copies to the GPU."""
 _READS = frozenset({"TPF101", _COPIES})
 """Rules about reads of single values and copies to the CPU."""
-_SELECTIONS = "TPF110"
-"""The rule about results whose size depends on the data."""
-_DECIDES = frozenset({"TPF105", _SELECTIONS, "TPF119"})
+_DECIDES = frozenset({"TPF105", SELECTIONS, "TPF119"})
 """Rules about waits for an answer by which the CPU goes on: a test, the size of a selection, a number of Python."""
 _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
@@ -189,19 +189,21 @@ def _is_selected(site: Site) -> bool:
 
 def _needed_on_cpu(finding: Finding, site: Site) -> Finding:
     """A value that the CPU needs must be copied: information, since there is nothing to save."""
-    if finding.code in _READS and not isinstance(site, FileSite) and site.model.demand.is_on_cpu(site.node):
-        return replace(finding, severity=Severity.INFO)
-    return finding
+    if finding.code not in _READS or isinstance(site, FileSite):
+        return finding
+    is_needed = site.model.demand.is_on_cpu(site.node)
+    is_needed = is_needed or (finding.code == _COPIES and isinstance(site, CallSite) and is_taken(site))
+    return replace(finding, severity=Severity.INFO) if is_needed else finding
 
 
 def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
     """Code that draws pictures copies what it draws to the CPU: information, unless it runs each step.
 
-    Reads, and copies of a few numbers, are information even there: the loop makes one picture in each step.
+    Reads, selections and copies of a few numbers are information even there: the loop makes one picture in each step.
     """
     if finding.effect not in OF_THE_DEVICE:
         return finding
-    if finding.heat is not Heat.WARM and finding.code not in _READS | _FEW_NUMBERS:
+    if finding.heat is not Heat.WARM and finding.code not in _READS | _FEW_NUMBERS | {SELECTIONS}:
         return finding
     module = site.model.module
     draws = bool(conventions.draws(module.name, module.packages))
@@ -265,7 +267,7 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
     elif finding.code in _FEW_NUMBERS:
         is_work = selects_for_evaluation(site) and not _is_round_trip(site) and not _is_of_read(site)
     else:
-        is_work = finding.code in (_SELECTIONS, CACHE) and selects_for_evaluation(site)
+        is_work = finding.code in (SELECTIONS, CACHE) and selects_for_evaluation(site)
     return replace(finding, severity=Severity.INFO) if is_work else finding
 
 
@@ -285,7 +287,7 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
         counts = isinstance(site, CallSite) and (
             whole_of(site) is not None or is_same_each_turn(site) or is_added_up(site)
         )
-    elif finding.code in _FEW_NUMBERS | {_SELECTIONS}:
+    elif finding.code in _FEW_NUMBERS | {SELECTIONS}:
         counts = is_in_batch(site.model, site.node) or _is_round_trip(site) or _is_of_read(site)
     else:
         counts = _is_of_property(site) or (finding.code == _TO_GPU and feeds_batches(site))
@@ -330,7 +332,7 @@ def _for_collective(finding: Finding, site: Site) -> Finding:
 
 def _after_wait(finding: Finding, site: Site) -> Finding:
     """A selection right after another wait for the same mask takes little time: information. The other is reported."""
-    if finding.code == _SELECTIONS and isinstance(site, (SubscriptSite, CallSite)) and follows_wait(site):
+    if finding.code == SELECTIONS and isinstance(site, (SubscriptSite, CallSite)) and follows_wait(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 
@@ -375,7 +377,7 @@ def _is_of_property(site: Site) -> bool:
 
 def _on_the_way_to_cpu(finding: Finding, site: Site) -> Finding:
     """A selection from results that the same function copies to the CPU: information, since the copy waits anyway."""
-    if finding.code == _SELECTIONS and not isinstance(site, FileSite) and site.model.demand.is_result(site.node):
+    if finding.code == SELECTIONS and not isinstance(site, FileSite) and site.model.demand.is_result(site.node):
         return replace(finding, severity=Severity.INFO)
     return finding
 
@@ -447,6 +449,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     beside_evaluation,
     copied_outside_training,
     _after_wait,
+    counted,
     _of_an_array,
     _needed_on_cpu,
     _where_pictures_are_drawn,

@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
 
 def is_in_training(model: Model, node: ast.AST) -> bool:
-    """True if a node is in a loop that trains, or in a function that may be part of a step, as a model's method is."""
-    if any(trains(model, loop) for loop in loops_around(model, node)):
+    """True if a node is in a loop that trains, or in a function that may be part of a step, as a model's method is.
+
+    Any loop of a function that trains counts, too: it may run for each training.
+    """
+    loops, function = list(loops_around(model, node)), model.function(node)
+    if any(trains(model, loop) for loop in loops):
         return True
-    function = model.function(node)
-    return function is not None and _is_part_of_step(model, function)
+    if function is None:
+        return False
+    return _is_part_of_step(model, function) or (bool(loops) and model.heat_map.work.steps(function))
 
 
 @once_per_node
