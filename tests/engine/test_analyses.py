@@ -38,7 +38,7 @@ def collect(model: Net, loader: DataLoader):
     for x, y in loader:
         x = x.cuda()  # {copies}
         out = model(x)
-        means.append(out.mean(dim=1).cpu().numpy())  # {copies}
+        means.append(out.mean(dim=1).cpu().numpy())  # {results}
         total += out.sum().item()  # {others}
         if (out > 0).all():  # {others}
             break
@@ -110,8 +110,9 @@ def uses(made: str, call: str) -> str:
 @pytest.mark.parametrize(
     ("name", "more", "others", "severities"),
     [
-        ("report.py", uses("Agent", "made.update"), {"agent.py": AGENT}, "warning"),
-        ("report.py", uses("Learner", "made"), {"agent.py": AGENT}, "warning"),
+        # Of copies, of results if they differ, and of other waits: a file that trains may evaluate once.
+        ("report.py", uses("Agent", "made.update"), {"agent.py": AGENT}, "warning info warning"),
+        ("report.py", uses("Learner", "made"), {"agent.py": AGENT}, "warning info warning"),
         ("report.py", uses("Agent", "made.act"), {"agent.py": AGENT}, "info"),
         ("report.py", uses("Plain", "made"), {"agent.py": AGENT}, "info"),
         # It trains before the file analyses.
@@ -119,7 +120,7 @@ def uses(made: str, call: str) -> str:
         ("report.py", RUNS, {}, "info"),
         ("report.py", CALLS, {}, "info"),
         ("report.py", RUNS + "\n# Optimized for one GPU, with scipy.optimize.\n", {}, "info"),
-        ("report.py", TRAINS + RUNS, {}, "warning"),
+        ("report.py", TRAINS + RUNS, {}, "warning info warning"),
         ("report.py", "\n\ncollect\n", {}, "info warning"),
         ("report.py", "\nfrom training import pretrain\n\npretrain(Net, collect)\n" + RUNS, {}, "warning"),
         (
@@ -146,8 +147,9 @@ def uses(made: str, call: str) -> str:
 def test_files_that_train_nothing(
     tmp_path: Path, name: str, more: str, others: dict[str, str], severities: str
 ) -> None:
-    copies, *reads = severities.split()
-    text = ANALYSIS.format(copies=copies, others=(reads or [copies])[0], more=more)
+    copies, *rest = severities.split()
+    others_are = rest[-1] if rest else copies
+    text = ANALYSIS.format(copies=copies, results=rest[0] if rest[1:] else copies, others=others_are, more=more)
     assert by_line(tmp_path, name, text, others) == commented(text)
 
 

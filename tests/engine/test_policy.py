@@ -219,11 +219,11 @@ def evaluate(model: nn.Module, loader: DataLoader):
         array = y.cpu().numpy()  # warning
         sums += np.sort(array).sum(0)
         parts = {"one": y.cpu().numpy()}  # warning
-        later = y.cpu()  # warning
+        later = y.cpu()  # info
         print(label(later.numpy()), parts)
         mask = np.stack([y.cpu().numpy()])  # warning
         x = model(torch.from_numpy(mask.copy()).cuda())
-        mask = label(y.cpu().numpy())  # warning
+        mask = label(y.cpu().numpy())  # info
         x = model(torch.from_numpy(mask).cuda())
         rows = {}
         for i in range(3):
@@ -232,7 +232,7 @@ def evaluate(model: nn.Module, loader: DataLoader):
         total = y.cpu().numpy()  # warning
         if total > 3:
             sums += total
-        print(label(y.cpu()))  # warning
+        print(label(y.cpu()))  # info
     return sums, outputs
 
 

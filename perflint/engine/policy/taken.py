@@ -26,15 +26,15 @@ _LAYOUTS = frozenset(
 def is_taken(site: CallSite) -> bool:
     """True if a copy of a tensor is only given to functions that neither torch, NumPy nor Python defines.
 
-    `cv2.resize(x.cpu().numpy(), size)`; `x = x.cpu().numpy()`, then `index.search(x)`. Not numbers, and not in a loop
-    that trains.
+    `cv2.resize(x.cpu().numpy(), size)`; `x = x.cpu().numpy()`, then `index.search(x)`. Not numbers, and not in code that
+    trains.
     """
     model = site.model
     copied = site.value(site.node).tensor
     is_number = last_name(site.node) == "tolist" or (copied is not None and copied.rank == 0)
     if is_number or model.destinations.of(site.node) in _GATHERED:
         return False
-    if any(map(model.heat_map.work.steps, loops_around(model, site.node))):
+    if _belongs_to_training(model, site.node):
         return False
     node, outer = _whole(model, site.node)
     if not isinstance(outer, ast.Assign):
@@ -44,6 +44,15 @@ def is_taken(site: CallSite) -> bool:
     loads = model.destinations.later(target) if isinstance(target, ast.Name) else []
     after = [_whole(model, load) for load in loads if (load.lineno, load.col_offset) >= end]
     return bool(after) and all(_takes(model, around, inner) for inner, around in after)
+
+
+def _belongs_to_training(model: Model, node: ast.AST) -> bool:
+    """True if a loop around a node trains, or if the name of a function or class around it says that it helps to."""
+    if any(map(model.heat_map.work.steps, loops_around(model, node))):
+        return True
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names = (outer.name for outer in model.ancestors(node) if isinstance(outer, definitions))
+    return any(map(conventions.belongs_to_training, names))
 
 
 def _whole(model: Model, node: ast.expr) -> tuple[ast.expr, ast.AST | None]:

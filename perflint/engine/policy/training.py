@@ -7,7 +7,7 @@ from perflint.engine.policy.unreached import serves_project
 from perflint.findings import Finding, Severity
 from perflint.frozen import replace
 from perflint.rules._places import loops_around
-from perflint.rules._wholes import is_same_each_turn, whole_of
+from perflint.rules._wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.semantics.sites import CallSite, Site
 
 _COPIES = "TPF109"
@@ -17,11 +17,11 @@ _COPIES = "TPF109"
 def copied_outside_training(finding: Finding, site: Site) -> Finding:
     """A copy to the CPU in a function that the project calls, but not in a training: information.
 
-    It runs once for a process, and its results are for the CPU. Not where one copy before a loop would do.
+    It runs once for a process, and its results are for the CPU. Not where one copy before or after a loop would do.
     """
     if finding.code != _COPIES or finding.severity is Severity.INFO or not isinstance(site, CallSite):
         return finding
-    if whole_of(site) is not None or is_same_each_turn(site) or not is_outside_training(site):
+    if whole_of(site) is not None or is_same_each_turn(site) or is_added_up(site) or not is_outside_training(site):
         return finding
     return replace(finding, severity=Severity.INFO)
 

@@ -26,6 +26,8 @@ def is_outside_training(model: Model, function: FunctionNode) -> bool:
     seen: set[FunctionInfo] = set(waiting)
     is_called = False
     for info in waiting:
+        if model.heat_map.is_given_away(info):
+            return False
         for call in model.heat_map.callers(info):
             if is_in_training(model, call):
                 return False

@@ -301,6 +301,10 @@ class HeatMap:
             inner = outer
         return True
 
+    def is_given_away(self, info: FunctionInfo) -> bool:
+        """True if this file gives a function to other code, which may call it."""
+        return bool(self._calls.given(info))
+
     def callers(self, info: FunctionInfo) -> list[ast.Call]:
         """The calls in this file that call a function, or may, and the hot ones that are given it to call."""
         # A hook or a factory is given away once and called often, so a cold place does not make it cold.
