@@ -220,3 +220,34 @@ class Net(nn.Module):
 
 def test_positions_whose_number_is_tested() -> None:
     assert marked(COUNTED, "TPF110") == expected(COUNTED)
+
+
+OPTIONAL = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, lengths=None, steps: int = 3, mask: torch.Tensor | None = None, *, scale=None):
+        if lengths is None:
+            lengths = torch.tensor([x.shape[-1]], device=x.device)  # info
+        if scale is None and steps > 2:
+            scale = torch.tensor([1.0, 2.0], device=x.device)  # warning
+        if scale is not None:
+            lengths = lengths * torch.tensor([1, 2], device=x.device)  # warning
+        else:
+            lengths = lengths * torch.tensor([1, 2], device=x.device)  # warning
+        if mask is None:
+            if steps is None:
+                steps = torch.tensor([3, 4], device=x.device)  # info
+        if steps is None:
+            steps = torch.tensor([3, 4], device=x.device)  # warning
+        table = self.table
+        if table is None:
+            table = torch.tensor([3, 4], device=x.device)  # warning
+        return x, lengths, mask, scale, table
+"""
+
+
+def test_numbers_for_arguments_that_are_missing() -> None:
+    assert marked(OPTIONAL, "TPF117") == expected(OPTIONAL)

@@ -24,6 +24,7 @@ from perflint.engine.policy.evaluations import (
     selects_for_evaluation,
     writes_results,
 )
+from perflint.engine.policy.numbers import FEW_NUMBERS, for_missing_argument
 from perflint.engine.policy.pictures import draws_results, is_in_drawing_function, joins_pictures
 from perflint.engine.policy.selections import SELECTIONS, counted
 from perflint.engine.policy.taken import is_taken
@@ -51,8 +52,6 @@ _READS = frozenset({"TPF101", _COPIES})
 """Rules about reads of single values and copies to the CPU."""
 _DECIDES = frozenset({"TPF105", SELECTIONS, "TPF119"})
 """Rules about waits for an answer by which the CPU goes on: a test, the size of a selection, a number of Python."""
-_FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
-"""Rules about copies of a few Python numbers to the GPU."""
 _LISTS = "TPF117"
 """The one of them about lists and arrays: in a loop that does not step, these are data, and are copied once."""
 _MANY_WAITS = frozenset({"TPF102", "TPF103", "TPF104", "TPF120", "TPF125"})
@@ -129,7 +128,7 @@ def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:
     that are not known to run each step run for a request, an image or a report. Beside the run of a model, a copy does
     not count.
     """
-    if finding.code not in _FEW_NUMBERS or isinstance(site, FileSite) or site.heat is Heat.HOT:
+    if finding.code not in FEW_NUMBERS or isinstance(site, FileSite) or site.heat is Heat.HOT:
         return finding
     is_data = finding.code == _LISTS and repeats(site) and not _is_round_trip(site)
     beside_run = not repeats(site) and _runs_model(site)
@@ -203,7 +202,7 @@ def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
     """
     if finding.effect not in OF_THE_DEVICE:
         return finding
-    if finding.heat is not Heat.WARM and finding.code not in _READS | _FEW_NUMBERS | {SELECTIONS}:
+    if finding.heat is not Heat.WARM and finding.code not in _READS | FEW_NUMBERS | {SELECTIONS}:
         return finding
     module = site.model.module
     draws = bool(conventions.draws(module.name, module.packages))
@@ -264,7 +263,7 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
     """
     if finding.code in (_COPIES, _TO_GPU):
         is_work = copies_for_evaluation(site)
-    elif finding.code in _FEW_NUMBERS:
+    elif finding.code in FEW_NUMBERS:
         is_work = selects_for_evaluation(site) and not _is_round_trip(site) and not _is_of_read(site)
     else:
         is_work = finding.code in (SELECTIONS, CACHE) and selects_for_evaluation(site)
@@ -287,7 +286,7 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
         counts = isinstance(site, CallSite) and (
             whole_of(site) is not None or is_same_each_turn(site) or is_added_up(site)
         )
-    elif finding.code in _FEW_NUMBERS | {SELECTIONS}:
+    elif finding.code in FEW_NUMBERS | {SELECTIONS}:
         counts = is_in_batch(site.model, site.node) or _is_round_trip(site) or _is_of_read(site)
     else:
         counts = _is_of_property(site) or (finding.code == _TO_GPU and feeds_batches(site))
@@ -325,7 +324,7 @@ def _is_read(model: Model, node: ast.AST) -> bool:
 
 def _for_collective(finding: Finding, site: Site) -> Finding:
     """Numbers that a collective sums up must be on the GPU: information."""
-    if finding.code in _FEW_NUMBERS and carries_numbers(site):
+    if finding.code in FEW_NUMBERS and carries_numbers(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 
@@ -443,6 +442,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _of_an_evaluation,
     _of_an_analysis,
     _for_collective,
+    for_missing_argument,
     _beside_files,
     _for_files,
     _of_state,

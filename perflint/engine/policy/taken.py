@@ -26,7 +26,7 @@ _LAYOUTS = frozenset(
 def is_taken(site: CallSite) -> bool:
     """True if a copy of a tensor is only given to functions that neither torch, NumPy nor Python defines.
 
-    `cv2.resize(x.cpu().numpy(), size)`; `x = x.cpu().numpy()`, then `index.search(x)`. Not numbers, and not in code that
+    `cv2.resize(x.cpu().numpy(), size)`; `x = x.cpu().numpy()`, then `index.search(x)`. Not numbers. Not in code that
     trains.
     """
     model = site.model
