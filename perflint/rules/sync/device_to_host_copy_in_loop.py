@@ -47,7 +47,9 @@ class DeviceToHostCopyInLoop(Rule):
     GPU memory, or that are consumed at once. Arrays that NumPy works on in an evaluation, since
     these must be copied: they are reported as info. A copy of a whole chunk before a loop over its
     elements is reported as info, unless the code runs each step. Tensors that are on the CPU
-    already. `non_blocking=True` into pinned memory, with an event that the CPU waits for before it
+    already. Copies in a function that the project calls only outside of trainings, once for a run, and arrays
+    that only functions of another library or of the project take, outside of training: these are info, too.
+    `non_blocking=True` into pinned memory, with an event that the CPU waits for before it
     reads.
 
     ## Bad

@@ -59,6 +59,8 @@ class EagerFormat(Rule):
     Shapes, dtypes and Python numbers. Every hundredth step, once per epoch, on one rank at an
     interval: outside of code that runs every step the rule gives information only.
     `logger.debug("… %s", t)`: the text is not built while the level is off. Messages of exceptions.
+    Text in a branch that the numbers of a tensor choose (`if loss > 3: print(loss)`) is reported as info:
+    the test waits first.
 
     ## Bad
     ```python

@@ -46,7 +46,8 @@ class EmptyCacheInLoop(Rule):
     handler of an out-of-memory error, every hundredth step, once at a certain step, in a branch that
     leaves the loop, or when a measurement shows that memory is nearly full. In a retry loop after a
     failure, and in a function that only frees memory, unless a training loop calls it. When several
-    processes share a GPU.
+    processes share a GPU. Calls beside the loops of a function that evaluates, and calls behind a loop that
+    calls the same, are reported as info.
 
     ## Bad
     ```python
