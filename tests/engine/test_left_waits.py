@@ -1,4 +1,4 @@
-"""Waits that a reviewer leaves: for code that no training runs, for other code, for pictures, for missing arguments."""
+"""Waits that are information: in code that no training runs, for other code, for a test, for a missing argument."""
 
 from __future__ import annotations
 
@@ -33,11 +33,6 @@ USES = "import torch\nfrom helper import collect\n\n\n"
 
 def copies(folder: Path, files: dict[str, str], path: str = "helper.py") -> set[str]:
     """The severities of the copies to the CPU in one of some files."""
-    return severities(folder, files, path, "TPF109")
-
-
-def severities(folder: Path, files: dict[str, str], path: str, code: str) -> set[str]:
-    """The severities of the findings of a rule in one of some files."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
@@ -45,7 +40,7 @@ def severities(folder: Path, files: dict[str, str], path: str, code: str) -> set
     source = Source(str(folder / path), files[path])
     report = check_source(source, project, RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
     assert not report.problems
-    return {each.severity.value for each in report.findings if each.code == code}
+    return {each.severity.value for each in report.findings if each.code == "TPF109"}
 
 
 @pytest.mark.parametrize(
@@ -256,22 +251,3 @@ class Net(nn.Module):
 
 def test_numbers_for_arguments_that_are_missing() -> None:
     assert marked(OPTIONAL, "TPF117") == expected(OPTIONAL)
-
-
-SELECTS = """
-import torch
-from torch import nn
-
-
-class Wheel(nn.Module):
-    def forward(self, x: torch.Tensor):
-        x = x.cuda()
-        return x[x > 0]
-"""
-
-
-@pytest.mark.parametrize(
-    ("path", "severity"), [("visualization/wheel.py", "info"), ("plots.py", "info"), ("models/wheel.py", "warning")]
-)
-def test_selections_for_pictures(tmp_path: Path, path: str, severity: str) -> None:
-    assert severities(tmp_path, {path: SELECTS}, path, "TPF110") == {severity}

@@ -198,11 +198,11 @@ def _needed_on_cpu(finding: Finding, site: Site) -> Finding:
 def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
     """Code that draws pictures copies what it draws to the CPU: information, unless it runs each step.
 
-    Reads, selections and copies of a few numbers are information even there: the loop makes one picture in each step.
+    Reads, and copies of a few numbers, are information even there: the loop makes one picture in each step.
     """
     if finding.effect not in OF_THE_DEVICE:
         return finding
-    if finding.heat is not Heat.WARM and finding.code not in _READS | FEW_NUMBERS | {SELECTIONS}:
+    if finding.heat is not Heat.WARM and finding.code not in _READS | FEW_NUMBERS:
         return finding
     module = site.model.module
     draws = bool(conventions.draws(module.name, module.packages))
