@@ -238,8 +238,9 @@ class Net(nn.Module):
         else:
             lengths = lengths * torch.tensor([1, 2], device=x.device)  # warning
         if mask is None:
-            if steps is None:
-                steps = torch.tensor([3, 4], device=x.device)  # info
+            x = x[:, [1, 2]] + torch.tensor([3, 4], device=x.device)  # warning
+        if mask is None:
+            mask = torch.as_tensor([True, False], device=x.device)[None]  # info
         if steps is None:
             steps = torch.tensor([3, 4], device=x.device)  # warning
         table = self.table

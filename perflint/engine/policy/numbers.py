@@ -6,29 +6,31 @@ import ast
 
 from perflint.findings import Finding, Severity
 from perflint.frozen import replace
-from perflint.rules._places import inside
+from perflint.rules._statements import statement_of
 from perflint.semantics.binders import defaults
 from perflint.semantics.sites import FileSite, Site
 
 FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
+_LISTS = "TPF117"
+"""The one of them about lists and arrays."""
 
 
 def for_missing_argument(finding: Finding, site: Site) -> Finding:
-    """Numbers in place of an argument that a call leaves out: information, since repeated calls can pass a tensor.
+    """A tensor of numbers for an argument that a call leaves out: information, since repeated calls can pass it.
 
     `def encode(x, lengths=None): if lengths is None: lengths = torch.tensor([x.shape[-1]], device=x.device)`.
     """
-    if finding.code not in FEW_NUMBERS or isinstance(site, FileSite):
+    if finding.code != _LISTS or isinstance(site, FileSite):
         return finding
-    function = site.model.function(site.node)
-    optional = {} if function is None else defaults(function)
-    inner: ast.AST = site.node
-    for outer in inside(site.model, site.node):
-        if isinstance(outer, ast.If) and inner in outer.body and _is_none(optional.get(_missing(outer.test))):
-            return replace(finding, severity=Severity.INFO)
-        inner = outer
-    return finding
+    function, statement = site.model.function(site.node), statement_of(site.model, site.node)
+    outer = None if statement is None else site.model.parent(statement)
+    if function is None or not isinstance(statement, ast.Assign) or not isinstance(outer, ast.If):
+        return finding
+    name = _missing(outer.test) if statement in outer.body else ""
+    is_bound = any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+    is_optional = is_bound and _is_none(defaults(function).get(name))
+    return replace(finding, severity=Severity.INFO) if is_optional else finding
 
 
 def _missing(test: ast.expr) -> str:
