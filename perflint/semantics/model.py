@@ -193,8 +193,13 @@ class Model:
         return None if self.callers is None else constant_kept(self, owner, attribute)
 
     def constant_of_field(self, attribute: str) -> ast.Constant | None:
-        """The default of a field of settings that is off, and that nothing of the project sets; None for other fields."""
+        """The default of a field of settings that is off and that nothing of the project sets, or None."""
         return None if self.callers is None else constant_of_field(self, attribute)
+
+    def received(self, info: FunctionInfo) -> list[Arguments]:
+        """The arguments that known calls pass to a function of the file."""
+        own = self._recorder.arguments.get((info.node.lineno, info.node.col_offset), ())
+        return [*own, *self.view.outside(self.module, info)]
 
     def passing(self, info: FunctionInfo) -> list[Call]:
         """The calls in other files that pass arguments to a function of the file."""

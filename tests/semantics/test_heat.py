@@ -2711,6 +2711,15 @@ class Net(nn.Module):
         if not isinstance(scale, torch.Tensor):
             scale = torch.tensor(scale).to(x.device)                    # hot
         return x, t, n, scale
+def sample(x, t: Tensor | int):
+    if not torch.is_tensor(t):
+        t = torch.tensor([t]).cuda()                                    # hot
+    return x * t
+def run(loader, model, optimizer):
+    for x in loader:
+        optimizer.step()
+        for i in range(100):
+            x = sample(model(x), i)
 def warm(steps: Tensor | int):
     times = steps
     if not torch.is_tensor(times):
@@ -2754,7 +2763,7 @@ class Loss(nn.Module):
         if x.numel() > 1:
             y = x.max().item()                          # hot
         else:
-            y = x.item()                                # cold
+            y = x.item()                                # hot
         if not len(parts) > 1:
             y = parts[0].item()                         # cold
         if len(x) < 2:

@@ -24,8 +24,9 @@ class _Set(Exception):
 def constant_of_field(model: Model, attribute: str) -> ast.Constant | None:
     """The default of a field of settings that is off, and that nothing of the project sets; None for other fields.
 
-    Of several kinds that a program offers, users choose one: a default that is not off says little. The classes of the project that have a field of this name all give it one constant. No code but theirs writes the
-    name, except to read the field, and no file of settings or commands contains it.
+    Of several kinds that a program offers, users choose one: a default that is not off says little. The classes of the
+    project that have a field of this name all give it one constant. No code but theirs writes the name, except to read
+    the field, and no file of settings or commands contains it with another value.
     """
     view, module = model.view, model.module
     if attribute.startswith("__") or not view.project.is_whole or view.is_published(module.path):

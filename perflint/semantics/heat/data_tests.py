@@ -35,7 +35,7 @@ def _asks_tensor(model: Model, test: ast.expr) -> bool:
 def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:
     """True if a test that comes out as `outcome` says that a parameter is not a tensor, which its annotation allows.
 
-    `def forward(self, x, t: Tensor | int)`: callers pass tensors, since numbers would be copied in each step.
+    `def forward(self, x, t: Tensor | int)`: callers pass tensors, unless one is known to pass something else.
     """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_for_other_kind(model, test.operand, not outcome)
@@ -43,10 +43,23 @@ def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:
     function = model.function(test) if name else None
     if function is None or isinstance(function, ast.Lambda):
         return False
+    parameter = _parameter(function, name)
     alone, _ = model.parameters(function)
-    annotated = alone.get(_parameter(function, name))
-    tensor = None if annotated is None else annotated.tensor
-    return tensor is not None and tensor.evidence is Evidence.ANNOTATION
+    tensor = alone[parameter].tensor if parameter in alone else None
+    is_annotated = tensor is not None and tensor.evidence is Evidence.ANNOTATION
+    return is_annotated and not _gets_others(model, function, parameter)
+
+
+def _gets_others(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef, parameter: str) -> bool:
+    """True if a known call passes something other than a tensor for a parameter."""
+    info = model.module.function(function.lineno, function.col_offset)
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    if info is None:
+        return False
+    bound = names[1:] if info.owner and names[:1] == ["self"] else names
+    position = bound.index(parameter) if parameter in bound else None
+    given = [arguments.get(parameter, position) for arguments in model.received(info)]
+    return any(value is not None and not value.is_unknown and value.tensor is None for value in given)
 
 
 def _asked(test: ast.expr) -> str:

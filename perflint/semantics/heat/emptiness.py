@@ -35,9 +35,9 @@ def is_for_nothing(test: ast.expr, outcome: bool, bound: Bound) -> bool:
 
 
 def is_for_single(test: ast.expr, outcome: bool, values: Callable[[ast.expr], Value]) -> bool:
-    """True if a branch is for a list or a tensor of one element at most: `if len(losses) < 2:`.
+    """True if a branch is for a list of one element at most: `if len(losses) < 2:`.
 
-    Not so for the length of a tensor, since a batch of one is frequent.
+    Not so for tensors: a batch of one is frequent, and so is a tensor of one number.
     """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_for_single(test.operand, not outcome, values)
@@ -47,10 +47,8 @@ def is_for_single(test: ast.expr, outcome: bool, values: Callable[[ast.expr], Va
     few = {ast.LtE: 1, ast.Lt: 2} if outcome else {ast.Gt: 1, ast.GtE: 2}
     if not isinstance(limit, ast.Constant) or few.get(type(test.ops[0])) != limit.value:
         return False
-    counted = last_name(test.left)
-    if counted == "len" and len(test.left.args) == 1:
-        return values(test.left.args[0]).tensor is None
-    return counted in ("numel", "nelement")
+    counted = test.left.args
+    return last_name(test.left) == "len" and len(counted) == 1 and values(counted[0]).tensor is None
 
 
 def _nothing(test: ast.expr, outcome: bool) -> ast.expr | None:
