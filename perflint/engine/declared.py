@@ -35,7 +35,10 @@ def declared_findings(model: Model, rules: RuleSet) -> list[Finding]:
 
 
 def _targets(model: Model, node: ast.Call) -> Iterator[str]:
-    """The full names of the function that a call may run, of a method that no class of the project defines by each base."""
+    """The full names of the function that a call may run.
+
+    A method that no class of the project defines has one for each base of its class.
+    """
     target = model.target(node)
     if target or not isinstance(node.func, ast.Attribute):
         yield target

@@ -116,9 +116,11 @@ class CatGrowth(Rule):
 
 def _growth(site: CallSite) -> _Growth | None:
     extended = _extended(site)
-    if extended is None or not isinstance(extended[1], ast.Name):
+    if extended is None:
         return None
     statement, target, tensors = extended
+    if not isinstance(target, ast.Name):
+        return None
     loop = loop_around(site.model, statement)
     if loop is None or not is_bound_before(site.model, loop, target.id):
         return None
@@ -132,11 +134,13 @@ def _growth_of_element(site: CallSite) -> _Growth | None:
     A loop over the keys grows no element twice; the loop around it does.
     """
     extended = _extended(site)
-    if extended is None or not isinstance(extended[1], ast.Subscript):
+    if extended is None:
         return None
     statement, target, tensors = extended
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        return None
     index = names_in(target.slice)
-    if not isinstance(target.value, ast.Name) or any(isinstance(part, ast.Call) for part in walk(target.slice)):
+    if any(isinstance(part, ast.Call) for part in walk(target.slice)):
         return None
     for loop in loops_around(site.model, statement):
         if not isinstance(loop, LOOPS):
