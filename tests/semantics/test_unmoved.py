@@ -46,6 +46,15 @@ class Foreign(nn.Module):
     def forward(self, x):
         return self.linear(x)
 
+class Penalty:
+    def __call__(self, scores: torch.Tensor):
+        return scores * 2
+
+class Scaled(nn.Module):
+    def forward(self, x):
+        penalty = Penalty()
+        return penalty(nn.Linear(4, 4)(x))      # -> model float
+
 def place(x):
     return x * torch.ones(3)
 

@@ -10,7 +10,7 @@ from functools import partial
 from perflint.semantics.binders import How
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
-from perflint.semantics.interpreter.lineage import facts_of, info_of, lineage
+from perflint.semantics.interpreter.lineage import facts_of, info_of, is_module, lineage
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name, walk
@@ -70,7 +70,9 @@ def _moved(value: Value) -> Value:
 
 def _stays(frame: Frame, module: Instance, origin: Origin) -> bool:
     """True if a new module is bound to one name, all uses of which move nothing, and its class moves nothing."""
-    if module.arguments is None or any(_is_part(given) for _, given in module.arguments):
+    if not is_module(frame, module.cls) or module.arguments is None:
+        return False
+    if any(_is_part(given) for _, given in module.arguments):
         return False
     variable = _bound_to(frame.module, origin)
     if variable is None or not all(_leaves(frame.module, use) for use in variable.uses):
