@@ -35,10 +35,7 @@ def declared_findings(model: Model, rules: RuleSet) -> list[Finding]:
 
 
 def _targets(model: Model, node: ast.Call) -> Iterator[str]:
-    """The full names of the function that a call may run.
-
-    A method that no class of the project defines has one for each base of its class.
-    """
+    """The full names of the function that a call may run; several for a method that a base outside of the project has."""
     target = model.target(node)
     if target or not isinstance(node.func, ast.Attribute):
         yield target
