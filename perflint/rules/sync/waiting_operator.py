@@ -14,7 +14,7 @@ from perflint.rules.worth import sentence
 from perflint.semantics.facts import distributions
 from perflint.semantics.facts.torch_api.waits import Argument, Requirement, Wait, waits
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import NONE, Const, Instance, Sequence, Value
+from perflint.semantics.values import NONE, Const, Instance, Scalar, Sequence, Value
 from perflint.source.quoting import quoted
 
 _WHY = {
@@ -22,18 +22,24 @@ _WHY = {
     "check": "checks its arguments: the CPU waits for the GPU to answer",
     "copy": "copies between CPU and GPU: the CPU waits",
     "read": "reads from the GPU while it works: the CPU waits",
+    "loops": "looks for self loops of the graph: the CPU waits for their number",
+    "edges": "keeps some of the edges: the CPU waits for their number",
 }
 _SHORT = {
     "size": "the size of the result depends on data",
     "check": "arguments are checked on the CPU",
     "copy": "data is copied between CPU and GPU",
     "read": "values are read during the computation",
+    "loops": "self loops of the graph are looked for",
+    "edges": "some of the edges are kept",
 }
 _CURES = {
     "size": "Pass the size, or use a form whose size is known.",
     "check": "Compute it from other operations, without the check, or move it out of the step.",
     "copy": "Make the copied values once, on the GPU, or move it out of the step.",
     "read": "Move it out of the step, or keep the values that it reads on the CPU.",
+    "loops": "Add the self loops once, with the data, and pass `add_self_loops=False`.",
+    "edges": "If the graph stays the same, select the edges once, before the loop.",
 }
 _SAMPLE = "Use `rsample` under `torch.no_grad()`: it draws the same numbers and does not wait."
 
@@ -80,6 +86,8 @@ def _condition(requirement: Requirement) -> str:
     name = requirement.field or requirement.argument.name
     if requirement.absent:
         return f"without `{name}`"
+    if requirement.unless:
+        return f"without `{name}={requirement.value}`"
     return f"with `{name}={requirement.value}`" if requirement.value else f"with `{name}`"
 
 
@@ -249,9 +257,19 @@ def _holds(site: CallSite, requirement: Requirement) -> bool:
         passed = _value(site, requirement.argument)
     if requirement.absent:
         return passed is None or passed == NONE
+    if requirement.unless:
+        known = _literal(passed)
+        return known is not None and known != Const(ast.literal_eval(requirement.value))
     if requirement.value:
         return passed == Const(ast.literal_eval(requirement.value))
     return passed is not None and passed not in (NONE, Const(False))
+
+
+def _literal(value: Value | None) -> Value | None:
+    """The literal that an argument is or has by default, that of None if it is absent; None if it is unknown."""
+    if isinstance(value, Scalar):
+        return value.default
+    return NONE if value is None else value if isinstance(value, Const) else None
 
 
 def _owner(site: CallSite) -> Value | None:

@@ -4,8 +4,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.distributions import Categorical, Independent, Normal
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
-from torch_geometric.nn import global_max_pool, global_mean_pool as pool
-from torch_geometric.utils import add_self_loops, remove_self_loops, to_dense_batch
+from torch_geometric.nn import ChebConv, GATConv, GCNConv, SAGEConv, global_max_pool, global_mean_pool as pool
+from torch_geometric.utils import add_self_loops, remove_self_loops, to_dense_adj, to_dense_batch
 from torchdiffeq import odeint, odeint_adjoint
 from torchvision.utils import make_grid
 
@@ -156,3 +156,26 @@ class Grids(nn.Module):
         known = make_grid(x, normalize=True, value_range=(0, 1))
         on_host = make_grid(x.cpu(), normalize=True)
         return scaled, each, known, on_host, make_grid(x), make_grid(x, normalize=False)
+
+
+class Graphs(nn.Module):
+    def __init__(self, width: int, cached: bool = False, loops: bool = True, kept=None):
+        super().__init__()
+        self.first = GCNConv(width, width)
+        self.second = GCNConv(width, width, cached=cached, add_self_loops=loops)
+        self.attention = GATConv(width, width)
+        self.filters = ChebConv(width, width, 3)
+        self.without = GCNConv(width, width, add_self_loops=False)
+        self.plain = GCNConv(width, width, normalize=False)
+        self.cached = GCNConv(width, width, cached=True)
+        self.unknown = GCNConv(width, width, add_self_loops=kept.loops)
+        self.mean = SAGEConv(width, width)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor):
+        x = self.first(x, edge_index)  # error: TPF136
+        x = self.second(x, edge_index)  # error: TPF136
+        x = self.attention(x, edge_index)  # error: TPF136
+        x = self.filters(x, edge_index)  # error: TPF136
+        dense = to_dense_adj(edge_index)  # error: TPF136
+        x = self.without(x, edge_index) + self.plain(x, edge_index) + self.cached(x, edge_index)
+        return self.mean(self.unknown(x, edge_index), edge_index), dense

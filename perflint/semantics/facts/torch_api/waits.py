@@ -23,12 +23,14 @@ class Requirement(NamedTuple):
     absent: the argument is not passed, or is None; otherwise it is passed, and is neither None nor False.
     field: the condition is about this argument of the constructor of the argument, which is an object.
     value: the literal that it must be, as code; empty if any will do.
+    unless: it may be absent or any other value than this literal, but it must be known.
     """
 
     argument: Argument
     absent: bool = False
     field: str = ""
     value: str = ""
+    unless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Wait:
     operand: the argument that makes it wait if it is on the device; None if there is no such argument.
     when: the conditions on other arguments, which must all be met.
     why: "size" (only the device knows the size of the result), "check" (it looks whether its arguments are
-        allowed), "copy" (it copies between host and device) or "read" (it reads while it works).
+        allowed), "copy" (it copies between host and device), "read" (it reads while it works), "loops" (it looks for
+        self loops of a graph) or "edges" (it keeps some of the edges or nodes of a graph).
     """
 
     name: str
@@ -66,10 +69,12 @@ def _wait(row: dict[str, Any]) -> Wait:
 
 
 def _requirement(text: str) -> Requirement:
-    """Read "mask@1", "!size@2", "enforce_sorted@3=False" and "self.momentum=None"."""
+    """Read "mask@1", "!size@2", "enforce_sorted@3=False", "self.momentum=None" and "self.cached!=True"."""
     text, _, value = text.partition("=")
+    unless = text.endswith("!")
+    text = text.removesuffix("!")
     argument, _, field = text.removeprefix("!").partition(".")
-    return Requirement(_argument(argument), text.startswith("!"), field, value)
+    return Requirement(_argument(argument), text.startswith("!"), field, value, unless)
 
 
 def _argument(text: str) -> Argument:
