@@ -35,7 +35,7 @@ def declared_findings(model: Model, rules: RuleSet) -> list[Finding]:
 
 
 def _targets(model: Model, node: ast.Call) -> Iterator[str]:
-    """The full names of the function that a call may run; several for a method that a base outside of the project has."""
+    """The full name of the called function, or one for each base class of an object without such a method."""
     target = model.target(node)
     if target or not isinstance(node.func, ast.Attribute):
         yield target
