@@ -1,5 +1,6 @@
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 
@@ -212,3 +213,15 @@ class Tuples(nn.Module):
 def rows_by_annotation(x: torch.Tensor, rows: list[int]):
     x = x.cuda()
     return x[rows]
+
+
+def reflected(x, weight):
+    zeros = torch.zeros(1, device=x.device) if x.shape[2] == 0 else None
+    rows = np.arange(x.shape[2])[::-1]
+    return zeros, F.conv2d(x[:, :, rows], weight)
+
+
+def reflected_if_tensor(x, weight):
+    zeros = torch.zeros(1, device=x.device) if x.shape[2] == 0 else None
+    rows = np.arange(x.shape[2])[::-1]
+    return zeros, weight.convolve(x[:, :, rows])

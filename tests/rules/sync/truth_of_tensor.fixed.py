@@ -48,6 +48,7 @@ def choices(x: torch.Tensor, limit: torch.Tensor) -> list[object]:
     sure = bool(top > 0)
     within = 0 <= top <= 1
     among = top in [limit, small]
+    among = among or top in tuple(x.unbind())
     found = 3 in x
     anywhere = any(part.sum() > 0 for part in x.unbind())
     kept = [name for name in ("a", "b") if top > 2]
@@ -214,3 +215,10 @@ def of_parts(parts: list, scores, values: list[np.ndarray]):
     if kept[0] == 0:
         return values
     return None
+
+
+def found_by_identity(x: torch.Tensor, parts: list[torch.Tensor], known: set[torch.Tensor]) -> bool:
+    """Sets and dicts compare tensors only if their hashes are equal, which follow from the identity."""
+    top = x.cuda().max()
+    is_known = top in known or top in {x, top} or top not in {part: 1 for part in parts}
+    return is_known or top in set(parts) or top in frozenset(parts)
