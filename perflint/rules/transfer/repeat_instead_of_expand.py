@@ -9,16 +9,19 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, lived, memory_around, writers
+from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._statements import statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._filling import is_size
 from perflint.rules.transfer._loops import body_of
-from perflint.rules.transfer._ones import is_one, shape
+from perflint.rules.transfer._ones import bound, is_one, shape
 from perflint.rules.worth import sentence
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Evidence, Kind
+from perflint.semantics.values import Const, Device, Evidence, Kind
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -104,7 +107,8 @@ class RepeatInsteadOfExpand(Rule):
     may follow those of the other operand; if autograd keeps it, so that a write to the tensor
     before the backward pass raises an error; if other code, which does not get the tensor, runs
     while it is in use; if the number of dimensions is only inferred from the number of arguments (a
-    tensor with fewer raises an error); and if a slice is repeated: for an empty slice, `repeat`
+    tensor with fewer raises an error); if a number of copies may be negative, for which `repeat` raises an
+    error; and if a slice is repeated: for an empty slice, `repeat`
     returns an empty tensor, and `expand` raises. Risky if code runs while it is in use that may
     have the tensor from elsewhere, as a method has an attribute: a write to the tensor would show
     in the result. No fix is offered if such a write, or a call that gets the tensor, is found.
@@ -238,7 +242,33 @@ def _safety(site: CallSite, found: _Repeats, uses: Uses, others: Writers) -> Saf
     if has_gradient and not found.adds_alike:
         return Safety.UNSAFE
     exact = uses.fates == {Fate.READ} and not uses.laid_bare and not uses.saved and others is Writers.NONE
-    return Safety.SAFE if exact and found.ranked and not found.sliced else Safety.UNSAFE
+    # `repeat` raises an error for -1, with which `expand` leaves the dimension as it is.
+    sized = all(_is_count(site, each) for each in _given(site) or ())
+    return Safety.SAFE if exact and sized and found.ranked and not found.sliced else Safety.UNSAFE
+
+
+def _is_count(site: CallSite, node: ast.expr) -> bool:
+    """True for a number of copies that surely is not negative."""
+    value = site.value(node)
+    if isinstance(value, Const) and isinstance(value.value, int):
+        return value.value >= 0
+    if not isinstance(node, ast.Name):
+        return is_size(site.model, node)
+    made = bound(site.model, node)
+    return _is_unpacked_size(site.model, node) if made is None else is_size(site.model, made)
+
+
+def _is_unpacked_size(model: Model, use: ast.Name) -> bool:
+    """True for a name that only `rows, columns = x.shape`, or the same with `x.size()`, can have set."""
+    found = flow_around(model, use).used.get(use)
+    target = None if found is None or found.node is None else model.parent(found.node)
+    statement = None if target is None else model.parent(target)
+    if not isinstance(statement, ast.Assign):
+        return False
+    sizes = statement.value
+    if isinstance(sizes, ast.Call):
+        return model.target(sizes) == "torch.Tensor.size"
+    return isinstance(sizes, ast.Attribute) and sizes.attr == "shape" and model.value(sizes.value).tensor is not None
 
 
 def _fix(site: CallSite, found: _Repeats, safety: Safety) -> Fix | None:

@@ -159,3 +159,21 @@ def kept_where_a_generator_writes(stepping):
     rows = row.repeat(4, 1)
     next(steps)
     return torch.cat([rows, rows])
+
+
+def kept_where_a_count_may_be_negative():
+    """`repeat` raises an error for -1, and `expand` leaves the dimension as it is."""
+    count = int("-1")
+    row = torch.zeros(1, 2, device=DEVICE)
+    rows = torch.ones(3, 2, device=DEVICE)
+    return torch.cat([row.repeat(count, 1), rows]), torch.cat([row.repeat(rows.shape[0] - 4, 1), rows])
+
+
+def case_counts_of_other_tensors():
+    row = torch.zeros(1, 2, device=DEVICE)
+    rows = torch.ones(3, 2, device=DEVICE)
+    count, width = rows.shape
+    length, _ = rows.size()
+    number = len(rows)
+    parts = torch.cat([row.repeat(count, 1), rows]), torch.cat([row.repeat(number, 1), rows])
+    return *parts, torch.cat([row.repeat(length, 1), rows]), torch.cat([row.repeat(0, 1), rows]), width
