@@ -372,7 +372,12 @@ _ROWS_STORE = Template(
     "TPF135",
     "cube",
     "t = <table>\nt[<first>, 0, <third>] = <number>\nreturn t",
-    {"table": ("cube", "x"), "first": ("0", "i"), "third": ("1", "-1"), "number": ("1.0", "v", "3", "places.bump()")},
+    {
+        "table": ("cube", "x", 'torch.zeros(2, 3, 2, device="cuda")', 'torch.ones((n, 1, 1), device="cuda")'),
+        "first": ("0", "i"),
+        "third": ("1", "-1"),
+        "number": ("1.0", "v", "3", "places.bump()"),
+    },
 )
 
 _NONZERO_FAMILY = Template(
