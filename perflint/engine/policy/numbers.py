@@ -20,8 +20,9 @@ def for_missing_argument(finding: Finding, site: Site) -> Finding:
     """A tensor of numbers for an argument that a call leaves out: information, since repeated calls can pass it.
 
     `def encode(x, lengths=None): if lengths is None: lengths = torch.tensor([x.shape[-1]], device=x.device)`.
+    Not in code that a package offers, whose callers are unknown.
     """
-    if finding.code != _LISTS or isinstance(site, FileSite):
+    if finding.code != _LISTS or isinstance(site, FileSite) or site.model.is_offered:
         return finding
     function, statement = site.model.function(site.node), statement_of(site.model, site.node)
     outer = None if statement is None else site.model.parent(statement)

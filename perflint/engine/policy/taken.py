@@ -27,9 +27,11 @@ def is_taken(site: CallSite) -> bool:
     """True if a copy of a tensor is only given to functions that neither torch, NumPy nor Python defines.
 
     `cv2.resize(x.cpu().numpy(), size)`; `x = x.cpu().numpy()`, then `index.search(x)`. Not numbers. Not in code that
-    trains.
+    trains, nor in code that a package offers.
     """
     model = site.model
+    if model.is_offered:
+        return False
     copied = site.value(site.node).tensor
     is_number = last_name(site.node) == "tolist" or (copied is not None and copied.rank == 0)
     if is_number or model.destinations.of(site.node) in _GATHERED:

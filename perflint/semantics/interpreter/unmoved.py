@@ -37,11 +37,16 @@ def on_cpu(frame: Frame, module: Instance, arguments: Arguments, result: Value) 
     origin = module.origin
     if origin is None or origin.module != frame.module.name or not _holds(result):
         return result
-    if any(given.tensor is not None and given.tensor.device is Device.CUDA for given in arguments.values()):
+    if any(_is_elsewhere(given.tensor) for given in arguments.values()):
         return result
     known = frame.view.memory.unmoved
     stays = frame.view.memory.remembered(known, origin, partial(_stays, frame, module, origin), False)
     return _moved(result) if stays else result
+
+
+def _is_elsewhere(given: Tensor | None) -> bool:
+    """True for a tensor on the GPU, and for one on the device of another module."""
+    return given is not None and given.device in (Device.CUDA, Device.MODEL)
 
 
 def _holds(value: Value) -> bool:
