@@ -774,7 +774,7 @@ def test_other_programs_may_use_a_gpu(perflint: Command, text: str, user: str) -
     assert shown_in(perflint, text, user)
 
 
-HELPER = """
+PREPARES = """
 import torch
 from torch import nn
 
@@ -786,22 +786,22 @@ def prepared(inputs, timestamps):
 @pytest.mark.parametrize(
     ("helper", "is_shown"),
     [
-        (HELPER, False),
-        (HELPER + "def moved(x, device):\n    return x.to(device)\n", False),
-        ("import pytorch_lightning\n" + HELPER, False),
-        ("from another import helper\n" + HELPER, False),
-        (HELPER + "def moved(x):\n    return x.cuda()\n", True),
-        (HELPER + "DEVICE = 'mps'\n", True),
-        (HELPER + "def moved(x, args):\n    return x.to(args.device)\n", True),
-        (HELPER + "def moved(x, given):\n    return x.to(given['device'])\n", True),
-        (HELPER + "def held(path):\n    return torch.load(path)\n", True),
-        ("from pytorch_lightning import Trainer\n" + HELPER, True),
-        ("import some_library\n" + HELPER, True),
-        ("from moving import helper\n" + HELPER, True),
+        (PREPARES, False),
+        (PREPARES + "def moved(x, device):\n    return x.to(device)\n", False),
+        ("import pytorch_lightning\n" + PREPARES, False),
+        ("from another import helper\n" + PREPARES, False),
+        (PREPARES + "def moved(x):\n    return x.cuda()\n", True),
+        (PREPARES + "DEVICE = 'mps'\n", True),
+        (PREPARES + "def moved(x, args):\n    return x.to(args.device)\n", True),
+        (PREPARES + "def moved(x, given):\n    return x.to(given['device'])\n", True),
+        (PREPARES + "def held(path):\n    return torch.load(path)\n", True),
+        ("from pytorch_lightning import Trainer\n" + PREPARES, True),
+        ("import some_library\n" + PREPARES, True),
+        ("from moving import helper\n" + PREPARES, True),
     ],
 )
 def test_modules_that_a_program_imports(perflint: Command, helper: str, is_shown: bool) -> None:
     perflint.write("helpers.py", helper)
-    perflint.write("another.py", HELPER)
+    perflint.write("another.py", PREPARES)
     perflint.write("moving.py", "def helper(x):\n    return x.cuda()\n")
     assert shown_in(perflint, "from helpers import prepared\n" + SCRIPT) is is_shown

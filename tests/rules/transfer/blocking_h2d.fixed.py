@@ -333,3 +333,25 @@ def of_arrays(arrays, model: nn.Module):
     for array in arrays:
         x = torch.FloatTensor(np.asarray(array))
         model(x.cuda()).sum().backward()
+
+
+def of_batches_and_tuples(model: nn.Module, loader: DataLoader, device: torch.device):
+    for batch in loader:
+        if isinstance(batch, (list, tuple)):
+            batch = batch[0]
+        model(batch.to(device)).sum().backward()
+
+
+def of_batches_that_may_be_there(model: nn.Module, loader: DataLoader, device: torch.device):
+    for batch in loader:
+        if isinstance(batch, (list, tuple)):
+            batch = model(batch)
+        model(batch.to(device)).sum().backward()
+
+
+def of_batches_that_are_there(model: nn.Module, loader: DataLoader):
+    for batch in loader:
+        if isinstance(batch, (list, tuple)):
+            batch = batch[0]
+        batch = batch.to("cuda")
+        model(batch.to("cuda")).sum().backward()

@@ -38,6 +38,60 @@ def two(model: nn.Module, loader: DataLoader) -> tuple[torch.Tensor, torch.Tenso
     return labels, scores
 
 
+def by_key(model: nn.Module, loader: DataLoader) -> dict[str, torch.Tensor]:
+    gathered: dict[str, torch.Tensor] = {}
+    for x in loader:
+        for key, part in model(x).items():
+            if key not in gathered:
+                gathered[key] = part
+            else:
+                gathered[key] = torch.cat([gathered[key], part])
+    return gathered
+
+
+def by_number(losses: torch.Tensor, model: nn.Module) -> list[torch.Tensor]:
+    parts = []
+    for at in range(len(losses)):
+        grads = torch.autograd.grad(losses[at], list(model.parameters()), retain_graph=True)
+        for i, grad in enumerate(grads):
+            if at == 0:
+                parts.append(grad[None])
+            else:
+                parts[i] = torch.cat((parts[i], grad[None]))
+    return parts
+
+
+def once_for_each_key(parts: dict[str, torch.Tensor], others: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    joined = dict(parts)
+    for key in others:
+        joined[key] = torch.cat([joined[key], others[key]])
+    return joined
+
+
+def key_of_each_turn(model: nn.Module, loader: DataLoader, parts: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    joined = dict(parts)
+    for x in loader:
+        key = str(x)
+        joined[key] = torch.cat([joined[key], model(x)])
+    return joined
+
+
+def elements_that_are_read(model: nn.Module, loader: DataLoader) -> list[torch.Tensor]:
+    memory = [torch.zeros(1, 4), torch.zeros(1, 4)]
+    for x in loader:
+        y = model(memory[0], x)
+        memory[0] = torch.cat([memory[0], y])
+    return memory
+
+
+def started_again(model: nn.Module, loader: DataLoader) -> dict[str, torch.Tensor]:
+    last: dict[str, torch.Tensor] = {}
+    for x in loader:
+        last["x"] = x
+        last["x"] = torch.cat([last["x"], model(x)])
+    return last
+
+
 def first_of_all(model: nn.Module, loader: DataLoader) -> torch.Tensor | None:
     gathered = None
     for x in loader:
