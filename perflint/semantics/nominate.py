@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, SubscriptSite, TruthSite
-from perflint.semantics.values import Array, Evidence, Mapping, Name, Tensor, Value
+from perflint.semantics.values import Array, Evidence, Function, Mapping, Name, Tensor, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -66,7 +66,9 @@ def _formatted_by_call(model: Model, node: ast.Call, target: str) -> Iterator[Si
     sink = _SINKS.get(target)
     last = target.rpartition(".")[2]
     if sink is None and last in _LOG_METHODS and ("logging" in target or "Logger" in target or "loguru" in target):
-        sink = "logging"
+        # The waits of a logger of the project are in its own code.
+        is_own = any(isinstance(each, Function) for each in model.value(node.func).members)
+        sink = None if is_own else "logging"
     if sink is None and target == "builtins.str.format":
         sink = "str.format"
     if sink is None:

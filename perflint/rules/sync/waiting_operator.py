@@ -47,6 +47,10 @@ _LBFGS = (
     "Each iteration reads the loss and the gradient. `Adam` and `SGD` do not wait; keep `LBFGS` for few steps, or for"
     " small problems on the CPU."
 )
+_PACKED = (
+    "Sort the sequences by length where the batch is made, and pass `enforce_sorted=True`: no order is copied then."
+)
+_ISTFT = "It has no form without its check of the windows. Move it out of the step, or to where the CPU waits anyway."
 _LENGTHS = "Pass both lengths as tensors on the CPU, which saves some of its copies. It has no form that does not wait."
 
 
@@ -183,8 +187,13 @@ class WaitingOperator(Rule):
 def _help(site: CallSite, why: str) -> str:
     if site.target in distributions.sampling():
         return _SAMPLE
+    name = site.target.rpartition(".")[2]
     if site.target == "torch.optim.Optimizer.step":
         return _LBFGS
+    if name == "istft":
+        return _ISTFT
+    if name in ("pack_padded_sequence", "pad_packed_sequence"):
+        return _PACKED
     return _LENGTHS if _aligns(site) else _CURES[why]
 
 

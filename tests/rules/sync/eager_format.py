@@ -225,3 +225,21 @@ def told(model: torch.nn.Module, loader, optimizer):
         optimizer.step()
         if loss.isfinite() and loss > 100:
             print("large", loss)  # audit: TPF108
+
+
+class Logger:
+    def __init__(self):
+        self.kept = []
+
+    def log(self, step: int, name: str, value: torch.Tensor):
+        self.kept.append((step, name, value))
+
+
+def logged_by_own_code(model, loader, optimizer):
+    kept = Logger()
+    for step, batch in enumerate(loader):
+        loss = model(batch.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        kept.log(step, "loss", loss.detach())
+        logger.log(20, "loss %s", loss.detach())  # error: TPF108
