@@ -2720,6 +2720,11 @@ def run(loader, model, optimizer):
         optimizer.step()
         for i in range(100):
             x = sample(model(x), i)
+def images(model, loader, optimizer, im: Tensor | list[Tensor], device):
+    for _ in loader:
+        optimizer.step()
+        if not isinstance(im, torch.Tensor):
+            batch = torch.stack(im).to(device)                          # hot
 def warm(steps: Tensor | int):
     times = steps
     if not torch.is_tensor(times):

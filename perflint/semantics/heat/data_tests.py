@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import last_name
-from perflint.semantics.values import Evidence
+from perflint.semantics.values import NONE, Evidence, Tensor, Value, scalar_type
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -33,7 +33,7 @@ def _asks_tensor(model: Model, test: ast.expr) -> bool:
 
 
 def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:
-    """True if a test that comes out as `outcome` says that a parameter is not a tensor, which its annotation allows.
+    """True if a test that comes out as `outcome` says that a parameter is a number, though its annotation says tensor.
 
     `def forward(self, x, t: Tensor | int)`: callers pass tensors, unless one is known to pass something else.
     """
@@ -45,9 +45,16 @@ def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:
         return False
     parameter = _parameter(function, name)
     alone, _ = model.parameters(function)
-    tensor = alone[parameter].tensor if parameter in alone else None
-    is_annotated = tensor is not None and tensor.evidence is Evidence.ANNOTATION
-    return is_annotated and not _gets_others(model, function, parameter)
+    value = alone.get(parameter, NONE)
+    is_annotated = value.tensor is not None and value.tensor.evidence is Evidence.ANNOTATION
+    return (
+        is_annotated and all(map(_is_tensor_or_number, value.members)) and not _gets_others(model, function, parameter)
+    )
+
+
+def _is_tensor_or_number(member: Value) -> bool:
+    """False for lists and arrays: a function that takes these mostly gets them."""
+    return isinstance(member, Tensor) or member == NONE or scalar_type(member) in ("int", "float", "bool")
 
 
 def _gets_others(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef, parameter: str) -> bool:
