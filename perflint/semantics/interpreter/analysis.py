@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator
 
-from perflint.semantics.binders import defaults
 from perflint.semantics.depth import deep_stack
-from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.facts.named import LOADER, parameter_placed
 from perflint.semantics.interpreter import functions, statements
-from perflint.semantics.interpreter.annotations import says_nothing
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.lineage import decorator_names
-from perflint.semantics.interpreter.passed import passed_to_torch
+from perflint.semantics.interpreter.observed import needs_callers, take_observed, take_passed
 from perflint.semantics.interpreter.resolve import class_at, run_module
-from perflint.semantics.lattice import join, union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import FunctionInfo, last_name, root_of, walk
+from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
-    NONE,
-    UNKNOWN,
-    Array,
     Class,
-    Device,
-    DeviceValue,
-    Evidence,
     Function,
     Instance,
-    Kind,
-    Mapping,
-    Sequence,
-    Tensor,
-    Unknown,
     Value,
-    scalar_type,
 )
-from perflint.semantics.view import Every, View
+from perflint.semantics.view import View
 
 _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
@@ -91,7 +73,7 @@ _MOST_CALLERS = 64
 def _order(module: Module) -> Iterator[FunctionInfo]:
     """Functions whose parameters are known by themselves first, then callers before callees."""
     every = list(module.structure.functions.values())
-    waiting = {info for info in every if _needs_callers(info)}
+    waiting = {info for info in every if needs_callers(info)}
     for info in every:
         if info.outer in waiting:
             waiting.add(info)
@@ -160,48 +142,10 @@ def _callers_first(
         yield current
 
 
-def _needs_callers(info: FunctionInfo) -> bool:
-    args = info.node.args
-    ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-    if info.owner and ordered and ordered[0].arg in ("self", "cls"):
-        ordered = ordered[1:]
-    return any(
-        arg.annotation is None or _is_any(arg.annotation) or _is_tensor(arg.annotation) or _is_of_device(arg.annotation)
-        for arg in ordered
-    )
-
-
-def _is_of_device(annotation: ast.expr) -> bool:
-    """True for `torch.device | None`, `Optional[str]` and the like: the calls pass the devices of tensors."""
-    if isinstance(annotation, (ast.Name, ast.Attribute)):
-        return False
-    return not {"device", "str"}.isdisjoint(map(_called, walk(annotation)))
-
-
-def _is_any(annotation: ast.expr | None) -> bool:
-    return _called(annotation) in _OPEN
-
-
-_OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
-"""Annotations that do not restrict the argument."""
-
-
-def _is_tensor(annotation: ast.expr | None) -> bool:
-    """True for `Tensor`, and for `Tensor | list[float]`."""
-    if isinstance(annotation, ast.BinOp):
-        return _is_tensor(annotation.left) or _is_tensor(annotation.right)
-    return _called(annotation) == "Tensor"
-
-
-def _called(annotation: ast.AST | None) -> str:
-    """The last name of a plain annotation."""
-    return annotation.attr if isinstance(annotation, ast.Attribute) else getattr(annotation, "id", "")
-
-
 def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     inner = _activation(top, info)
-    _take_observed(inner, info, recorder)
-    _take_passed(inner, info, inner.names)
+    take_observed(inner, info, recorder)
+    take_passed(inner, info, inner.names)
     inner.recorder = recorder
     if inner.constructs:
         recorder.constructing.add((info.node.lineno, info.node.col_offset))
@@ -217,9 +161,9 @@ def parameters(view: View, module: Module, info: FunctionInfo, recorder: Recorde
         top = Frame(view, module, Budget(_steps(view, module, _STEPS_PER_NODE)), names=names)
         inner = _activation(top, info)
         alone = dict(inner.names or {})
-        _take_observed(inner, info, recorder)
+        take_observed(inner, info, recorder)
         for found in (alone, inner.names):
-            _take_passed(inner, info, found)
+            take_passed(inner, info, found)
     return alone, inner.names or {}
 
 
@@ -254,249 +198,3 @@ def _receiver(module: Module, info: FunctionInfo) -> Value | None:
         return None
     name = f"{module.name}.{info.owner}"
     return Class(name) if "classmethod" in decorators else Instance(name)
-
-
-def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
-    """Parameters without an annotation get the arguments of the calls in this file."""
-    if not _takes_arguments(inner, info):
-        # Other files are not asked in vain.
-        return
-    seen = [
-        *recorder.arguments.get((info.node.lineno, info.node.col_offset), ()),
-        *inner.view.outside(inner.module, info),
-    ]
-    if not seen or inner.names is None:
-        return
-    if recorder.any_caller and not _is_own(inner, info) and not _is_of_program(inner, info):
-        return
-    recorder.informed.add((info.node.lineno, info.node.col_offset))
-    args = info.node.args
-    ordered = [*args.posonlyargs, *args.args]
-    if inner.receiver is not None:
-        ordered = ordered[1:]
-    device = functions.parameter_device(inner, info)
-    whole = [arguments for arguments in seen if not arguments.unpacked]
-    for index, arg in enumerate((*ordered, *args.kwonlyargs) if whole else ()):
-        says_all = not _says_nothing(arg)
-        position = index if index < len(ordered) else None
-        passed = [arguments.get(arg.arg, position) for arguments in whole]
-        _device_of_tensors(inner, arg, passed)
-        if says_all and not _is_tensor(arg.annotation):
-            continue
-        if says_all:
-            _number_or_not(inner, arg, passed)
-            if len(whole) == len(seen):
-                _on_host(inner, info, arg, position, passed)
-                _otherwise(inner, info, arg, position, passed)
-            continue
-        known = [value for value in passed if value is not None and (not value.is_unknown or _is_on_host(value))]
-        if known and len(known) == len([value for value in passed if value is not None]):
-            value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
-            _refine(inner, arg, value, len(known) < len(passed))
-            inner.names[arg.arg] = parameter_placed(info, arg.arg, inner.names[arg.arg])
-    _take_rest(inner, args, len(ordered), seen)
-
-
-def _take_passed(inner: Frame, info: FunctionInfo, names: Names | None) -> None:
-    """Parameters that are only guessed are tensors if functions of torch get them that take nothing else."""
-    args, default_of = info.node.args, defaults(info.node)
-    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
-        value = (names or {}).get(arg.arg, NONE)
-        if value == NONE or not _says_nothing(arg) or not all(map(_is_guess, value.members)):
-            continue
-        if info.passed is None:
-            info.passed = passed_to_torch(info, inner.module.imports)
-        if names is not None and arg.arg in info.passed:
-            guessed = value.tensor or Tensor(functions.parameter_device(inner, info))
-            found: list[Value] = [guessed.with_(evidence=Evidence.CONVENTION)]
-            default = default_of.get(arg.arg)
-            if NONE in value.members or (isinstance(default, ast.Constant) and default.value is None):
-                found.append(NONE)
-            names[arg.arg] = parameter_placed(info, arg.arg, union(found))
-
-
-def _is_guess(value: Value) -> bool:
-    return value == NONE or isinstance(value, Unknown) or (isinstance(value, Tensor) and value.evidence is Evidence.USE)
-
-
-def _takes_arguments(inner: Frame, info: FunctionInfo) -> bool:
-    """True if calls may tell more of a parameter than its annotation does."""
-    args = info.node.args
-    ordered = [*args.posonlyargs, *args.args]
-    if inner.receiver is not None:
-        ordered = ordered[1:]
-    every = [*ordered, *args.kwonlyargs]
-    rest = [arg for arg in (args.vararg, args.kwarg) if arg is not None]
-    return any(map(_says_nothing, (*every, *rest))) or any(
-        _is_tensor(arg.annotation) or ("dev" in arg.arg and arg.annotation and _is_of_device(arg.annotation))
-        for arg in every
-    )
-
-
-def _take_rest(inner: Frame, args: ast.arguments, ordered: int, seen: list[Arguments]) -> None:
-    """`*args` and `**kwargs` without an annotation hold what the calls pass beyond the other parameters."""
-    assert inner.names is not None
-    if args.vararg is not None and _says_nothing(args.vararg):
-        values = [value for each in seen for value in (*each.positional[ordered:], *([each.rest] * each.unpacked))]
-        if any(value.tensor is not None for value in values):
-            inner.names[args.vararg.arg] = Sequence("tuple", _any_of(values))
-    if args.kwarg is not None and _says_nothing(args.kwarg):
-        own = {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
-        values = [value for each in seen for name, value in each.keywords if name not in own]
-        values += [each.spread or UNKNOWN for each in seen if each.unpacked]
-        if any(value.tensor is not None for value in values):
-            inner.names[args.kwarg.arg] = Mapping(_any_of(values))
-
-
-def _any_of(values: list[Value]) -> Value:
-    members = [member for value in values for member in value.members]
-    return union(map(functions.any_such, _agreed(members)))
-
-
-def _says_nothing(arg: ast.arg) -> bool:
-    return arg.annotation is None or _is_any(arg.annotation)
-
-
-def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
-    """Make a parameter a tensor of one integer if all calls pass such tensors: `for t in times: step(x, t)`."""
-    assumed = (inner.names or {}).get(arg.arg)
-    kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
-    if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
-        inner.names[arg.arg] = assumed.with_(kind=Kind.INT, rank=0)
-
-
-def _device_of_tensors(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
-    """Take the device of tensors that all calls pass for a parameter such as `device: str | None = None`."""
-    assumed = (inner.names or {}).get(arg.arg, UNKNOWN)
-    optional = [member == NONE or scalar_type(member) == "str" for member in assumed.members]
-    is_device = [isinstance(member, DeviceValue) for member in assumed.members]
-    devices = {value.device if isinstance(value, DeviceValue) else None for value in passed}
-    if inner.names is None or not any(optional) or not all(map(any, zip(optional, is_device, strict=True))):
-        return
-    if len(devices) == 1 and not devices.isdisjoint((Device.CALLER, Device.MODEL, Device.CUDA)):
-        inner.names[arg.arg] = union(value for value in passed if value is not None)
-
-
-def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, position: int | None, passed: list[Value | None]) -> None:
-    """Put a tensor parameter on the CPU if all calls of the function are known, and pass tensors on the CPU.
-
-    Some of the calls may pass lists instead.
-    """
-    assumed = (inner.names or {}).get(arg.arg)
-    members = () if assumed is None else assumed.members
-    placed = [isinstance(member, Tensor) and member.device is Device.CALLER for member in members]
-    if inner.names is None or not any(placed) or not any(map(_holds_tensor, passed)):
-        return
-    if all(map(_is_on_host, passed)) and (_is_own(inner, info) or _all_on_host(inner, info, arg, position)):
-        on_host = (m.with_(device=Device.CPU, place="") if isinstance(m, Tensor) else m for m in members)
-        inner.names[arg.arg] = union(on_host)
-
-
-def _all_on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, position: int | None) -> bool:
-    """True if the project alone calls a function, always with values on the CPU."""
-    every = inner.view.every_call(inner.module, info)
-    return every.are_all and all(map(_is_on_host, _given(every, arg, position)))
-
-
-def _given(every: Every, arg: ast.arg, position: int | None) -> list[Value | None]:
-    """The value of a parameter in each of some calls; None where it is unknown or the default."""
-    calls = every.arguments
-    return [None if each is None or each.unpacked else each.get(arg.arg, position) for each in calls]
-
-
-def _otherwise(
-    inner: Frame, info: FunctionInfo, arg: ast.arg, position: int | None, passed: list[Value | None]
-) -> None:
-    """Replace a tensor by the numbers or arrays that all known calls pass: the annotation is wrong.
-
-    A function that uses attributes of a number takes a tensor: the annotation of the caller is wrong.
-    """
-    assumed = (inner.names or {}).get(arg.arg)
-    if inner.names is None or not isinstance(assumed, Tensor) or not all(map(_is_number_or_array, passed)):
-        return
-    if info.uses.get(arg.arg) and not all(isinstance(value, Array) for value in passed):
-        return
-    if all(map(_is_number_or_array, _given(inner.view.every_call(inner.module, info), arg, position))):
-        inner.names[arg.arg] = union(functions.any_such(value) for value in passed if value is not None)
-
-
-def _is_number_or_array(value: Value | None) -> bool:
-    return isinstance(value, Array) or (value is not None and scalar_type(value) in ("int", "float"))
-
-
-def _is_on_host(value: Value | None) -> bool:
-    """True for a tensor on the CPU, the result of `x.cpu()`, an array, and a list that holds no tensors."""
-    return value is not None and all(map(_is_of_host, value.members))
-
-
-def _is_of_host(member: Value) -> bool:
-    if isinstance(member, Sequence):
-        return member.tensor is None and member.element.tensor is None
-    if isinstance(member, Unknown):
-        return member.near is Device.CPU
-    return isinstance(member, Array) or (isinstance(member, Tensor) and member.device is Device.CPU)
-
-
-def _holds_tensor(value: Value | None) -> bool:
-    return value is not None and (value.is_unknown or value.tensor is not None)
-
-
-def _is_own(inner: Frame, info: FunctionInfo) -> bool:
-    """True if a function is called only in its file, and not passed to other code."""
-    private = info.outer is not None or (info.name.startswith("_") and not info.name.endswith("_"))
-    if not private:
-        return False
-    structure = inner.module.structure
-    for node in (*structure.nodes.get(ast.Name, ()), *structure.nodes.get(ast.Attribute, ())):
-        if last_name(node) == info.name and isinstance(node.ctx, ast.Load):
-            around = structure.parents.get(node)
-            called = isinstance(around, ast.Call) and around.func is node
-            if not called or (isinstance(node, ast.Attribute) and root_of(node) not in ("self", "cls")):
-                return False
-    return True
-
-
-def _is_of_program(inner: Frame, info: FunctionInfo) -> bool:
-    """True if a function belongs to a file that is run as a program, and no checked file imports it."""
-    module, name = inner.module, info.qualname.partition(".")[0]
-    return module.is_program and not inner.view.importers(module.name, name)
-
-
-def _agreed(values: list[Value]) -> list[Value]:
-    """The tensors that several calls pass: one on an unknown device is assumed to be on the device of the others."""
-    devices = {value.device for value in values if isinstance(value, Tensor)} - _ELSEWHERE
-    device = next(iter(devices)) if len(devices) == 1 else Device.UNKNOWN
-    if device not in (Device.CUDA, Device.MODEL):
-        return values
-    return [
-        value.with_(device=device, place="") if isinstance(value, Tensor) and value.device in _ELSEWHERE else value
-        for value in values
-    ]
-
-
-_ELSEWHERE = frozenset({Device.UNKNOWN, Device.CALLER})
-
-
-def _placed(value: Value, device: Device) -> Value:
-    """The arguments of `forward` are on the module's device, if nothing else is known."""
-    if device is Device.MODEL and isinstance(value, Tensor) and value.device in (Device.UNKNOWN, Device.CALLER):
-        return value.with_(device=device, place="")
-    return value
-
-
-def _yields_batches(value: Value) -> bool:
-    return isinstance(value, Sequence) or (isinstance(value, Instance) and value.cls == LOADER.cls)
-
-
-def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None:
-    assert inner.names is not None
-    assumed = inner.names[arg.arg]
-    tensor = assumed.tensor
-    is_guess = assumed.is_unknown or (tensor is not None and tensor.evidence <= Evidence.USE)
-    # Loaders by their names, and lists of anything.
-    is_guess = is_guess or (assumed == LOADER and _yields_batches(value)) or says_nothing(assumed)
-    # The name of a device by default, where the file passes devices.
-    if is_guess or (isinstance(value, DeviceValue) and scalar_type(assumed) == "str"):
-        inner.names[arg.arg] = value
-    elif may_default or not isinstance(assumed, Tensor):
-        inner.names[arg.arg] = join(assumed, value) if value.tensor is not None else assumed

@@ -846,7 +846,7 @@ def run(model, loader):
 # file: ops.py
 import torch
 def f(x):
-    torch.relu(x)                   # -> tensor
+    torch.relu(x)                   # -> caller
 # file: main.py
 from ops import f
 def run(model, loader):
@@ -966,4 +966,43 @@ def run(x: torch.Tensor):
 
 @programs(ON_THE_CPU)
 def test_on_the_cpu(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+ON_ANOTHER_DEVICE = """
+# file: ops.py
+import torch
+def f(x: torch.Tensor, device: str = "cpu"):
+    x.to(device)                    # -> cuda
+def untyped(x, device="cpu"):
+    torch.zeros(3, device=device)   # -> cuda float 1
+def named(x: torch.Tensor, place: str = "cpu"):
+    x.to(place)                     # -> model
+def left(x: torch.Tensor, device: str = "cpu"):
+    x.to(device)                    # -> tensor
+def kept(x: torch.Tensor, device: str = "cpu"):
+    x.to(device)                    # -> tensor
+# file: main.py
+import torch
+from ops import f, kept, left, named, untyped
+def run(x: torch.Tensor, model: torch.nn.Module):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    f(x, device)
+    untyped(x, device=torch.device("cuda"))
+    named(x, place=next(model.parameters()).device)
+    left(x)
+    kept(x, device="cpu")
+===
+# file: ops.py
+import torch
+def f(x: torch.Tensor, device: str = "cpu"):
+    x.to(device)                    # -> cuda
+def run(x: torch.Tensor):
+    f(x)
+    f(x, "cuda:0" if torch.cuda.is_available() else "cpu")
+"""
+
+
+@programs(ON_ANOTHER_DEVICE)
+def test_devices_that_calls_pass_in_place_of_the_cpu(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
