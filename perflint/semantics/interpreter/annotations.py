@@ -257,10 +257,12 @@ def _literal(parts: list[ast.expr]) -> Value:
 
 
 def says_nothing(value: Value) -> bool:
-    """True if an annotation does not say what the elements are: `Iterable`, `list[dict]`."""
+    """True if an annotation does not say what the elements are: `Iterable`, `list[dict]`, `dict[str, Any]`."""
+    if isinstance(value, Mapping):
+        return not value.items and isinstance(value.element, Unknown)
     if isinstance(value, Sequence) and value.items is None and value.type in ("list", "iterator"):
         held = value.element
-        return isinstance(held, Unknown) or held == Mapping() or says_nothing(held)
+        return isinstance(held, Unknown) or says_nothing(held)
     return False
 
 

@@ -62,11 +62,16 @@ def _is_of_device(annotation: ast.expr) -> bool:
 
 
 def _is_any(annotation: ast.expr | None) -> bool:
-    return _called(annotation) in _OPEN
+    if isinstance(annotation, ast.Subscript) and _called(annotation.value) in _MAPPINGS:
+        held = annotation.slice
+        return isinstance(held, ast.Tuple) and len(held.elts) == 2 and _called(held.elts[1]) in _OPEN
+    return _called(annotation) in _OPEN | _MAPPINGS
 
 
 _OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
 """Annotations that do not restrict the argument."""
+_MAPPINGS = frozenset("dict Dict Mapping MutableMapping".split())
+"""Annotations that do not tell the values of a dict: `dict`, `dict[str, Any]`."""
 
 
 def _is_tensor(annotation: ast.expr | None) -> bool:

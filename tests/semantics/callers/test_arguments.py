@@ -1006,3 +1006,33 @@ def run(x: torch.Tensor):
 @programs(ON_ANOTHER_DEVICE)
 def test_devices_that_calls_pass_in_place_of_the_cpu(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+DICTS = """
+# file: ops.py
+from typing import Any, Dict
+def f(batch: dict[str, Any]):
+    batch["x"]                      # -> cuda float 1
+def g(batch: Dict[str, object]):
+    batch["x"]                      # -> cuda float 1
+def h(batch: dict):
+    batch["x"]                      # -> cuda float 1
+def told(batch: dict[str, int]):
+    batch["x"]                      # -> int
+def alone(batch: dict[str, Any]):
+    batch["x"]                      # -> ?
+# file: main.py
+import torch
+from ops import f, g, h, told
+def run():
+    batch = {"x": torch.rand(3, device="cuda")}
+    f(batch)
+    g(batch)
+    h(batch)
+    told(batch)
+"""
+
+
+@programs(DICTS)
+def test_dicts_of_anything(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
