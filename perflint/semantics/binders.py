@@ -128,6 +128,12 @@ def defaults(function: FunctionNode) -> dict[str, ast.expr]:
     return found | {arg.arg: default for arg, default in by_keyword if default is not None}
 
 
+def on_cpu_by_default(function: FunctionNode) -> set[str]:
+    """The parameters whose default is the text "cpu": calls on a GPU pass another device."""
+    given = defaults(function).items()
+    return {name for name, default in given if isinstance(default, ast.Constant) and default.value == "cpu"}
+
+
 def own_nodes(scope: FunctionNode | ast.ClassDef | ast.Module) -> Iterator[ast.AST]:
     """The nodes in the body of a scope in source order, without those inside the functions and classes in it."""
     stack: list[ast.AST] = [scope.body] if isinstance(scope, ast.Lambda) else list(reversed(scope.body))

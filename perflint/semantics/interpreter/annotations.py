@@ -260,7 +260,7 @@ def says_nothing(value: Value) -> bool:
     """True if an annotation does not say what the elements are: `Iterable`, `list[dict]`, `dict[str, Any]`."""
     if isinstance(value, Mapping):
         return not value.items and isinstance(value.element, Unknown)
-    if isinstance(value, Sequence) and value.items is None and value.type in ("list", "iterator"):
+    if isinstance(value, Sequence) and value.items is None and value.type in ("list", "tuple", "iterator"):
         held = value.element
         return isinstance(held, Unknown) or says_nothing(held)
     return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.semantics.binders import on_cpu_by_default
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Frame
@@ -53,9 +54,10 @@ def passed(frame: Frame, module: Module, qualname: str, method: FunctionInfo) ->
     args = method.node.args
     optional = {arg.arg for arg in args.args[len(args.args) - len(args.defaults) :]} | {a.arg for a in args.kwonlyargs}
     found: list[tuple[str, Value]] = []
+    on_cpu = on_cpu_by_default(method.node)
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made or others else ():
         # An annotation says more of all callers than the calls of other files.
-        known_made = made if arg.annotation is not None else [*made, *others]
+        known_made = made if arg.annotation is not None and arg.arg not in on_cpu else [*made, *others]
         found += _argument(frame, module, arg, known_made, arg.arg in optional)
     return Arguments(keywords=tuple(found), unpacked=True)
 
@@ -74,7 +76,7 @@ def _in_other_files(frame: Frame, module: Module, method: FunctionInfo) -> list[
     ordered = [*args.posonlyargs, *args.args]
     if "staticmethod" not in decorator_names(method.node):
         ordered = ordered[1:]
-    if all(arg.annotation is not None for arg in (*ordered, *args.kwonlyargs)):
+    if all(arg.annotation is not None for arg in (*ordered, *args.kwonlyargs)) and not on_cpu_by_default(method.node):
         # The calls would tell no more.
         return []
     names = [arg.arg for arg in ordered]

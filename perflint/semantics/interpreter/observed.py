@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics.binders import defaults
+from perflint.semantics.binders import defaults, on_cpu_by_default
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.named import LOADER, parameter_placed
 from perflint.semantics.facts.tensors import device_of
@@ -39,19 +39,13 @@ def needs_callers(info: FunctionInfo) -> bool:
     ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     if info.owner and ordered and ordered[0].arg in ("self", "cls"):
         ordered = ordered[1:]
-    on_cpu = _defaults_to_cpu(info)
+    on_cpu = on_cpu_by_default(info.node)
     return any(
         arg.annotation is None
         or arg.arg in on_cpu
         or (_is_any(arg.annotation) or _is_tensor(arg.annotation) or _is_of_device(arg.annotation))
         for arg in ordered
     )
-
-
-def _defaults_to_cpu(info: FunctionInfo) -> set[str]:
-    """The parameters whose default is the text "cpu"."""
-    given = defaults(info.node).items()
-    return {name for name, default in given if isinstance(default, ast.Constant) and default.value == "cpu"}
 
 
 def _is_of_device(annotation: ast.expr) -> bool:
@@ -62,16 +56,22 @@ def _is_of_device(annotation: ast.expr) -> bool:
 
 
 def _is_any(annotation: ast.expr | None) -> bool:
-    if isinstance(annotation, ast.Subscript) and _called(annotation.value) in _MAPPINGS:
-        held = annotation.slice
-        return isinstance(held, ast.Tuple) and len(held.elts) == 2 and _called(held.elts[1]) in _OPEN
-    return _called(annotation) in _OPEN | _MAPPINGS
+    if isinstance(annotation, ast.Subscript):
+        held = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
+        if _called(annotation.value) in _MAPPINGS:
+            held = held[1:]
+        elif _called(annotation.value) not in _LISTS:
+            return False
+        told = [each for each in held if not (isinstance(each, ast.Constant) and each.value is ...)]
+        return bool(told) and all(_called(each) in _OPEN for each in told)
+    return _called(annotation) in _OPEN | _MAPPINGS | _LISTS
 
 
 _OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
 """Annotations that do not restrict the argument."""
 _MAPPINGS = frozenset("dict Dict Mapping MutableMapping".split())
-"""Annotations that do not tell the values of a dict: `dict`, `dict[str, Any]`."""
+_LISTS = frozenset("list List tuple Tuple".split())
+"""Annotations that do not tell the elements if they stand alone, or with open ones: `dict[str, Any]`."""
 
 
 def _is_tensor(annotation: ast.expr | None) -> bool:
@@ -162,7 +162,7 @@ def _takes_arguments(inner: Frame, info: FunctionInfo) -> bool:
     rest = [arg for arg in (args.vararg, args.kwarg) if arg is not None]
     return (
         any(map(_says_nothing, (*every, *rest)))
-        or bool(_defaults_to_cpu(info))
+        or bool(on_cpu_by_default(info.node))
         or any(
             _is_tensor(arg.annotation) or ("dev" in arg.arg and arg.annotation and _is_of_device(arg.annotation))
             for arg in every
@@ -217,7 +217,7 @@ def _device_of_tensors(inner: Frame, arg: ast.arg, passed: list[Value | None]) -
 def _device_of_calls(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> bool:
     """Take the device that known calls pass in place of the default of `device="cpu"`; True if it is taken."""
     assumed = (inner.names or {}).get(arg.arg)
-    default = assumed.default if isinstance(assumed, Scalar) else None
+    default = assumed.default if isinstance(assumed, Scalar) else assumed
     if inner.names is None or default is None or device_of(default) is not Device.CPU:
         return False
     given = [value for value in passed if value is not None and device_of(value) in _OFF_CPU]

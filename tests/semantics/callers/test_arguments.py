@@ -1000,6 +1000,28 @@ def f(x: torch.Tensor, device: str = "cpu"):
 def run(x: torch.Tensor):
     f(x)
     f(x, "cuda:0" if torch.cuda.is_available() else "cpu")
+===
+# file: ops.py
+import torch
+def f(x: torch.Tensor, device=torch.device("cpu")):
+    x.to(device)                    # -> cuda
+class Trainer:
+    def __init__(self, model: torch.nn.Module, device: str = "cpu"):
+        self.device = device
+    def step(self, x: torch.Tensor):
+        x.to(self.device)           # -> cuda
+class Left:
+    def __init__(self, model: torch.nn.Module, device: str = "cpu"):
+        self.device = device
+    def step(self, x: torch.Tensor):
+        x.to(self.device)           # -> tensor
+# file: main.py
+import torch
+from ops import Left, Trainer, f
+def run(x: torch.Tensor, model: torch.nn.Module):
+    f(x, torch.device("cuda"))
+    Trainer(model, "cuda").step(x)
+    Left(model).step(x)
 """
 
 
@@ -1017,15 +1039,24 @@ def g(batch: Dict[str, object]):
     batch["x"]                      # -> cuda float 1
 def h(batch: dict):
     batch["x"]                      # -> cuda float 1
+def of_tuple(batch: tuple):
+    batch[0]                        # -> cuda float 1
+def of_any(batch: tuple[Any, ...]):
+    batch[0]                        # -> cuda float 1
+def of_list(batch: list[Any]):
+    batch[0]                        # -> cuda float 1
 def told(batch: dict[str, int]):
     batch["x"]                      # -> int
 def alone(batch: dict[str, Any]):
     batch["x"]                      # -> ?
 # file: main.py
 import torch
-from ops import f, g, h, told
+from ops import f, g, h, of_any, of_list, of_tuple, told
 def run():
     batch = {"x": torch.rand(3, device="cuda")}
+    of_tuple((batch["x"], batch["x"]))
+    of_any((batch["x"], batch["x"]))
+    of_list([batch["x"]])
     f(batch)
     g(batch)
     h(batch)
