@@ -774,6 +774,58 @@ def test_other_programs_may_use_a_gpu(perflint: Command, text: str, user: str) -
     assert shown_in(perflint, text, user)
 
 
+TRAINS = """
+import torch
+
+
+def update(model, optimizer, batch):
+    loss = model(batch).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.detach().double().numpy()
+"""
+READS = TRAINS.replace("    return", "    print(loss.item())\n    return")
+PLOTS = "def plot(x):\n    return x.detach().numpy()\n"
+BARE = READS.partition("    return")[0]
+IMPORTS = "from other import update\n" + BARE.replace("def update", "def again")
+
+
+@pytest.mark.parametrize(
+    ("text", "user"),
+    [
+        (READS, ""),
+        (READS, "from script import update\nfor batch in loader:\n    update(model, optimizer, batch)\n"),
+        (READS.replace("detach()", "data"), "import json\njson.load(file)\n"),
+        (IMPORTS, TRAINS),
+    ],
+    ids=["own", "imported", "data", "of an import"],
+)
+def test_a_training_that_converts_its_loss_where_it_is_works_on_the_cpu(
+    perflint: Command, text: str, user: str
+) -> None:
+    assert not shown_in(perflint, text, user)
+
+
+@pytest.mark.parametrize(
+    ("text", "user"),
+    [
+        (READS.replace(".numpy()", ".tolist()"), ""),
+        (READS.replace(".detach()", ".detach().cpu()"), ""),
+        (READS.replace("loss.detach()", "batch.detach()"), ""),
+        (READS, "from script import update\nfor batch in loader:\n    update(model.cuda(), optimizer, batch)\n"),
+        (READS, "device = 0\n"),
+        (BARE, PLOTS),
+        (BARE, TRAINS + "import script\n"),
+        ("from other import plot\n" + BARE, PLOTS),
+        (IMPORTS, TRAINS.replace("loss.detach()", "loss.detach().cpu()")),
+    ],
+    ids=["list", "cpu", "batch", "user", "device", "plot", "example", "imports plot", "cpu of an import"],
+)
+def test_other_trainings_that_name_no_device_may_use_a_gpu(perflint: Command, text: str, user: str) -> None:
+    assert shown_in(perflint, text, user)
+
+
 PREPARES = """
 import torch
 from torch import nn

@@ -25,12 +25,12 @@ def in_other_code_of_the_cpu(finding: Finding, site: Site) -> Finding:
 
 
 def in_a_program_without_a_gpu(finding: Finding, site: Site) -> Finding:
-    """A program that names no device computes on the CPU: low confidence."""
+    """Programs that name no device compute on the CPU, and so do trainings that fail on a GPU: low confidence."""
     if (
         finding.effect in OF_THE_DEVICE
         and finding.code.startswith(_OF_TENSORS)
         and finding.confidence is not Confidence.LOW
-        and site.model.host_code.is_whole_program
+        and (site.model.host_code.is_whole_program or site.model.host_code.trains_on_cpu)
     ):
         return replace(finding, confidence=Confidence.LOW)
     return finding

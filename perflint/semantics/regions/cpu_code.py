@@ -38,6 +38,8 @@ _CHOOSES = r"""["']device|(?<![a-z])(?:args?|opts?|options|conf\w*|cfg|\w*params
 """A device that settings choose."""
 _MAY_MOVE = re.compile(rf"(?i)cuda|gpu|accelerat|default_tensor|default_dev|{_NO_WORD}|trainer|{_CHOOSES}|\bload\(")
 """Text of a module that may choose a device. Those that are given a tensor or a device choose none."""
+_NAMES_ANY = re.compile(rf"(?i)cuda|gpu|device|accelerat|default_tensor|{_NO_WORD}|\.to\(|\.cpu\(")
+"""Text of a project that knows of devices."""
 _MOST_MODULES = 40
 """Modules of the project behind a program that are looked at."""
 
@@ -76,6 +78,19 @@ class HostCode:
         behind = _modules_behind(model.view, module)
         return behind is not None and not any(model.view.finds(each.path, _MAY_MOVE) for each in behind)
 
+    @cached_property
+    def trains_on_cpu(self) -> bool:
+        """True if the file, or a module that it imports, has a training that raises an error on the GPU.
+
+        The training converts its loss to NumPy without a copy to the CPU, and no file of the project names a device.
+        """
+        view, module = self._model.view, self._model.module
+        imported = (view.find(name, module) for names in _imports(module) for name in names)
+        if not any(each is not None and _converts_loss(each) for each in (module, *imported)):
+            return False
+        is_known = view.project.is_whole and view.project.lists(module.path)
+        return is_known and not (self._model.matches(_NAMES_ANY) or view.matching(_NAMES_ANY))
+
     def _collates(self, node: ast.AST) -> bool:
         """True if a function around a place joins items to a batch for a loader, and moves nothing to the GPU."""
         functions = (outer for outer in self._model.ancestors(node) if isinstance(outer, _FUNCTIONS))
@@ -107,9 +122,8 @@ def _modules_behind(view: View, program: Module) -> list[Module] | None:
     found: dict[str, Module] = {}
     waiting = [program]
     for module in waiting:
-        imports = (*module.structure.nodes.get(ast.Import, ()), *module.structure.nodes.get(ast.ImportFrom, ()))
         leaves = _LEAVES_DEVICE | sys.stdlib_module_names | (frozenset() if module is program else _OF_TRAINERS)
-        for names in (names for node in imports for names in _imported(module, node)):
+        for names in _imports(module):
             if names[0].partition(".")[0] in leaves:
                 continue
             own = [each for name in names if (each := view.find(name, module)) is not None]
@@ -121,6 +135,13 @@ def _modules_behind(view: View, program: Module) -> list[Module] | None:
         if len(found) > _MOST_MODULES:
             return None
     return list(found.values())
+
+
+def _imports(module: Module) -> Iterator[list[str]]:
+    """The modules that a file may import from, for each name that it imports."""
+    for kind in (ast.Import, ast.ImportFrom):
+        for node in module.structure.nodes.get(kind, ()):
+            yield from _imported(module, node)
 
 
 def _imported(module: Module, node: ast.AST) -> list[list[str]]:
@@ -136,6 +157,22 @@ def _trains(module: Module) -> bool:
     """True if a loop at the top level of a file runs a backward pass."""
     loops = (node for node in module.tree.body if isinstance(node, (ast.For, ast.While)))
     return any(isinstance(node, ast.Call) and last_name(node) == "backward" for loop in loops for node in walk(loop))
+
+
+def _converts_loss(module: Module) -> bool:
+    """True if the loss of a backward pass is also converted to NumPy where it is: `loss.detach().numpy()`."""
+    calls = [node for node in module.structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call)]
+    converted = [call for call in calls if last_name(call) == "numpy" and _is_detached(call)]
+    if not converted:
+        return False
+    backward = (call for call in calls if path_of(call.func).split(".")[1:] == ["backward"])
+    losses = {(root_of(call), unit_of(module, call)) for call in backward}
+    return any((root_of(call), unit_of(module, call)) in losses for call in converted)
+
+
+def _is_detached(call: ast.Call) -> bool:
+    """True if the tensor of a method is cut off from the graph: `loss.data.numpy()`. Nothing else has `detach`."""
+    return any(isinstance(node, ast.Attribute) and node.attr in ("detach", "data") for node in walk(call.func))
 
 
 @dataclass(frozen=True, slots=True)
