@@ -16,8 +16,8 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.lattice import union
 from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
-from perflint.semantics.structure import walk
-from perflint.semantics.values import Const, Device, Mapping, Scalar, Sequence, Unknown, Value
+from perflint.semantics.structure import path_of, walk
+from perflint.semantics.values import Const, Device, Evidence, Mapping, Scalar, Sequence, Unknown, Value
 
 SCALAR_READ = "TPF101"
 TRUTH_OF_TENSOR = "TPF105"
@@ -209,8 +209,23 @@ def _read_by_function(site: CallSite) -> Read | None:
         if confidence is not None:
             if site.target in _TRUTHS:
                 confidence = _if_one_number(value, confidence)
+            elif _are_alike(argument) and value.tensor is not None and value.tensor.evidence <= Evidence.CONVENTION:
+                confidence = Confidence.LOW
             return Read(site.node, argument, value, confidence)
     return None
+
+
+def _are_alike(node: ast.expr) -> bool:
+    """True for `x == xs[0] for x in xs`, which is mostly written for lists of texts or Python numbers."""
+    if not isinstance(node, (ast.GeneratorExp, ast.ListComp)) or not isinstance(node.elt, ast.Compare):
+        return False
+    loop, sides = node.generators[0], (node.elt.left, *node.elt.comparators)
+    whole = loop.iter.value if isinstance(loop.iter, ast.Subscript) else loop.iter
+    first = next((each for each in sides if isinstance(each, ast.Subscript)), None)
+    if first is None or not isinstance(first.slice, ast.Constant) or first.slice.value != 0:
+        return False
+    is_same = path_of(whole) != "" and path_of(first.value) == path_of(whole)
+    return is_same and path_of(loop.target) in map(path_of, sides) and isinstance(node.elt.ops[0], (ast.Eq, ast.NotEq))
 
 
 def _elements(value: Value) -> Value:

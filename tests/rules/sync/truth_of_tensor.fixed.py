@@ -222,3 +222,19 @@ def found_by_identity(x: torch.Tensor, parts: list[torch.Tensor], known: set[tor
     top = x.cuda().max()
     is_known = top in known or top in {x, top} or top not in {part: 1 for part in parts}
     return is_known or top in set(parts) or top in frozenset(parts)
+
+
+class OneKindOfSample(torch.nn.Module):
+    def validation_step(self, batch, batch_idx):
+        image, titles, rates, sizes = batch
+        assert all(title == titles[0] for title in titles)
+        assert not any([rate != rates[0] for rate in rates[1:]])
+        assert all(size == image[0] for size in sizes)
+        assert all(size > sizes[0] for size in sizes)
+        assert all(size == sizes[1] for size in sizes)
+        return self(image)
+
+
+def same_lengths(lengths: torch.Tensor) -> bool:
+    lengths = lengths.cuda()
+    return all(length == lengths[0] for length in lengths)
