@@ -208,7 +208,14 @@ def _may_be_text(site: FormatSite, evidence: Evidence) -> bool:
         return True
     if evidence > Evidence.CONVENTION:
         return False
-    return bool(conventions.is_text(path_of(site.node).rpartition(".")[2])) or _is_only_shown(site)
+    return bool(conventions.is_text(_name_of_one(site.node))) or _is_only_shown(site)
+
+
+def _name_of_one(node: ast.expr) -> str:
+    """The name of a value; of an element, that of the list without its plural: `caption` for `captions[i]`."""
+    if isinstance(node, ast.Subscript):
+        return path_of(node.value).rpartition(".")[2].removesuffix("s")
+    return path_of(node).rpartition(".")[2]
 
 
 def _is_key(site: FormatSite) -> bool:
