@@ -157,7 +157,7 @@ def f(a: Optional[Tensor] = True, b: Tensor = False, c: Tensor | bool = True, d:
     b               # -> bool=False
     c               # -> bool | caller
     d               # -> bool=False | caller
-    e               # -> caller
+    e               # -> 1.0 | caller
     return d.masked_fill(mask, 0)
 
 def f(x):
