@@ -31,7 +31,7 @@ _PARAMETER = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
 
 def written(site: CallSite) -> Confidence | None:
     """How sure it is that a call copies a tensor of the device to the CPU; None if it does not."""
-    if site.target not in WRITES or _is_defined_here(site):
+    if site.target not in WRITES or is_defined_here(site):
         return None
     nodes = [*site.node.args, *(keyword.value for keyword in site.node.keywords)]
     if any(_is_of_new_module(site, node) for node in nodes):
@@ -41,7 +41,7 @@ def written(site: CallSite) -> Confidence | None:
     return surest(*known) if known else None
 
 
-def _is_defined_here(site: CallSite) -> bool:
+def is_defined_here(site: CallSite) -> bool:
     """True if the project has the function itself: its waits are reported in its body."""
     return any(isinstance(each, Function) for each in site.value(site.node.func).members)
 

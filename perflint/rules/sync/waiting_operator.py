@@ -10,6 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import place_confidence
+from perflint.rules.sync._written import is_defined_here
 from perflint.rules.worth import sentence
 from perflint.semantics.facts import distributions
 from perflint.semantics.facts.torch_api.waits import Argument, Requirement, Wait, waits
@@ -218,7 +219,7 @@ def _found(site: CallSite) -> tuple[Confidence, str] | None:
             return None
         confidence = device_confidence(distributions.tensor([made]))
         return None if confidence is None else (confidence, "check")
-    if site.has_unpacking:
+    if site.has_unpacking or is_defined_here(site):
         return None
     found = [(confidence, wait.why) for wait in waits()[site.target] if (confidence := _confidence(site, wait))]
     if not found:
