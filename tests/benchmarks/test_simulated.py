@@ -27,7 +27,7 @@ import torch
 class Layer(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.scale = torch.ones(3)
+        self.register_buffer("scale", torch.ones(3))
 
     def forward(self, x):
         y = x.to("cuda") * self.scale
@@ -69,9 +69,9 @@ def test_the_constructor_that_ignores_the_default_device():
     assert torch.Tensor([1.0, 2.0]).device.type == "cuda"
 
 
-def test_a_finished_object_is_on_the_gpu():
+def test_a_finished_module_is_on_the_gpu_without_other_tensors():
     layer = Shifted(torch.ones(3))
-    assert layer.scale.device.type == layer.shift.parts[0].device.type == "cuda"
+    assert layer.scale.device.type == "cuda" and layer.shift.parts[0].device.type == "cpu"
 
 
 def test_fails():
@@ -192,7 +192,7 @@ def test_a_package_is_recorded_by_its_tests_and_scored(tmp_path: Path) -> None:
     document = recording.read(output)
     (run,) = document["runs"]
     assert run["outcomes"] == {"passed": 7, "failed": 1}
-    # Tensors of tests and of finished objects are on the GPU, those that `forward` and constructors make are not.
+    # Tensors of tests and of finished modules are on the GPU, those that `forward` and constructors make are not.
     assert sorted(row["line"] for row in document["syncs"]) == [11, 12, 13, 25]
     ran = document["lines"]["cuda"]["small/layer.py"]
     assert 14 in ran and 18 not in ran
