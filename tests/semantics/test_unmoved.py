@@ -74,6 +74,11 @@ def evaluate(loader, path):
     next(model.parameters())            # -> cpu float parameter
     return model.state_dict()           # -> dict[cpu]
 
+def compiled(x):
+    model = torch.compile(Block(4))
+    model.compile()
+    model(x)                            # -> cpu float
+
 def two_results(x):
     model = Net()
     model(x)                            # -> (cpu float, cpu float parameter)

@@ -19,7 +19,7 @@ from perflint.semantics.values import Device, Instance, Mapping, Origin, Sequenc
 
 _LEAVES_IT = frozenset(
     "eval train load_state_dict state_dict parameters named_parameters buffers named_buffers modules named_modules"
-    " children named_children zero_grad requires_grad_".split()
+    " children named_children zero_grad requires_grad_ compile".split()
 )
 """Methods of modules that move nothing and keep the module nowhere."""
 _NAMES_DEVICE = re.compile(r"(?i)cuda|gpu|device|accelerat|xla|^([xnh]pu|mps|to|load)$")
@@ -100,7 +100,10 @@ def _bound_to(module: Module, origin: Origin) -> Variable | None:
     calls = module.structure.nodes.get(ast.Call, ())
     made = [node for node in calls if isinstance(node, ast.Call) and _place(node) == (origin.line, origin.column)]
     # The call of an attribute of the object begins at the same place: `Model().cuda()`.
-    statement = module.structure.parents.get(made[0]) if len(made) == 1 else None
+    inner = made[0] if len(made) == 1 else None
+    statement = None if inner is None else module.structure.parents.get(inner)
+    if isinstance(statement, ast.Call) and last_name(statement) == "compile" and statement.args[:1] == [inner]:
+        statement = module.structure.parents.get(statement)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     target = statement.targets[0]

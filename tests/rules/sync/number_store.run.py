@@ -33,8 +33,8 @@ def kept_where_an_error_may_go():
     """A position outside of a tensor raises an error, and a slice there is empty."""
     size = (2, 3)
     table = torch.zeros(2, 3, device=DEVICE)
-    table[0, 3] = 1.0
-    table[-1, -4] = 1.0
+    table[2, 3] = 1.0
+    table[-3, -4] = 1.0
     square = torch.eye(3, m=2, device=DEVICE)
     square[0, 2] = 1.0
     other = torch.zeros(*size, device=DEVICE)
@@ -42,6 +42,15 @@ def kept_where_an_error_may_go():
     twice = table * 2
     twice[0, 0] = 1.0
     return table, square, other, twice
+
+
+def case_one_position_outside():
+    table = torch.zeros(2, 3, device=DEVICE)
+    try:
+        table[0, 3] = 1.0
+    except IndexError:
+        table[1, 0] = 2.0
+    return table
 
 
 def case_positions_that_are_there():
