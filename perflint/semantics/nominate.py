@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, SubscriptSite, TruthSite
+from perflint.semantics.structure import tested
 from perflint.semantics.values import Array, Evidence, Function, Mapping, Name, Tensor, Value
 
 if TYPE_CHECKING:
@@ -112,16 +113,9 @@ def subscript_site(model: Model, node: ast.Subscript) -> SubscriptSite:
 
 
 def _tested(construct: str, model: Model, node: ast.expr) -> Iterator[Site]:
-    """The expressions whose truth a test asks for: through `and`, `or` and `not`."""
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.BoolOp):
-            stack += reversed(node.values)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            stack.append(node.operand)
-        elif not isinstance(node, ast.Constant):
-            yield TruthSite(model, node, construct)
+    for each in tested(node):
+        if not isinstance(each, ast.Constant):
+            yield TruthSite(model, each, construct)
 
 
 def _if(model: Model, node: ast.If) -> Iterator[Site]:

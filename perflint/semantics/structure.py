@@ -172,6 +172,24 @@ def block_in(around: ast.AST | None, statement: ast.AST) -> list[ast.stmt]:
     return next((block for block in blocks if isinstance(block, list) and stands_in(block, statement)), [])
 
 
+def is_none(node: ast.expr | None) -> bool:
+    """True for `None` in the code."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def tested(test: ast.expr) -> Iterator[ast.expr]:
+    """The expressions whose truth a test asks for: through `and`, `or` and `not`."""
+    stack = [test]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.BoolOp):
+            stack += reversed(node.values)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            stack.append(node.operand)
+        else:
+            yield node
+
+
 def names_in(node: ast.AST) -> set[str]:
     """The plain names that occur in a node."""
     return {child.id for child in walk(node) if isinstance(child, ast.Name)}

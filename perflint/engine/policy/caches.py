@@ -7,6 +7,7 @@ import ast
 from perflint.findings import Finding, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -40,12 +41,9 @@ def _follows_loop_that_calls(site: CallSite) -> bool:
             continue
         block = block_in(model.parent(outer), outer)
         before = block[: place_in(block, outer) or 0]
-        if any(isinstance(each, _LOOPS) and site.target in _called_in(model, each) for each in before):
+        if any(isinstance(each, LOOPS) and site.target in _called_in(model, each) for each in before):
             return True
     return False
-
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 @once_per_node

@@ -9,6 +9,7 @@ from perflint.frozen import replace
 from perflint.rules._statements import statement_of
 from perflint.semantics.binders import defaults
 from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import is_none
 
 FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
@@ -30,7 +31,7 @@ def for_missing_argument(finding: Finding, site: Site) -> Finding:
         return finding
     name = _missing(outer.test) if statement in outer.body else ""
     is_bound = any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
-    is_optional = is_bound and _is_none(defaults(function).get(name))
+    is_optional = is_bound and is_none(defaults(function).get(name))
     return replace(finding, severity=Severity.INFO) if is_optional else finding
 
 
@@ -38,8 +39,4 @@ def _missing(test: ast.expr) -> str:
     """The name that is None if a test holds: "x" of `x is None`; "" for other tests."""
     if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or len(test.ops) != 1:
         return ""
-    return test.left.id if isinstance(test.ops[0], ast.Is) and _is_none(test.comparators[0]) else ""
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return test.left.id if isinstance(test.ops[0], ast.Is) and is_none(test.comparators[0]) else ""

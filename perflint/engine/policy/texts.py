@@ -8,7 +8,7 @@ from perflint.findings import Confidence, Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import inside, loops_around
 from perflint.semantics.sites import FileSite, Site, device_confidence
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, tested, walk
 
 TEXT = "TPF108"
 """The rule about tensors that are turned into text or logged."""
@@ -65,8 +65,4 @@ def behind_test(finding: Finding, site: Site) -> Finding:
 
 def _asks_tensor(site: Site, test: ast.expr) -> bool:
     """True if a test, or a part of it, is a tensor that may be on the GPU."""
-    if isinstance(test, ast.BoolOp):
-        return any(_asks_tensor(site, part) for part in test.values)
-    if isinstance(test, ast.UnaryOp):
-        return _asks_tensor(site, test.operand)
-    return device_confidence(site.value(test)) is not None
+    return any(device_confidence(site.value(part)) is not None for part in tested(test))

@@ -44,5 +44,6 @@ def _is_read(model: Model, node: ast.AST) -> bool:
 
 def is_item(node: ast.AST) -> TypeGuard[ast.Call]:
     """True for a call `x.item()`."""
-    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
-    return called and isinstance(node, ast.Call) and not node.args and not node.keywords
+    if not isinstance(node, ast.Call) or node.args or node.keywords:
+        return False
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "item"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import is_none
 from perflint.semantics.values import Device, Evidence, Tensor
 from perflint.source.quoting import quoted
 
@@ -80,7 +80,7 @@ class RepeatInterleaveNoSize(Rule):
 
 def _confidence(site: CallSite) -> Confidence | None:
     given = site.argument("output_size")
-    if site.has_unpacking or (given is not None and not _is_none(given)):
+    if site.has_unpacking or (given is not None and not is_none(given)):
         return None
     position = 0 if site.target.startswith("torch.Tensor.") else 1
     repeats = site.argument("repeats", position)
@@ -94,13 +94,8 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 def _repeats_on_cpu(site: CallSite, position: int) -> bool:
     """True if the tensor that is repeated is on the CPU: the call raises if the repeats are not there, too."""
-    repeated = site.receiver if position == 0 else site.value(site.argument("input", 0) or _NOTHING)
-    tensor = repeated if isinstance(repeated, Tensor) else None
-    return tensor is not None and tensor.device is Device.CPU and tensor.evidence is Evidence.CERTAIN
-
-
-_NOTHING = ast.Constant(None)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    given = None if position == 0 else site.argument("input", 0)
+    repeated = site.receiver if given is None else site.value(given)
+    if not isinstance(repeated, Tensor):
+        return False
+    return repeated.device is Device.CPU and repeated.evidence is Evidence.CERTAIN

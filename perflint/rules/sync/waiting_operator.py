@@ -51,7 +51,13 @@ _LBFGS = (
 _PACKED = (
     "Sort the sequences by length where the batch is made, and pass `enforce_sorted=True`: no order is copied then."
 )
-_ISTFT = "It has no form without its check of the windows. Move it out of the step, or to where the CPU waits anyway."
+_OF_FUNCTIONS = {
+    "istft": "It has no form without its check of the windows. Move it out of the step, or to where the CPU waits"
+    " anyway.",
+    "pack_padded_sequence": _PACKED,
+    "pad_packed_sequence": _PACKED,
+}
+"""The help for functions that have one of their own, by the last part of their names."""
 _LENGTHS = "Pass both lengths as tensors on the CPU, which saves some of its copies. It has no form that does not wait."
 
 
@@ -188,14 +194,10 @@ class WaitingOperator(Rule):
 def _help(site: CallSite, why: str) -> str:
     if site.target in distributions.sampling():
         return _SAMPLE
-    name = site.target.rpartition(".")[2]
     if site.target == "torch.optim.Optimizer.step":
         return _LBFGS
-    if name == "istft":
-        return _ISTFT
-    if name in ("pack_padded_sequence", "pad_packed_sequence"):
-        return _PACKED
-    return _LENGTHS if _aligns(site) else _CURES[why]
+    own = _OF_FUNCTIONS.get(site.target.rpartition(".")[2])
+    return own or (_LENGTHS if _aligns(site) else _CURES[why])
 
 
 def _aligns(site: CallSite) -> bool:

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Mapping
 
 from perflint.rules._places import inside
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import stands_in, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def loop_around(model: Model, node: ast.AST) -> Loop | None:

@@ -15,7 +15,8 @@ from perflint.rules._statements import block_of, swallows
 from perflint.rules._visible import is_local
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around
+from perflint.rules.transfer._loops import Loop, is_bound_before, loop_around
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from perflint.semantics.binders import parameters
 from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name
 from perflint.semantics.test_files import is_test_path
@@ -66,7 +67,7 @@ def _declared(module: Module | None, attribute: str) -> Iterator[ast.Constant]:
         if isinstance(call, ast.Call) and any(each.arg == attribute for each in call.keywords):
             raise _Set
     functions = module.structure.functions.values()
-    if any(each.arg == attribute for info in functions for each in _arguments(info.node.args)):
+    if any(attribute in parameters(info.node) for info in functions):
         raise _Set
 
 
@@ -83,11 +84,6 @@ def _option(around: ast.AST | None, text: ast.Constant) -> Iterator[ast.Constant
     if not isinstance(default, ast.Constant):
         raise _Set
     yield default
-
-
-def _arguments(given: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
-    yield from (each for each in (given.vararg, given.kwarg) if each is not None)
 
 
 def _default(statement: ast.AST | None, parents: dict[ast.AST, ast.AST]) -> ast.Constant:

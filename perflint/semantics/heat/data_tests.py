@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from perflint.semantics.facts import conventions
-from perflint.semantics.structure import last_name
+from perflint.semantics.structure import last_name, tested
 from perflint.semantics.values import NONE, Evidence, Tensor, Value, scalar_type
 
 if TYPE_CHECKING:
@@ -18,18 +18,10 @@ def tells_of_tensor(model: Model, branch: ast.If | ast.IfExp) -> bool:
 
     The test itself waits for the tensor.
     """
-    if isinstance(branch, ast.IfExp) or not _asks_tensor(model, branch.test):
+    if isinstance(branch, ast.IfExp) or not any(model.value(each).tensor is not None for each in tested(branch.test)):
         return False
     calls = [each.value for each in branch.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
     return len(calls) == len(branch.body) and all(conventions.writes_log(last_name(call)) for call in calls)
-
-
-def _asks_tensor(model: Model, test: ast.expr) -> bool:
-    if isinstance(test, ast.BoolOp):
-        return any(_asks_tensor(model, each) for each in test.values)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _asks_tensor(model, test.operand)
-    return model.value(test).tensor is not None
 
 
 def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:

@@ -35,6 +35,7 @@ from perflint.semantics.view import Every
 
 
 def needs_callers(info: FunctionInfo) -> bool:
+    """True if calls may tell more of a parameter, so that the callers of the function are run first."""
     args = info.node.args
     ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     if info.owner and ordered and ordered[0].arg in ("self", "cls"):
@@ -87,7 +88,7 @@ def _called(annotation: ast.AST | None) -> str:
 
 
 def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
-    """Parameters without an annotation get the arguments of the calls in this file."""
+    """Parameters get the arguments of known calls, as far as these tell more than annotations and defaults do."""
     if not _takes_arguments(inner, info):
         # Other files are not asked in vain.
         return
@@ -251,7 +252,7 @@ def _all_on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, position: int |
 
 
 def _given(every: Every, arg: ast.arg, position: int | None) -> list[Value | None]:
-    """The value of a parameter in each of some calls; None where it is unknown or the default."""
+    """The value of a parameter in each of some calls; None if a call leaves it out or its value is unknown."""
     calls = every.arguments
     return [None if each is None or each.unpacked else each.get(arg.arg, position) for each in calls]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
+from perflint.semantics.binders import COMPREHENSIONS
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.structure import keyword, last_name, stands_in
 from perflint.semantics.values import Const, Function, Instance, Name, Partial, Value
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 Place = tuple[str, int, int]
 """A function by its module and the position of its `def` or `lambda`."""
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _TAKES_FUNCTIONS = ("torch.utils.checkpoint.", "torch.vmap", "torch.func.", "torch.cond", "torch.while_loop")
