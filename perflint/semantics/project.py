@@ -14,6 +14,7 @@ from typing import Protocol
 
 from perflint.config.disk import absolute, is_file, is_folder
 from perflint.frozen import dataclass
+from perflint.semantics.blocks import Blocks
 from perflint.semantics.declared import Declared
 from perflint.semantics.live import Code, Live
 from perflint.semantics.module import Module
@@ -54,6 +55,12 @@ class AnswerStore(Protocol):
 
     def importing(self, name: str) -> tuple[Path, ...] | None:
         """The files that import a full name; None if it is not known."""
+
+    def blocks(self, path: Path) -> Blocks | None:
+        """The functions and classes of a file; None if they are not known."""
+
+    def keep_blocks(self, blocks: Mapping[Path, Blocks]) -> None:
+        """Add the functions and classes of files."""
 
 
 class Interrupted(BaseException):
@@ -250,7 +257,23 @@ class Project:
         if sum(len(file.text) for file in files) > _MOST_LIVE_TEXT:
             return None
         settings = (FileText(Path(path), "") for path in self.settings)
-        return Live((Code(file.path, file.blocks) for file in files), ((file.path, file.text) for file in settings))
+        blocks = unchanged._blocks_of(file for file in files if file.path not in self.changed)
+        blocks.update((file.path, file.blocks) for file in files if file.path in self.changed)
+        code = [Code(file.path, blocks[file.path]) for file in files]
+        return Live(code, ((file.path, file.text) for file in settings))
+
+    def _blocks_of(self, files: Iterable[FileText]) -> dict[Path, Blocks]:
+        """The functions and classes of files on the disk. Those that are not known from earlier runs are kept."""
+        found: dict[Path, Blocks] = {}
+        new: dict[Path, Blocks] = {}
+        for file in files:
+            known = None if self.answers is None else self.answers.blocks(file.path)
+            if known is None:
+                known = new[file.path] = file.blocks
+            found[file.path] = known
+        if self.answers is not None and new:
+            self.answers.keep_blocks(new)
+        return found
 
     def file_text(self, path: Path) -> FileText | None:
         """The text of a file of the project; None for other files."""

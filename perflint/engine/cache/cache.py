@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +20,7 @@ from perflint.engine.cache.store import Result, Row, Store
 from perflint.engine.cache.upkeep import bring_up
 from perflint.findings import Report
 from perflint.frozen import dataclass, replace
+from perflint.semantics.blocks import Blocks
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.project import Project
@@ -27,6 +28,7 @@ from perflint.semantics.texts import Question, Texts
 from perflint.semantics.view import Record
 
 _SUMMARY = b"summary"
+_BLOCKS = b"blocks"
 _TOGETHER = 200
 """Results that are written in one transaction."""
 _NO_RECORD = Record(frozenset(), frozenset(), {})
@@ -117,6 +119,19 @@ class Cache:
         """The files of the project that import a full name; None if the cache does not have the imports."""
         return self._guarded(lambda store: store.importing(name))
 
+    def blocks(self, path: Path) -> Blocks | None:
+        """The functions and classes of a file; None if they are not known, or if the file has changed meanwhile."""
+        if not self._was_same(str(path)):
+            return None
+        data = self._guarded(lambda store: store.find(path, _BLOCKS))
+        found = None if data is None else self._read(data)
+        return found if isinstance(found, Blocks) else None
+
+    def keep_blocks(self, blocks: Mapping[Path, Blocks]) -> None:
+        """Add the functions and classes of files."""
+        for path, found in blocks.items():
+            self._later(Result(path, _BLOCKS, dumped(found), Record(frozenset(), frozenset({path}), {})))
+
     def keep(self, summary: Summary) -> None:
         """Add a summary."""
         try:
@@ -159,7 +174,7 @@ class Cache:
 
     def _later(self, result: Result) -> None:
         self._waiting.append(result)
-        if len(self._waiting) >= _TOGETHER:
+        if len(self._waiting) >= _TOGETHER and self._store is not None and not self._store.is_writing:
             self.flush()
 
     def _is_still(self, record: Record) -> bool:

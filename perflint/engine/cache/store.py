@@ -120,6 +120,11 @@ class Store:
             raise
         self._base.execute("COMMIT")
 
+    @property
+    def is_writing(self) -> bool:
+        """True within a transaction."""
+        return self._base.in_transaction
+
     # The state
 
     @property
@@ -194,18 +199,23 @@ class Store:
 
         `words` are those of the edited files; None if questions about any word may have a new answer.
         """
+        # Answers rest on results about files, so those of the edited files go first.
+        self._remove(lambda in_code, in_texts, _: not (code.isdisjoint(in_code) and texts.isdisjoint(in_texts)))
         answers = Answers(self)
         gone = {id for id in self._touched(texts, words) if not keeps(self._question(id), answers)}
-        results = self._base.execute("SELECT file, kind, code, texts, questions FROM result").fetchall()
-        for file, kind, *reads in results:
-            in_code, in_texts, asked = map(_numbers, reads)
-            if not (code.isdisjoint(in_code) and texts.isdisjoint(in_texts) and gone.isdisjoint(asked)):
-                self._base.execute("DELETE FROM result WHERE file = ? AND kind = ?", (file, kind))
+        if gone:
+            self._remove(lambda _in_code, _in_texts, asked: not gone.isdisjoint(asked))
         self._base.executemany("DELETE FROM question WHERE id = ?", ((id,) for id in gone))
         self._base.executemany("DELETE FROM member WHERE question = ?", ((id,) for id in gone))
         # They were read to compare them; asked again, they are new.
         self._asked = {question: id for question, id in self._asked.items() if id not in gone}
         self._questions = {id: question for id, question in self._questions.items() if id not in gone}
+
+    def _remove(self, is_old: Callable[[array[int], array[int], array[int]], bool]) -> None:
+        """Remove the results for whose files, read as code and as texts, and questions the answer is true."""
+        results = self._base.execute("SELECT file, kind, code, texts, questions FROM result").fetchall()
+        old = [(file, kind) for file, kind, *reads in results if is_old(*map(_numbers, reads))]
+        self._base.executemany("DELETE FROM result WHERE file = ? AND kind = ?", old)
 
     def _touched(self, files: set[int], words: Collection[str] | None) -> set[int]:
         """The questions that may have a new answer after an edit of some files, which have these words now."""

@@ -25,6 +25,7 @@ from perflint.engine.cache.store import Store
 from perflint.engine.files import PLAIN, Means, check_files
 from perflint.engine.projects import Projects
 from perflint.output.json import document
+from perflint.semantics.blocks import blocks_of
 from perflint.semantics.texts import Texts
 from perflint.source.files import below
 
@@ -177,6 +178,32 @@ def test_an_edit_reads_few_files(sample: Path, means: Means, monkeypatch: pytest
     monkeypatch.setattr(Texts, "_exact", property(lambda self: pytest.fail("all files were read")))
     (report,) = [report for _, report in check_files([str(train)], active_rules(AUDIT), AUDIT, means=means)]
     assert report.files == 1
+
+
+def test_an_edit_asks_one_file_for_live_code(sample: Path, means: Means, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sample / "unused.py").write_text("import torch\n\ndef train_step(x: torch.Tensor):\n    return x.cuda().item()\n")
+    documents(sample, means)
+    read: list[str] = []
+    monkeypatch.setattr("perflint.semantics.texts.blocks_of", lambda text: [read.append(text), blocks_of(text)][1])
+    train = sample / "train.py"
+    train.write_text(train.read_text() + "\nimport torch\nfrom unused import train_step\n\ntrain_step(torch.ones(3))\n")
+    live = documents(sample, means)
+    assert read == [train.read_text()]
+    assert live == documents(sample)
+    train.write_text(train.read_text().replace("\ntrain_step(", "\nprint("))
+    assert documents(sample, means) == documents(sample) != live
+
+
+def test_many_edits_at_once(sample: Path, means: Means, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sample / "unused.py").write_text("import torch\n\ndef train_step(x: torch.Tensor):\n    return x.cuda().item()\n")
+    documents(sample, means)
+    monkeypatch.setattr("perflint.engine.cache.cache._TOGETHER", 2)
+    for file in below(str(sample), AUDIT):
+        Path(file).write_text(Path(file).read_text() + "\n\ndef added(x):\n    return x + 1\n")
+    before = database(means).stat().st_ino
+    assert documents(sample, means) == documents(sample)
+    assert database(means).stat().st_ino == before, "the cache was begun anew"
+    assert misses(sample, means) == set()
 
 
 def test_settings_may_name_dead_code(sample: Path, means: Means) -> None:
