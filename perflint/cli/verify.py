@@ -40,7 +40,7 @@ from perflint.semantics.project import Project
 from perflint.source.files import STANDARD_INPUT, discover
 from perflint.source.text import Source
 from perflint.tracer.probe import ProbeOptions
-from perflint.verify.execution import Program, Run
+from perflint.verify.execution import Program, Run, runnable
 from perflint.verify.plan import Chosen, Plan
 from perflint.verify.search import Partial, ProgramError, Search, Verification, expected_runs
 from perflint.verify.stopping import Stopped, stoppable
@@ -122,6 +122,8 @@ def run(arguments: Namespace) -> int:
         raise ConfigurationError(
             "there is no program to run", "perflint verify [options] [PATH ...] -- python train.py"
         )
+    # Before the work that it would be in vain for: copying and checking take long.
+    runnable(arguments.command)
     if hasattr(sys.stdout, "reconfigure"):
         # The lines of a diff end as those of the file do.
         sys.stdout.reconfigure(newline="")

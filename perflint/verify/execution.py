@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,9 @@ _READ = 1 << 24
 """Bytes of the end of an output that are read."""
 _TOLD = 20
 """Lines of standard error that are kept."""
+_INTERPRETER = r"(?:python|pypy)[\d.]*(?:\.exe)?"
+_FLAGS = r"-[bBdEiIOPqRsSuvx]+"
+"""Options of the interpreter without a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Program:
     def __init__(self, command: Sequence[str], workspace: Workspace, options: ProbeOptions) -> None:
         self._workspace = workspace
         self._options = options
-        self._command = [self._in_copy(word) for word in _runnable(command)]
+        self._command = [self._in_copy(word) for word in runnable(command)]
         try:
             self._folder = workspace.place(os.curdir)
         except ValueError:
@@ -141,18 +145,41 @@ class Program:
         return os.environ | added
 
 
-def _runnable(command: Sequence[str]) -> list[str]:
-    """The command, with an interpreter in front of a script that cannot be run by itself."""
+def runnable(command: Sequence[str]) -> list[str]:
+    """The command, with an interpreter in front of a script that cannot be run by itself.
+
+    Raises ConfigurationError if it names a program that does not exist or may not be run.
+    """
     first = command[0]
-    if os.path.dirname(first) or os.path.exists(first):
-        if not os.path.exists(first):
-            raise ConfigurationError(f"there is no file {first}")
-        if os.path.isdir(first) or (first.endswith((".py", ".pyz")) and not os.access(first, os.X_OK)):
-            return [sys.executable, *command]
-        return [first if os.path.dirname(first) else os.path.join(os.curdir, first), *command[1:]]
-    if shutil.which(first) is None:
-        raise ConfigurationError(f"there is no command `{first}`", "for example: perflint verify -- python train.py")
-    return list(command)
+    script = _script(command)
+    if script is not None:
+        _require_file(script)
+    if not os.path.dirname(first) and not os.path.exists(first):
+        if shutil.which(first) is None:
+            raise ConfigurationError(
+                f"there is no command `{first}`", "for example: perflint verify -- python train.py"
+            )
+        return list(command)
+    _require_file(first)
+    may_run = os.access(first, os.X_OK)
+    if os.path.isdir(first) or (first.endswith((".py", ".pyz")) and not may_run):
+        return [sys.executable, *command]
+    if not may_run:
+        raise ConfigurationError(f"{first} is not executable", f"`chmod +x {first}`, or name its interpreter")
+    return [first if os.path.dirname(first) else os.path.join(os.curdir, first), *command[1:]]
+
+
+def _script(command: Sequence[str]) -> str | None:
+    """The script in a command of the Python interpreter; None for other commands, and after options with a value."""
+    if not re.fullmatch(_INTERPRETER, os.path.basename(command[0])):
+        return None
+    word = next((word for word in command[1:] if not re.fullmatch(_FLAGS, word)), "-")
+    return None if word.startswith("-") else word
+
+
+def _require_file(path: str) -> None:
+    if not os.path.exists(path):
+        raise ConfigurationError(f"there is no file {path}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -303,6 +303,8 @@ def test_a_signal_ends_with_what_is_decided_and_leaves_nothing_behind(
         (["train.py", "--"], "there is no program to run"),
         (["-", "--", "train.py"], "standard input cannot be verified"),
         (["--", "nothing-like-it"], "there is no command `nothing-like-it`"),
+        (["--root", "elsewhere", "--", "nothing-like-it"], "there is no command `nothing-like-it`"),
+        (["--", "python", "nothing.py"], "there is no file nothing.py"),
         (["--repeat", "1", "--", "train.py"], "`1` is not a number from 2"),
         (["--warmup", "0", "--", "train.py"], "`0` is not a number from 1"),
         (["--time-budget", "soon", "--", "train.py"], "`soon` is not a number of seconds"),

@@ -14,7 +14,7 @@ import pytest
 from perflint.config.errors import ConfigurationError
 from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.steps import StepSource
-from perflint.verify.execution import Program, Run
+from perflint.verify.execution import Program, Run, runnable
 from perflint.verify.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX")
@@ -173,12 +173,30 @@ def test_a_program_that_fails(project: Path) -> None:
     [
         (["./nothing.py"], "there is no file ./nothing.py"),
         (["no-such-command"], "there is no command `no-such-command`"),
+        (["python3", "nothing.py"], "there is no file nothing.py"),
+        ([sys.executable, "-uB", "nothing.py", "--steps", "3"], "there is no file nothing.py"),
+        (["./data.txt"], "./data.txt is not executable"),
     ],
 )
 def test_commands_that_cannot_be_run(project: Path, command: list[str], message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         ran(project, *command)
     assert message == caught.value.message
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["python3", "-m", "nothing"],
+        ["python3", "-c", "pass"],
+        ["python3", "-W", "ignore", "program.py"],
+        ["python3", "-"],
+        ["python3"],
+        ["sh", "nothing.py"],
+    ],
+)
+def test_commands_without_a_script_that_could_be_missing(project: Path, command: list[str]) -> None:
+    assert runnable(command) == command
 
 
 def test_a_working_directory_elsewhere(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
