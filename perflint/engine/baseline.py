@@ -47,6 +47,10 @@ class Baseline:
     def sift(self, source: Source, report: Report) -> None:
         """Move the findings of a file that are known from those that are shown to those that are silenced."""
         path = self.relative(source.path)
+        if path in self.checked and path in self.known:
+            # flake8 checks a file once for each of its spellings on the command line.
+            self.left[path] = Counter(self.known[path])
+            self.matched.pop(path, None)
         if not report.problems:
             self.checked.add(path)
         shown = []

@@ -1,7 +1,7 @@
 """The flake8 plugin: the findings of `perflint check`, at the same places with the same messages.
 
 It checks the tree that flake8 has parsed. [tool.perflint] of each file's project holds here too,
-and so does `# perflint: ignore`; `# noqa`, `--select` and `--ignore` are flake8's own.
+and so do its baseline and `# perflint: ignore`; `# noqa`, `--select` and `--ignore` are flake8's own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from perflint import __version__
@@ -19,6 +20,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.outside import places
 from perflint.config.settings import Options, Profile, Settings, combine
 from perflint.engine.active import active_rules
+from perflint.engine.baseline import Baseline, read_baseline
 from perflint.engine.file import check_source
 from perflint.engine.profiles import shows
 from perflint.engine.projects import Projects
@@ -102,10 +104,14 @@ class Plugin:
             replace(place.settings, profile=_milder(place.settings.profile)) if self._choice.codes else place.settings
         )
         project = _projects(place.settings).of(self._path)
-        report = check_source(Source(self._path, self._text, self._tree), project, place.rules, settings, noqa=False)
+        source = Source(self._path, self._text, self._tree)
+        report = check_source(source, project, place.rules, settings, noqa=False)
         for problem in report.problems:
             yield _fault(problem.line or 1, problem.message)
-        for finding in self._wanted(report.findings, place.settings):
+        report.findings = self._wanted(report.findings, place.settings)
+        if report.findings and place.baseline is not None:
+            place.baseline.sift(source, report)
+        for finding in report.findings:
             yield finding.span.line, finding.span.column - 1, f"{finding.code} {printable(finding.message)}", Plugin
 
     def _wanted(self, findings: list[Finding], settings: Settings) -> list[Finding]:
@@ -128,6 +134,7 @@ class _Place:
 
     settings: Settings
     rules: RuleSet
+    baseline: Baseline | None
 
 
 @cache
@@ -135,7 +142,14 @@ def _place(folder: str, profile: Profile | None) -> _Place:
     """The settings of a folder's project. Raises ConfigurationError."""
     found, root = places([folder])
     settings = combine(*found, Options(profile=profile), root=root)
-    return _Place(settings, _rules(settings))
+    baseline = None if settings.baseline is None else _baseline(Path(settings.root, settings.baseline))
+    return _Place(settings, _rules(settings), baseline)
+
+
+@cache
+def _baseline(path: Path) -> Baseline:
+    """The known findings of a project, shared by all files that this process checks. Raises ConfigurationError."""
+    return read_baseline(path)
 
 
 @cache

@@ -117,6 +117,29 @@ def test_settings_of_the_project_hold() -> None:
     assert [v[0] for v in violations(flake8("--select", "TPF", ".").stdout)] == ["on/a.py"]
 
 
+def test_findings_of_the_baseline_are_not_reported() -> None:
+    put("pyproject.toml", "[tool.perflint]\nbaseline = 'known.json'\n")
+    for name in ("a.py", "sub/b.py"):
+        put(name, HOT.format(comment=""))
+    subprocess.run([sys.executable, "-m", "perflint", "baseline", "."], check=True, capture_output=True)
+    assert not codes(flake8("--select", "TPF", "."))
+    assert not codes(flake8("--select", "TPF", "a.py", "a.py", "./a.py"))
+    # A second one in the same file, and one in a new file, are new.
+    put("a.py", HOT.format(comment="\n        torch.cuda.synchronize()"))
+    put("c.py", HOT.format(comment=""))
+    expected = [(path, code) for path, _, _, code, _ in violations(check("."))]
+    assert [(v[0], v[3]) for v in violations(flake8("--select", "TPF", "-j", "1", ".").stdout)] == expected
+    assert expected == [("a.py", "TPF122"), ("c.py", "TPF122")]
+
+
+def test_a_missing_baseline_is_a_fault() -> None:
+    put("a.py", HOT.format(comment=""))
+    put("pyproject.toml", "[tool.perflint]\nbaseline = 'known.json'\n")
+    ((path, line, _, code, message),) = violations(flake8("--select", "TPF", "a.py").stdout)
+    assert (path, line, code) == ("a.py", 1, "TPF000")
+    assert "known.json cannot be read" in message and "`perflint baseline` writes it" in message
+
+
 def test_a_fault_in_the_settings_is_shown() -> None:
     put("a.py", HOT.format(comment=""))
     put("pyproject.toml", "[tool.perflint]\nprofil = 'audit'\n")
