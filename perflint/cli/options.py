@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.outside import places
+from perflint.config.patterns import pattern_fault
 from perflint.config.pyproject import line_length as stated_line_length
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
@@ -40,11 +41,13 @@ def add_paths(parser: ArgumentParser) -> None:
     group.add_argument(
         "--exclude",
         action="append",
-        type=_list,
+        type=_patterns,
         metavar="PATTERNS",
         help="leave out these files and folders, as in .gitignore, in place of the default list",
     )
-    group.add_argument("--extend-exclude", action="append", type=_list, metavar="PATTERNS", help="leave out these too")
+    group.add_argument(
+        "--extend-exclude", action="append", type=_patterns, metavar="PATTERNS", help="leave out these too"
+    )
     group.add_argument(
         "--force-exclude", action="store_true", help="leave out excluded files even if they are named as PATH"
     )
@@ -369,6 +372,15 @@ def _joined(lists: list[tuple[str, ...]] | None) -> tuple[str, ...] | None:
 
 def _list(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    patterns = _list(text)
+    for pattern in patterns:
+        fault = pattern_fault(pattern)
+        if fault is not None:
+            raise ArgumentTypeError(f"`{pattern}` is not a pattern of paths: {fault}")
+    return patterns
 
 
 def _version(text: str) -> Version:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from perflint.config.kinds import Choice, Flag, Kind, Modules, Names, RuleTable, Strings, Table, Text, TorchVersion
+from perflint.config.kinds import (
+    Choice,
+    Flag,
+    Kind,
+    Modules,
+    Names,
+    PathPatterns,
+    PatternTable,
+    RuleTable,
+    Strings,
+    Table,
+    Text,
+    TorchVersion,
+)
 from perflint.config.settings import DEFAULT_EXCLUDES, OutputFormat, Profile
 from perflint.findings import Confidence, Severity
 from perflint.frozen import dataclass
@@ -52,7 +65,7 @@ KEYS: dict[str, Key] = {
         Key("ignore", Strings(extends=True), (), "Not these rules.", '["eager-format"]'),
         Key(
             "per-file-ignores",
-            Table("a table from path patterns to lists of rules", Strings()),
+            PatternTable("a table from path patterns to lists of rules", Strings()),
             (),
             "The rules that are off in files that match a pattern.",
             '{ "tests/**" = ["ALL"] }',
@@ -68,12 +81,12 @@ KEYS: dict[str, Key] = {
         Key("torch-version", TorchVersion(), None, "The oldest torch that the code must run with.", '"2.6"'),
         Key(
             "exclude",
-            Strings(),
+            PathPatterns(),
             DEFAULT_EXCLUDES,
             "Leave out these files and folders, as in `.gitignore`, in place of the default list.",
             '["third_party"]',
         ),
-        Key("extend-exclude", Strings(extends=True), (), "Leave out these too.", '["*_pb2.py"]'),
+        Key("extend-exclude", PathPatterns(extends=True), (), "Leave out these too.", '["*_pb2.py"]'),
         Key("output-format", Choice(OutputFormat), OutputFormat.FULL, "How findings are written.", '"concise"'),
         Key(
             "rule-url",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
 from perflint.config.errors import ConfigurationError, did_you_mean
+from perflint.config.patterns import pattern_fault
 from perflint.config.settings import OptionValue, RuleOptions, Version, parse_version
 
 _LARGE = 1e15
@@ -152,6 +153,15 @@ class Strings(Kind):
         return {"type": "array", "items": {"type": "string"}}
 
 
+class PathPatterns(Strings):
+    """A list of patterns of paths."""
+
+    def read(self, value: object, where: str) -> tuple[str, ...]:
+        patterns = super().read(value, where)
+        _require_patterns(patterns, where)
+        return patterns
+
+
 class Names(Strings):
     """A list of names of functions, which extends others."""
 
@@ -207,6 +217,24 @@ class Table(Kind):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": self._values.schema()}
+
+
+class PatternTable(Table):
+    """A table from patterns of paths to values of one kind."""
+
+    def read(self, value: object, where: str) -> tuple[tuple[str, Any], ...]:
+        pairs = super().read(value, where)
+        _require_patterns([pattern for pattern, _ in pairs], where)
+        return pairs
+
+
+def _require_patterns(patterns: Iterable[str], where: str) -> None:
+    """Raise ConfigurationError for the first that is not a pattern."""
+    for pattern in patterns:
+        fault = pattern_fault(pattern)
+        if fault is not None:
+            help = "patterns are those of `.gitignore`; a `\\` before a character takes it literally"
+            raise ConfigurationError(f"{where}: `{pattern}` is not a pattern of paths: {fault}", help)
 
 
 class RuleTable(Kind):

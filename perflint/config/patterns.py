@@ -78,6 +78,16 @@ class Patterns:
         return bool(self.verdict(path))
 
 
+def pattern_fault(line: str) -> str | None:
+    """The reason why a line is not a pattern, or None. Such lines of an ignore file match nothing, as in git."""
+    text = _without_trailing_spaces(line)
+    try:
+        _translate(text.removeprefix("!").removesuffix("/"))
+    except re.error as error:
+        return error.msg
+    return None
+
+
 def _parse(line: str) -> Pattern | None:
     text = _without_trailing_spaces(line.rstrip("\r\n"))
     if text.startswith("#"):
@@ -167,9 +177,10 @@ def _stars(text: str, at: int, anchored: bool) -> tuple[str, int]:
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:
-    at += text.startswith("\\", at)
+    is_escaped = text.startswith("\\", at)
+    at += is_escaped
     if at >= len(text):
-        raise re.error("ends within an escape or a bracket", text)
+        raise re.error("a `\\` at its end escapes nothing" if is_escaped else "a `[` without `]`", text)
     return text[at], at + 1
 
 

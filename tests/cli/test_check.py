@@ -133,6 +133,13 @@ def test_pyproject_with_a_fault(perflint: Command) -> None:
     assert perflint("check", "a.py", "--isolated").code == 1
 
 
+@pytest.mark.parametrize("option", ["--exclude", "--extend-exclude"])
+def test_patterns_that_are_none(perflint: Command, option: str) -> None:
+    ran = perflint("check", option, "gen,a[", ".")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"error: argument {option}: `a[` is not a pattern of paths: a `[` without `]`" in ran.err
+
+
 def test_per_file_ignores_and_excludes(perflint: Command) -> None:
     perflint.write(
         "pyproject.toml",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflint.config.patterns import Patterns
+from perflint.config.patterns import Patterns, pattern_fault
 
 TABLE = [
     ("build", "build", True),
@@ -40,6 +40,7 @@ TABLE = [
     ("[[:digit:]].py", "7.py", True),
     ("a[.py", "a[.py", None),
     ("[]", "]", None),
+    ("a\\", "a\\", None),
     ("[a-]", "-", True),
     ("[z-a]", "m", None),
     ("a[b/c]d", "abd", True),
@@ -56,6 +57,7 @@ TABLE = [
     ("a.c", "abc", None),
     ("ü*", "über.py", True),
 ]
+NO_PATTERNS = ("[", "a[.py", "[]", "![", "a/[b/", "[[:digit:]", "a\\", "[a\\")
 
 
 @pytest.mark.parametrize(("pattern", "path", "expected"), TABLE)
@@ -155,3 +157,8 @@ def test_spaces_at_the_end_take_no_long_either() -> None:
     assert Patterns(["a" + " " * 1_000_000]).verdict("a")
     assert Patterns(["a\\" + " " * 1_000_000]).verdict("a ")
     assert time.process_time() - start < 2
+
+
+def test_only_lines_that_are_no_patterns_have_a_fault() -> None:
+    assert all(pattern_fault(line) for line in NO_PATTERNS)
+    assert not [line for line, _, _ in TABLE if line not in NO_PATTERNS and pattern_fault(line)]

@@ -111,6 +111,10 @@ FAULTS = [
     ('per-file-ignores = {a = "TPF1"}', 'must be a list of strings, not "TPF1"', None),
     ('output-format = "xml"', 'must be one of "full", "concise", "grouped", "json"', None),
     ("torch-version = 2024-01-01", "not a date", None),
+    ('exclude = ["a", "["]', "`exclude` in [tool.perflint]: `[` is not a pattern of paths: a `[` without `]`", None),
+    ('extend-exclude = ["a/[b"]', "`extend-exclude` in [tool.perflint]: `a/[b` is not a pattern of paths", "pattern"),
+    ("exclude = ['a\\']", "is not a pattern of paths: a `\\` at its end escapes nothing", "patterns are those of"),
+    ('per-file-ignores = {"!a[!" = ["ALL"]}', "`per-file-ignores` in [tool.perflint]: `!a[!` is not", "patterns are"),
 ]
 
 
