@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
+import stat
 import sys
 from typing import BinaryIO
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 NOTEBOOK = ".ipynb"
 """How the names of notebooks end."""
+
+
+_DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""The beginnings of paths of files that the shell has opened, as for `<(command)`."""
 
 
 class Unreadable(Exception):
@@ -54,6 +60,7 @@ def read(path: str) -> Text:
             raise Unreadable(Problem(path, "no such file or folder"))
         return decode(data, path)
     try:
+        _require_contents(path)
         with open(path, "rb") as file:
             return decode(_all_of(file, path), path)
     except OSError as error:
@@ -68,6 +75,16 @@ def read_standard_input(name: str) -> Text:
         return decode(_all_of(sys.stdin.buffer, name), name)
     except OSError as error:
         raise Unreadable(_unopened(name, error)) from None
+
+
+def _require_contents(path: str) -> None:
+    """Raise Unreadable for a named pipe or a device, which may block or have no end, and OSError for no file."""
+    if path.startswith(_DESCRIPTORS):
+        return
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        kind = "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise Unreadable(Problem(path, f"not read, because it is {kind}", help="pass its text as `-`"))
 
 
 def _all_of(file: BinaryIO, path: str) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import socket
 import sys
 from pathlib import Path
 
@@ -101,9 +103,35 @@ def test_standard_input_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.
     assert raised.value.problem.message == "cannot be read: Is a directory"
 
 
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without an end")
-def test_a_file_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LARGEST", 2 << 20)
+def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LARGEST", 1 << 20)
+    (tmp_path / "a.py").write_bytes(b"#" * ((1 << 20) + 1))
     with pytest.raises(Unreadable) as raised:
-        read("/dev/zero")
-    assert raised.value.problem.message == "larger than 2 MB, which is too large for a source file"
+        read(str(tmp_path / "a.py"))
+    assert raised.value.problem.message == "larger than 1 MB, which is too large for a source file"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_named_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
+    pipe, link, listener = tmp_path / "pipe.py", tmp_path / "link.py", tmp_path / "socket.py"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(listener))
+    for path, kind in ((pipe, "a named pipe"), (link, "a device"), (listener, "a socket")):
+        with pytest.raises(Unreadable) as raised:
+            read(str(path))
+        problem = raised.value.problem
+        assert (problem.path, problem.message) == (str(path), f"not read, because it is {kind}")
+        assert problem.help == "pass its text as `-`"
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs files for descriptors")
+def test_a_pipe_that_the_shell_has_opened_is_read() -> None:
+    end, start = os.pipe()
+    os.write(start, b"x = 1\n")
+    os.close(start)
+    try:
+        assert read(f"/dev/fd/{end}").text == "x = 1\n"
+    finally:
+        os.close(end)
