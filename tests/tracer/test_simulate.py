@@ -189,6 +189,51 @@ print(model(torch.ones(1, 2, device="cuda")).sum().item() is not None, "_orig_mo
 """
 
 
+SUBCLASSES = """
+class Image(torch.Tensor):
+    pass
+
+class Boxes(torch.Tensor):
+    def __new__(cls, data, kind=None, **options):
+        return super().__new__(cls, data, **options)
+    def __init__(self, data, kind=None):
+        self.kind = kind
+
+class Mask(torch.Tensor):
+    def __new__(cls, data):
+        return torch.Tensor._make_subclass(cls, data)
+
+def about(x):
+    return type(x).__name__, x.device.type, x.requires_grad, x.is_leaf, tuple(x.shape), x.dtype
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+x = torch.ones(2, device=device)
+w = torch.ones(2, device=device, requires_grad=True)
+mine = Image(x)
+boxes = Boxes(x, "xyxy")
+mask = Mask(x)
+made = x.as_subclass(Image)
+by_hand = torch.Tensor.__new__(Image, x)
+empty, sized, listed = Image(), Image(2, 3), Image([[1, 2]])
+weight = nn.Parameter(Image(x))
+mine.add_(1)
+(Boxes(w) * 2).sum().backward()
+if mine.sum() > 0: pass  # sync
+boxes.sum().item()  # sync
+mask.cpu()  # sync
+made.tolist()  # sync
+float(by_hand[0])  # sync
+float(weight[0])  # sync
+listed.tolist(), float(listed[0, 0]), Image(2, 3).cpu(), bool(Image([1.0]))
+Image(torch.ones(2)).tolist()
+print(*map(about, (mine, boxes, mask, made, by_hand, listed, sized, empty, weight, mine + 1, Boxes(w))))
+print(boxes.kind, Image(w).grad_fn is not None, w.grad.tolist(), x.tolist(), Image([x[0], x[1]]).tolist())  # sync
+for wrong in (lambda: Image("abc"), lambda: Image(x, x)):
+    try: wrong()
+    except TypeError as error: print(error)
+"""
+
+
 def simulated(folder: Path, program: str, *options: str) -> tuple[Trace, Done]:
     """Trace a program without a GPU."""
     (folder / "program.py").write_text(HEAD + program)
@@ -209,6 +254,15 @@ def test_what_waits_and_what_does_not(tmp_path: Path) -> None:
 def test_tensors_say_where_they_would_be(tmp_path: Path) -> None:
     _, done = simulated(tmp_path, DEVICES)
     assert (done.code, done.out) == (0, SEEN), done.err
+
+
+def test_tensors_of_the_programs_own_classes(tmp_path: Path) -> None:
+    trace, done = simulated(tmp_path, SUBCLASSES)
+    assert done.code == 0, done.err
+    marked = {number for number, line in enumerate((HEAD + SUBCLASSES).splitlines(), 1) if line.endswith("  # sync")}
+    assert {sync.place.line for sync in trace.of(Sync)} == marked
+    plain = python(tmp_path, "program.py")
+    assert (plain.code, plain.out.replace("cuda", "cpu")) == (0, done.out.replace("cuda", "cpu")), plain.err
 
 
 def test_arrays_are_not_pinned(tmp_path: Path) -> None:

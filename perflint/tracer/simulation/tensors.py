@@ -37,6 +37,7 @@ def install() -> None:
     import torch
 
     _install_properties(torch.Tensor)
+    _install_constructor(torch.Tensor)
     methods: dict[str, Callable[[Method], Method]] = {
         "to": _to,
         "cuda": _cuda,
@@ -64,6 +65,19 @@ def _install_properties(cls: Any) -> None:
     cls.device = property(lambda tensor: device_of(tensor, device(tensor)))
     cls.is_cpu = property(lambda tensor: is_cpu(tensor) and not is_on_gpu(tensor))
     cls.is_cuda = property(lambda tensor: is_cuda(tensor) or (is_cpu(tensor) and is_on_gpu(tensor)))
+
+
+def _install_constructor(cls: Any) -> None:
+    original = cls.__new__
+
+    # torch's compiler has a stand-in for it, and compares the signatures: only this one goes with any.
+    def new(*args: Any, **named: Any) -> Any:
+        kind, *rest = args
+        made = original(cls, *rest, **named)
+        # The mode gives each new tensor a Python object, and torch's constructor refuses objects of other classes.
+        return made if kind is cls else made.as_subclass(kind)
+
+    cls.__new__ = new
 
 
 def moved(copy: Method, tensor: Any, target: At, non_blocking: bool) -> Any:
