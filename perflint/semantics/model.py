@@ -201,6 +201,10 @@ class Model:
         own = self._recorder.arguments.get((info.node.lineno, info.node.col_offset), ())
         return [*own, *self.view.outside(self.module, info)]
 
+    def is_passed_by_bases(self, info: FunctionInfo) -> bool:
+        """True if inherited methods call a method of the file."""
+        return (info.node.lineno, info.node.col_offset) in self._recorder.inherited
+
     def passing(self, info: FunctionInfo) -> list[Call]:
         """The calls in other files that pass arguments to a function of the file."""
         return [] if self.callers is None else self.callers.passing(info)

@@ -38,6 +38,7 @@ unknown().to("cuda").unsqueeze(0)   # -> cuda
 unknown().to(torch.long)    # -> tensor int
 (unknown().ne(1) & unknown()).to(dtype=torch.bool)   # -> tensor bool
 unknown().to("cuda", dtype=torch.uint8)     # -> cuda int
+unknown().to("cpu", copy=True)      # -> cpu
 unknown().grad.data.norm(2)     # -> tensor float 0
 unknown().grad.zero_()  # calls torch.Tensor.zero_
 
@@ -90,6 +91,15 @@ def f(x):
 
 def f(x):
     return x.cpu().numpy(), x   # -> (array, caller)
+
+def f(x):
+    assert not x.dtype.is_complex
+    if x.numel() > 0:
+        x           # -> caller
+
+def f(shape):
+    shape.index(1)
+    shape.numel()   # -> ?
 
 def f(x):
     x.size()

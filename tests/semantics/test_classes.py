@@ -103,6 +103,67 @@ Child().get()           # -> cuda float 2
 Child().old()           # -> cpu float 2
 Base().get()            # -> cpu float 2
 
+class Base:
+    @dataclasses.dataclass
+    class Item:
+        x: Tensor
+    def __init__(self):
+        self.items = []
+        self.items.append(self.wrapped(cuda))
+    def wrapped(self, x):
+        return self.__class__.Item(x)
+    def copied(self):
+        return self.__class__()
+class Child(Base):
+    def get(self):
+        return [item.x for item in self.items]  # -> list[cuda float 2]
+Child().copied()        # -> Child()
+cuda.__class__          # -> ?
+
+# inherited methods pass the arguments
+class Base:
+    def fit(self, x: Tensor):
+        for _ in range(3):
+            y = self._step(x, 3)
+            self._pack(y)
+            self._given(x, None)
+            self._known(cuda)
+    def _step(self, x, n):
+        raise NotImplementedError
+class Child(Base):
+    def _step(self, x, n):
+        x               # -> caller
+        n               # -> int
+        return x.max(), cuda
+    def _pack(self, pair):
+        pair            # -> (caller 0, cuda float 2)
+    def _given(self, x, y):
+        x               # -> caller
+        y               # -> None
+    def _known(self, x):
+        x               # -> cuda float 2
+
+# look-alikes: a call in the file says more, and nothing calls the others
+class Base:
+    def fit(self):
+        self._called(self.make())
+        self._read(self.make())
+    def make(self):
+        raise NotImplementedError
+    def _unused(self, x):
+        pass
+class Child(Base):
+    def make(self):
+        return cuda
+    def use(self):
+        return self._called(3)
+    def _called(self, x):
+        x               # -> ?
+    def _read(self, x):
+        x               # -> cuda float 2
+    def _unused(self, x):
+        x               # -> ?
+
 class Cache:
     def __init__(self):
         self.table = {}

@@ -320,7 +320,30 @@ f(cuda)             # -> None
 
 def f(x) -> Tensor:
     return unknown(x)
-f(cuda)             # -> tensor
+f(cuda)             # -> caller
+f(host)             # -> tensor
+f(3)                # -> tensor
+
+class Op:
+    def full(self) -> Tensor:
+        raise NotImplementedError
+    def applied(self, x) -> Tensor:
+        raise NotImplementedError
+    def __len__(self) -> Tensor:
+        raise NotImplementedError
+    @staticmethod
+    def made() -> Tensor:
+        raise NotImplementedError
+class Layer(nn.Module):
+    def full(self) -> Tensor:
+        raise NotImplementedError
+def f(op: Op, layer: Layer):
+    op.full()           # -> caller
+    op.applied(cuda)    # -> caller
+    op.applied(host)    # -> tensor
+    op.made()           # -> tensor
+    op.__len__()        # -> tensor
+    layer.full()        # -> model
 
 def f(x) -> Tuple[Tensor, int]:
     return unknown(x)

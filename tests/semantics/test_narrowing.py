@@ -252,6 +252,30 @@ def f(x: Tensor):
     if x.type == "cuda":
         x           # -> caller
 
+def f(x: Tensor, y: Tensor, n: int):
+    z = n + y.cuda()
+    if str(x.device) == "cpu":
+        x           # -> cpu
+        y           # -> cpu
+        z           # -> cuda
+    else:
+        x           # -> caller
+        y           # -> caller
+    if "cuda" in str(x.device):
+        x           # -> cuda
+        y           # -> caller
+    else:
+        y           # -> cpu
+    if x.device == torch.device("cpu"):
+        x           # -> cpu
+    if x.device == y.device or str(x) == "cpu" or "cpu" in x.device.kind:
+        x           # -> caller
+
+def f(config, x: Tensor):
+    if config.device == "cpu":
+        torch.zeros(3, device=config.device)    # -> cpu float 1
+        x           # -> caller
+
 def f(device: torch.device):
     if device.type == "cuda":
         torch.zeros(3, device=device)   # -> cuda float 1

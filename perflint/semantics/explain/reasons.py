@@ -275,6 +275,8 @@ class Reasons:
             outside = self._model.passing(info)
             if outside:
                 return [_passing(arg, call) for call in outside[:2]], None
+            if self._model.is_passed_by_bases(info):
+                return [Step(f"parameter `{arg.arg}`: a method of a base class passes it", arg.lineno)], None
         words = self._said_of(function, info, arg, assumed)
         entries = by_name.of_parameter(info, arg, assumed)
         if assumed.tensor is not None and assumed.tensor.device is Device.MODEL and not assumed.tensor.leaf:

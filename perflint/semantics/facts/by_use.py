@@ -39,6 +39,11 @@ def is_module(uses: set[str]) -> bool:
     return not uses.isdisjoint(MODULE_ONLY) or uses >= {"train", "eval"}
 
 
+def counts_elements(uses: set[str]) -> bool:
+    """True if the attributes that are read of a name have `numel` among them, and others that no size has."""
+    return "numel" in uses and any(not hasattr(tuple, each) for each in uses - {"numel"})
+
+
 def shows_array(index: ast.Tuple) -> bool:
     """True if an index of several dimensions is one that only tensors and arrays take: `x[:, None]`, `x[..., 0]`."""
     return any(
@@ -141,9 +146,11 @@ def _open(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 
 def _moved(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    # Modules are moved and cast as well, but to no integers; so are results of a kind of their own.
+    # Modules are moved and cast as well, but to no integers, nor as a copy; so are results of a kind of their own.
     follower = _follower(call, parents)
     if follower in torch_api.tensor_only_methods() or any(map(_is_integer_type, _given(call))):
+        return True
+    if any(keyword.arg == "copy" for keyword in call.keywords):
         return True
     to_host = len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == "cpu"
     return to_host and not call.keywords and _is_data(call, parents)

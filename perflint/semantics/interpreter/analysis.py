@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.interpreter import functions, statements
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
+from perflint.semantics.interpreter.inherited import note_inherited
 from perflint.semantics.interpreter.lineage import decorator_names
 from perflint.semantics.interpreter.observed import needs_callers, take_observed, take_passed
 from perflint.semantics.interpreter.resolve import class_at, run_module
@@ -37,12 +38,14 @@ def analyse(
     With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
     With `part`, only the functions that begin on these lines are run, and those that may call them.
     """
-    recorder = Recorder(any_caller=any_caller, keeps_calls=keeps_calls)
+    recorder = Recorder(module.name, any_caller=any_caller, keeps_calls=keeps_calls)
     with deep_stack():
         steps = _steps(view, module, _STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE)
         budget = Budget(steps if part is None else _STEPS_OF_PART)
         top = Frame(view, module, budget, names={}, recorder=recorder)
         run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))
+        if part is None and not any_caller:
+            _run(recorder, lambda: note_inherited(view, module, budget, recorder))
         order = list(_order(module))
         if part is not None:
             budget.left = _STEPS_OF_PART

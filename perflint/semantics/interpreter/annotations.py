@@ -343,7 +343,7 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
     if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses or uses >= {"shape", "device"}:
         return Tensor(device, evidence=Evidence.USE)
-    if uses >= {by_use.PART, "cpu"}:
+    if uses >= {by_use.PART, "cpu"} or by_use.counts_elements(uses):
         return Tensor(device, evidence=Evidence.USE)
     if device is Device.MODEL and (uses & (_OF_ARRAYS | torch_api.tensor_only_calls()) or by_use.ARRAY in uses):
         # Arrays have these too, but modules do not get arrays.

@@ -109,6 +109,8 @@ def _of_super(frame: Frame, value: Super, name: str) -> Value:
 
 
 def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
+    if name == "__class__":
+        return Class(value.cls)
     found = autograd.attribute(frame, value, name) if value.cls == autograd.CONTEXT else member(frame, value, name)
     if found is not None:
         if is_member(frame, value.cls, name):

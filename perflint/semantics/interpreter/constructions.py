@@ -31,7 +31,7 @@ def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], argument
     if not state.is_run:
         kept = tuple([(key, widen(value)) for key, value in given])
         state.constructed.setdefault(init.owner, []).append(kept)
-    if frame.recorder is not None:
+    if frame.recorder is not None and frame.recorder.module == frame.module.name:
         frame.recorder.note(init.node.lineno, init.node.col_offset, arguments)
 
 

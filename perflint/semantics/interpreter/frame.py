@@ -34,10 +34,14 @@ Outcome = tuple[str, Value]
 class Recorder:
     """Keeps the values and calls of the file that is checked."""
 
+    module: str
+    """The name of that file's module."""
     values: dict[ast.expr, Value] = field(default_factory=dict)
     targets: dict[ast.Call, str] = field(default_factory=dict)
     arguments: dict[tuple[int, int], list[Arguments]] = field(default_factory=dict)
     """The arguments that calls pass to the functions of this file, by position of the function."""
+    inherited: dict[tuple[int, int], list[Arguments]] = field(default_factory=dict)
+    """Those that inherited methods pass to methods of this file."""
     passed: dict[ast.Call, tuple[Value, Arguments]] = field(default_factory=dict)
     """The callees and arguments of the calls of this file, if it `keeps_calls`."""
     keeps_calls: bool = False

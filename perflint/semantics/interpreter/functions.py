@@ -52,7 +52,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     info = module.function(function.line, function.column) if module is not None else None
     if module is None or info is None:
         return UNKNOWN
-    if frame.recorder is not None and function.module == frame.module.name:
+    if frame.recorder is not None and function.module == frame.recorder.module:
         seen = arguments
         if arguments.spread is not None:
             filled = tuple([(name, arguments.spread) for name in _filled(info, function, arguments)])
@@ -87,9 +87,11 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     known = memory.results.get(key) or memory.results_at.get(mark)
     if known is not None:
         return known
+    # Other code gives the result, mostly on the device of the arguments.
+    promised = declared if isinstance(declared, Unknown) else _beside(declared, arguments)
     if frame.depth >= DEEPEST_CALL:
         budget.too_deep += 1
-        return declared
+        return promised
     if memory.assumes(key):
         memory.running[key].recurred += 1
         return memory.running[key].assumed
@@ -97,7 +99,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         return memory.passed(mark)  # type: ignore[no-any-return]
     if budget.left < info.size:
         memory.cut()
-        return declared
+        return promised
     too_deep = budget.too_deep
     start = memory.begin(key)
     try:
@@ -105,10 +107,9 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     finally:
         rests_on = memory.end(key, start)
     if value is NEVER or _contradicts(value, declared):
-        # A stub: other code gives the result, mostly on the device of the arguments.
-        value = placed(declared, made_of(arguments.values()).near, Device.UNKNOWN)
+        value = promised if value is not NEVER or _holds_tensor(arguments) else _of_object(frame, function, promised)
     elif value.is_unknown:
-        value = refine(value, declared)
+        value = refine(value, promised)
     value = widen(value)
     if rests_on != WHOLE:
         memory.keep(mark, value, rests_on)
@@ -118,6 +119,23 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         # It holds for calls of this depth only.
         memory.results_at[mark] = value
     return value
+
+
+def _beside(declared: Value, arguments: Arguments) -> Value:
+    """A declared result, with its tensors on the device of the arguments."""
+    return placed(declared, made_of(arguments.values()).near, Device.UNKNOWN)
+
+
+def _holds_tensor(arguments: Arguments) -> bool:
+    return any(value.tensor is not None for value in arguments.values())
+
+
+def _of_object(frame: Frame, function: Function, promised: Value) -> Value:
+    """The promised result of a method that other classes define, on the device of its object."""
+    receiver = function.receiver
+    if not isinstance(receiver, Instance) or function.qualname.endswith("__"):
+        return promised
+    return placed(promised, Device.MODEL if is_module(frame, receiver.cls) else Device.CALLER, Device.UNKNOWN)
 
 
 def _followed(frame: Frame, function: Function, arguments: Arguments, key: CallKey, size: int) -> Value:

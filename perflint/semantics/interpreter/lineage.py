@@ -75,14 +75,15 @@ def _is_used_as_module(frame: Frame, names: tuple[str, ...]) -> bool:
     if not any(facts_of(frame, name) is None and _may_be_module(name) for name in names):
         return False
     constructors = [info.methods["__init__"] for info in known if "__init__" in info.methods]
-    runs = any("forward" in info.methods and not _is_static(info.methods["forward"]) for info in known)
+    runs = any("forward" in info.methods and not is_static(info.methods["forward"]) for info in known)
     return runs and any("__init__" in constructor.asks for constructor in constructors)
 
 
 _OF_MODULES = frozenset({"register_buffer", "register_parameter"})
 
 
-def _is_static(method: FunctionInfo) -> bool:
+def is_static(method: FunctionInfo) -> bool:
+    """True if a method gets no object as its first argument."""
     return not decorator_names(method.node).isdisjoint({"staticmethod", "classmethod"})
 
 

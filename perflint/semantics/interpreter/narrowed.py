@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from perflint.semantics.interpreter.frame import Frame, Names
 from perflint.semantics.structure import path_of
@@ -88,3 +89,27 @@ def forget_written(frame: Frame, node: ast.Call) -> None:
 
 def _holds(path: str, place: str) -> bool:
     return place.startswith(path) and place[len(path) : len(path) + 1] in ("[", ".")
+
+
+def current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
+    """The value of a name, an attribute or an item with some names; None for other expressions."""
+    place = place_of(node)
+    if not place:
+        return None
+    if place in names:
+        return names[place]
+    before, frame.names = frame.names, names
+    recorder, frame.recorder = frame.recorder, None
+    value = frame.evaluate(node)
+    frame.names, frame.recorder = before, recorder
+    return value
+
+
+def refine(frame: Frame, node: ast.expr, names: Names, change: Callable[[Value], Value]) -> None:
+    """Bind a name, an attribute or an item to its changed value, if a change leaves one."""
+    node = item_of(node)
+    value = current(frame, node, names)
+    if value is not None:
+        changed = change(value)
+        if changed is not value and changed.members:
+            bind(frame, names, node, changed)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TypeGuard
 
+from perflint.semantics.interpreter import device_tests
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Frame, Names
-from perflint.semantics.interpreter.narrowed import bind, item_of, place_of
+from perflint.semantics.interpreter.narrowed import current, refine
 from perflint.semantics.lattice import union, without
 from perflint.semantics.values import (
     NONE,
@@ -15,7 +15,6 @@ from perflint.semantics.values import (
     Class,
     Const,
     Device,
-    DeviceValue,
     Evidence,
     Instance,
     Kind,
@@ -55,31 +54,9 @@ def _narrow(frame: Frame, test: ast.expr, names: Names, truth: bool) -> None:
     elif isinstance(test, (ast.Name, ast.Attribute)):
         if isinstance(test, ast.Attribute) and test.attr in ("is_cuda", "is_cpu"):
             device = Device.CUDA if (test.attr == "is_cuda") is truth else Device.CPU
-            _refine(frame, test.value, names, lambda value: _placed(value, device))
+            device_tests.put(frame, test.value, names, device)
         if truth:
-            _refine(frame, test, names, lambda value: without(value, NONE))
-
-
-def _current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
-    place = place_of(node)
-    if not place:
-        return None
-    if place in names:
-        return names[place]
-    before, frame.names = frame.names, names
-    recorder, frame.recorder = frame.recorder, None
-    value = frame.evaluate(node)
-    frame.names, frame.recorder = before, recorder
-    return value
-
-
-def _refine(frame: Frame, node: ast.expr, names: Names, change: object) -> None:
-    node = item_of(node)
-    value = _current(frame, node, names)
-    if value is not None:
-        changed = change(value)  # type: ignore[operator]
-        if changed is not value and changed.members:
-            bind(frame, names, node, changed)
+            refine(frame, test, names, lambda value: without(value, NONE))
 
 
 def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None:
@@ -88,55 +65,27 @@ def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None
         is_none = isinstance(operator, (ast.Is, ast.Eq)) is truth
         if isinstance(operator, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
             if is_none:
-                _refine(frame, test.left, names, lambda value: NONE)
+                refine(frame, test.left, names, lambda value: NONE)
             else:
-                _refine(frame, test.left, names, lambda value: without(value, NONE))
-    elif isinstance(right, ast.Constant) and isinstance(right.value, str) and _is_device_type(test.left):
-        if isinstance(operator, (ast.Eq, ast.NotEq)):
-            _device_type(frame, test.left, right.value, names, isinstance(operator, ast.Eq) is truth)
+                refine(frame, test.left, names, lambda value: without(value, NONE))
+    elif device_tests.narrow(frame, test, names, truth):
+        return
     elif isinstance(right, ast.Constant) and isinstance(right.value, str) and isinstance(operator, ast.Eq) and truth:
         # `mode == "auto"`: there, it is that text and no tensor.
-        _refine(frame, test.left, names, lambda value: Const(right.value) if value.tensor is not None else value)
-
-
-def _is_device_type(node: ast.expr) -> TypeGuard[ast.Attribute]:
-    return isinstance(node, ast.Attribute) and node.attr == "type"
-
-
-def _device_type(frame: Frame, node: ast.Attribute, kind: str, names: Names, truth: bool) -> None:
-    """The device after `device.type == "cuda"`, and the tensor whose device it is."""
-    if kind != "cuda" and not truth:
-        # Excluding the CPU, or a device other than CUDA, leaves several devices.
-        return
-    device = Device.CUDA if (kind == "cuda") is truth else Device.CPU
-    named = node.value
-    _refine(frame, named, names, lambda value: value if value.tensor else _placed(value, device))
-    if isinstance(named, ast.Attribute) and named.attr == "device":
-        _refine(frame, named.value, names, lambda value: _placed(value, device))
-
-
-def _placed(value: Value, device: Device) -> Value:
-    """A value on one device if it could be on any."""
-    if isinstance(value, Tensor) and value.device not in (Device.META, device):
-        return value.with_(device=device, place="")
-    if isinstance(value, DeviceValue):
-        return DeviceValue(device)
-    if isinstance(value, Union):
-        return union(_placed(inner, device) for inner in value.members)
-    return value
+        refine(frame, test.left, names, lambda value: Const(right.value) if value.tensor is not None else value)
 
 
 def _call(frame: Frame, test: ast.Call, names: Names, truth: bool) -> None:
     if not test.args:
         return
-    callee = _current(frame, test.func, names)
+    callee = current(frame, test.func, names)
     name = callee.name if isinstance(callee, Name) else ""
     if name in ("torch.is_tensor", "torch.overrides.is_tensor_like"):
-        _refine(frame, test.args[0], names, lambda value: _is_tensor(value, truth))
+        refine(frame, test.args[0], names, lambda value: _is_tensor(value, truth))
     elif name == "builtins.isinstance" and len(test.args) == 2:
         _isinstance(frame, test.args[0], test.args[1], names, truth)
     elif name in ("builtins.callable", "numpy.isscalar") and truth:
-        _refine(frame, test.args[0], names, _no_tensor)
+        refine(frame, test.args[0], names, _no_tensor)
 
 
 def _no_tensor(value: Value) -> Value:
@@ -160,13 +109,13 @@ def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, tru
     if any(isinstance(member, Unknown) for member in wanted):
         if truth and not any(w.tensor for w in wanted):
             # A type that is not known, but no tensor.
-            _refine(frame, node, names, _no_tensor)
+            refine(frame, node, names, _no_tensor)
         return
 
-    if not truth and any(_current(frame, part, names) == Name("torch.Tensor") for part in parts):
-        _refine(frame, node, names, lambda value: _no_tensor(of_types(_opened(value), wanted, False)))
+    if not truth and any(current(frame, part, names) == Name("torch.Tensor") for part in parts):
+        refine(frame, node, names, lambda value: _no_tensor(of_types(_opened(value), wanted, False)))
     else:
-        _refine(frame, node, names, lambda value: of_types(value, wanted, truth))
+        refine(frame, node, names, lambda value: of_types(value, wanted, truth))
 
 
 _ANY_TENSOR = Tensor()

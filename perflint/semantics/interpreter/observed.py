@@ -96,6 +96,9 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
         *recorder.arguments.get((info.node.lineno, info.node.col_offset), ()),
         *inner.view.outside(inner.module, info),
     ]
+    inherited = recorder.inherited.get((info.node.lineno, info.node.col_offset))
+    if inherited and not any(map(_says_anything, seen)):
+        seen = inherited
     if not seen or inner.names is None:
         return
     if recorder.any_caller and not _is_own(inner, info) and not _is_of_program(inner, info):
@@ -128,6 +131,11 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
             _refine(inner, arg, value, len(known) < len(passed))
             inner.names[arg.arg] = parameter_placed(info, arg.arg, inner.names[arg.arg])
     _take_rest(inner, args, len(ordered), seen)
+
+
+def _says_anything(arguments: Arguments) -> bool:
+    values = (*arguments.positional, *(value for _, value in arguments.keywords))
+    return arguments.unpacked or not all(value.is_unknown for value in values)
 
 
 def take_passed(inner: Frame, info: FunctionInfo, names: Names | None) -> None:
