@@ -45,6 +45,8 @@ class FunctionInfo:
     """The names that it passes to functions of torch that take only tensors, once that has been asked."""
     texts: frozenset[str] | None = None
     """The texts that it compares names with, once that has been asked."""
+    returns_numbers: bool | None = None
+    """True if all that it returns are plain numbers and texts; None until that is asked."""
     size: int = 0
     """Nodes in the body."""
     wrapped: bool | None = None

@@ -351,7 +351,39 @@ f(cuda)[1]          # -> int
 
 def f(x) -> int:
     return x
-f(cuda)             # -> int
+f(cuda)             # -> cuda float 2
+f(unknown())        # -> int
+f(3)                # -> int
+
+def accuracy(out: Tensor, target: Tensor) -> float:
+    hits = out.argmax(1) == target
+    return hits.float().mean()
+accuracy(cuda, cuda)    # -> cuda float 0
+accuracy(unknown(), unknown())  # -> float
+
+def check(x: Tensor, n: int) -> bool:
+    small = x.norm() < n
+    large = x.max() < n
+    return small and large
+check(cuda, 3)      # -> cuda bool 0
+
+# look-alikes
+def read(x: Tensor, verbose: bool) -> float:
+    if verbose:
+        return float(x.mean())
+    return x.mean().item() * 2
+read(cuda, True)    # -> float
+
+def either(x: Tensor, n: int) -> float:
+    total = 0.0
+    if n:
+        total = x.sum()
+    return total
+either(cuda, n)     # -> float
+
+def used(x) -> bool:
+    return x.is_better(3)
+used(cuda)          # -> bool
 
 def f(x):
     raise NotImplementedError

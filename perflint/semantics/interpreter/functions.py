@@ -16,6 +16,7 @@ from perflint.semantics.interpreter.annotations import annotated, parameter, pla
 from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
 from perflint.semantics.interpreter.memory import CallKey, Running
+from perflint.semantics.interpreter.promised_numbers import may_return_tensor, returned
 from perflint.semantics.interpreter.questions import WHOLE
 from perflint.semantics.lattice import completed, union, widen
 from perflint.semantics.module import Module
@@ -59,7 +60,8 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
             seen = Arguments(arguments.positional, (*arguments.keywords, *filled))
         frame.recorder.note(function.line, function.column, seen)
     declared = _declared_result(frame, module, info)
-    if _is_plain(declared) and "setattr" not in info.calls:
+    is_number = may_return_tensor(declared, info, arguments)
+    if _is_plain(declared) and not is_number and "setattr" not in info.calls:
         return declared
     if not function.plain and decorators.is_wrapped(info):
         value = decorators.call(frame, module, info, function, arguments)
@@ -110,7 +112,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         value = promised if value is not NEVER or _holds_tensor(arguments) else _of_object(frame, function, promised)
     elif value.is_unknown:
         value = refine(value, promised)
-    value = widen(value)
+    value = widen(returned(value, declared) if is_number else value)
     if rests_on != WHOLE:
         memory.keep(mark, value, rests_on)
     elif budget.too_deep == too_deep:
