@@ -65,7 +65,10 @@ class _Pattern:
     The interpreter asks the filters in their order and on the thread that warns, so that the first
     one sees each sync, and as its action is "ignore" no other code does. It needs no `showwarning`,
     which belongs to the program, and is not forgotten by the registries of what was warned of once.
+    Code that copies the filters, such as scikit-learn, reads `pattern`, as of a compiled expression.
     """
+
+    pattern = f".*{MESSAGE}"
 
     def match(self, text: str) -> bool:
         if MESSAGE not in text:

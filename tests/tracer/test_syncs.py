@@ -70,6 +70,20 @@ def test_the_programs_warnings_are_its_own(tmp_path: Path) -> None:
     assert plain.out.startswith("shown beware\nshown called a sync")
 
 
+def test_a_program_may_copy_the_filters(tmp_path: Path) -> None:
+    program = (
+        "import warnings\nfilters = list(warnings.filters)\nwith warnings.catch_warnings():\n"
+        "    warnings.resetwarnings()\n    for action, message, category, module, line in filters:\n"
+        "        text = '' if message is None else getattr(message, 'pattern', message)\n"
+        "        assert isinstance(text, str), text\n"
+        "        warnings.filterwarnings(action, text, category, lineno=line, append=True)\n    device.sync()\n"
+        "    warnings.filterwarnings('always')\n    warnings.warn('mine')\n"
+    )
+    trace, done = traced(tmp_path, program)
+    assert [row[0] for row in places(trace)] == [12]
+    assert "mine" in done.err and "synchronizing" not in done.err
+
+
 def test_threads_and_allowed_syncs(tmp_path: Path) -> None:
     program = (
         "import threading, perflint\ndef work():\n    device.sync()\n"
