@@ -1,7 +1,7 @@
 """Scores perflint's sync findings against programs recorded on a GPU.
 
     python benchmarks/accuracy/run_programs.py [--set heldout] [--profile audit] [--show missed|false [-n 20]]
-    python benchmarks/accuracy/run_programs.py --set public --src DIR [--draw 1|2|3] [--program NAME] …
+    python benchmarks/accuracy/run_programs.py --set public --src DIR [--draw 1|2|3|4] [--program NAME] …
 
 Runs `perflint check` over the programs of a set, `programs/` or `heldout/`, and prints recall and
 precision per program and profile, first for hot lines, then for all. Hot is what ran at least

@@ -12,7 +12,8 @@ torch.manual_seed(0)
 np.random.seed(0)
 for folder in ("model", "result"):
     Path(folder).mkdir(exist_ok=True)
-sizes = ["--size", "5", "--epochs", "2", "--steps", "120", "--test_steps", "20", "--epsilon", "60", "--target_freq", "50"]
+sizes = ["--size", "5", "--epochs", "2", "--steps", "120", "--test_steps", "20", "--epsilon", "60"]
+sizes += ["--target_freq", "50"]
 for options in ([], ["--k", "3"], ["--k", "3", "--ddqn", "--checkpoint"]):
     sys.argv = ["train.py", *sizes, *options]
     run("train.py")

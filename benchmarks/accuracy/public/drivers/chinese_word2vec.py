@@ -11,7 +11,8 @@ here()
 np.float = float  # an alias that NumPy had
 random.seed(0)
 base = Path("pyw2v")
-for folder in ("dataset/raw", "dataset/processed", "output/checkpoints", "output/embedding", "output/log", "output/figure"):
+outputs = ("output/checkpoints", "output/embedding", "output/log", "output/figure")
+for folder in ("dataset/raw", "dataset/processed", *outputs):
     (base / folder).mkdir(parents=True, exist_ok=True)
 words = [f"word{number}" for number in range(40)]
 lines = [" ".join(random.choices(words, k=8)) for _ in range(60)]

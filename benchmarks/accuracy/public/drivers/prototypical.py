@@ -26,7 +26,7 @@ class Pictures(torch.utils.data.Dataset):
 
 
 omniglot_dataset.OmniglotDataset = Pictures
-sizes = ["--epochs", "2", "--iterations", "8", "--classes_per_it_tr", "3", "--num_support_tr", "2", "--num_query_tr", "2"]
-sizes += ["--num_support_val", "2", "--num_query_val", "2", "--classes_per_it_val", "3"]
+sizes = ["--epochs", "2", "--iterations", "8", "--classes_per_it_tr", "3", "--classes_per_it_val", "3"]
+sizes += ["--num_support_tr", "2", "--num_query_tr", "2", "--num_support_val", "2", "--num_query_val", "2"]
 sys.argv = ["train.py", "--cuda", "--experiment_root", "out", *sizes]
 run("train.py")

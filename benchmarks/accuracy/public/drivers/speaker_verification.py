@@ -29,8 +29,8 @@ Path("test.txt").write_text("".join(f"{a} {b}\n" for a, b in pairs), encoding="u
 for model in ("VGG_M_40_AAM", "SEResNet34_AP"):
     sizes = yaml.safe_load(Path("learning/configs", f"{model}.yaml").read_text(encoding="utf-8"))
     sizes |= {"max_epoch": 2, "batch_size": 4, "nDataLoaderThread": 0, "max_frames": 100, "test_interval": 1}
-    sizes |= {"n_classes": 8, "n_out": 32, "n_mels": 40, "train_list": "train.txt", "test_list": "pairs.txt", "test_path": "."}
-    sizes |= {"train_path": ".", "musan_path": "musan", "rir_path": "rooms"}
+    sizes |= {"n_classes": 8, "n_out": 32, "n_mels": 40, "train_list": "train.txt", "test_list": "pairs.txt"}
+    sizes |= {"train_path": ".", "test_path": ".", "musan_path": "musan", "rir_path": "rooms"}
     sizes |= {"save_path": f"out/{model}", "output_path": f"out/{model}"}
     Path("small.yaml").write_text(yaml.safe_dump(sizes), encoding="utf-8")
     sys.argv = ["learn.py", "--config", "small.yaml", "--train"]
