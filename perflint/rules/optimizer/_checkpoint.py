@@ -19,7 +19,8 @@ from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Sc
 
 COUNTING = frozenset(f"torch.optim.{name}" for name in ("Adam", "AdamW", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam"))
 """Optimizers that read their step counters on the CPU."""
-_OPTIMIZER_WORDS = frozenset({"zero_grad", "param_groups", "add_param_group"})
+_OF_OPTIMIZERS = (frozenset({"param_groups"}), frozenset({"add_param_group"}), frozenset({"zero_grad", "step"}))
+"""Attributes that only an optimizer has, all of a set: a module has `zero_grad`, and a scheduler has `step`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ def optimizer_confidence(model: Model, node: ast.expr) -> Confidence | None:
     path = path_of(node)
     if not path:
         return None
-    used = (each for each in model.nodes(ast.Attribute) if each.attr in _OPTIMIZER_WORDS)
-    return Confidence.MEDIUM if any(path_of(each.value) == path for each in used) else None
+    used = {each.attr for each in model.nodes(ast.Attribute) if path_of(each.value) == path}
+    return Confidence.MEDIUM if any(words <= used for words in _OF_OPTIMIZERS) else None
 
 
 def _counts(model: Model, made: Instance) -> Confidence | None:

@@ -24,6 +24,7 @@ def with_other_things(model: nn.Module) -> tuple[torch.optim.Optimizer, torch.Te
 
 def used_as_an_optimizer(model: nn.Module, opt, device: torch.device) -> None:
     opt.zero_grad()
+    opt.step()
     opt.load_state_dict(torch.load(PATH, "cpu"))
 
 
@@ -130,3 +131,13 @@ def where_set_up_says(model: nn.Module) -> torch.optim.Optimizer:
     checkpoint = torch.load(PATH, map_location=set_up())
     optimizer.load_state_dict(checkpoint["optimizer"])
     return optimizer
+
+
+def module_that_clears_gradients(make, scheduler) -> None:
+    # A module has `zero_grad`, too, and a scheduler has `step`.
+    net = make()
+    checkpoint = torch.load(PATH, map_location="cuda")
+    net.load_state_dict(checkpoint["model"])
+    scheduler.load_state_dict(checkpoint["scheduler"])
+    net.zero_grad(set_to_none=True)
+    scheduler.step()
