@@ -1,10 +1,10 @@
 """Holds perflint against what maintainers of public projects removed, and what they kept on purpose.
 
-    python benchmarks/accuracy/history/run.py MIRRORS [--set given|own|drawn|second] [--show missed|noisy|traps]
+    python benchmarks/accuracy/history/run.py MIRRORS [--set given|own|drawn|second|third] [--show missed|noisy|traps]
 
-Four sets are scored one after the other: the given one (`cases.jsonl`, `traps.jsonl`), our own
-(`own_cases.jsonl`, `own_traps.jsonl`), which has more of the kinds that are rare in the first, and two of projects
-that were drawn (`drawn_cases.jsonl`, `drawn_traps.jsonl`; `second_cases.jsonl`, `second_traps.jsonl`).
+Five sets are scored one after the other: the given one (`cases.jsonl`, `traps.jsonl`), our own
+(`own_cases.jsonl`, `own_traps.jsonl`), which has more of the kinds that are rare in the first, and three of projects
+that were drawn (`drawn_cases.jsonl`, `drawn_traps.jsonl`; `second_…`; `third_…`).
 
 MIRRORS is a folder with git mirrors of the projects, `owner+name` each (`git clone --mirror`); cases of
 projects that are not there are left out, and named. No code is kept here: the files before and after each
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SETS = {"given": "", "own": "own_", "drawn": "drawn_", "second": "second_"}
+SETS = {"given": "", "own": "own_", "drawn": "drawn_", "second": "second_", "third": "third_"}
 """How the names of the files of each set begin."""
 
 Case = dict[str, Any]
