@@ -131,7 +131,8 @@ def _run_verb(verb: str, rest: list[str]) -> int:
     fault: OSError | None = None
     with contained(problems, "", lambda: ("perflint", None, "please report this, with the command")):
         module = importlib.import_module(f"perflint.cli.{verb}")
-        parser = Parser(f"perflint {verb}", description=module.__doc__, epilog=_EXIT_CODES)
+        # An abbreviation would change its meaning with the next option that begins alike.
+        parser = Parser(f"perflint {verb}", description=module.__doc__, epilog=_EXIT_CODES, allow_abbrev=False)
         module.add_arguments(parser)
         try:
             code = module.run(_parsed(parser, rest, hasattr(module, "COMMAND_FOLLOWS")))

@@ -29,8 +29,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint trace`."""
     parser.usage = "perflint trace [options] SCRIPT [ARGUMENTS]\n       perflint trace [options] -m MODULE [ARGUMENTS]"
     parser.epilog = _EXIT_CODES
-    # argparse looks for abbreviations among the program's options, too: its `--exp` would be ambiguous.
-    parser.allow_abbrev = False
     defaults = Options("", "")
     parser.add_argument("program", nargs=REMAINDER, metavar="SCRIPT ARGUMENTS", help="run as `python` would run it")
     parser.add_argument("-m", nargs=REMAINDER, dest="module", metavar="MODULE ARGUMENTS", help="run a module")

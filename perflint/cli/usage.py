@@ -42,6 +42,7 @@ _HABITS = {
 """Options that users of other linters try, and the way to the same end here."""
 _MISSPELT = 0.75
 """How much an option is like the one that is meant."""
+_FEW = 3
 _FORMATS = {"json-lines": "`jsonl`", "text": "`full`", "pylint": "`concise` has a line for each finding, too"}
 """Formats that users of other linters try."""
 
@@ -66,12 +67,23 @@ class Parser(ArgumentParser):
             return self._choice(chosen[1], chosen[2]) if chosen is not None else None
         option = unknown[1].partition("=")[0]
         known = [name for action in self._actions for name in action.option_strings]
-        return _HABITS.get(option) or _other_verb(option) or did_you_mean(option, known, _MISSPELT)
+        return (
+            _HABITS.get(option)
+            or _other_verb(option)
+            or _abbreviated(option, known)
+            or did_you_mean(option, known, _MISSPELT)
+        )
 
     def _choice(self, name: str, word: str) -> str | None:
         """A help text for a value that an option does not take."""
         chosen = next(action for action in self._actions if name in (*action.option_strings, action.dest))
         return (name == "--output-format" and _FORMATS.get(word)) or did_you_mean(word, map(str, chosen.choices or ()))
+
+
+def _abbreviated(option: str, known: list[str]) -> str | None:
+    """A help text for the beginning of a few long options; None for other words."""
+    meant = [name for name in known if name.startswith(option)] if re.match(r"--\w", option) else []
+    return f"did you mean {' or '.join(f'`{name}`' for name in meant)}?" if 0 < len(meant) <= _FEW else None
 
 
 def _other_verb(option: str) -> str | None:

@@ -301,6 +301,12 @@ HABITS = {
     ("check", "--strict"): "`perflint check --help`",
     ("check", "-w"): "`--watch`",
     ("check", "-s"): "`--quiet --output-file FILE` prints errors only",
+    # Abbreviations that are clear, of two options, and of too many.
+    ("check", "--profil", "audit"): "did you mean `--profile`?",
+    ("fix", "--sel=TPF1"): "did you mean `--select`?",
+    ("baseline", "--bas", "x.json"): "did you mean `--baseline`?",
+    ("check", "--out", "x"): "did you mean `--output-format` or `--output-file`?",
+    ("check", "--e"): "`perflint check --help`",
 }
 
 
