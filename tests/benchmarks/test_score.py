@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from perflint.rules.registry import all_rules
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
 
+from run import EFFECTS, NO_CLAIM, claims_wait
 from score import Place, Score, Truth, load, score
 
 ACCURACY = Path(__file__).parents[2] / "benchmarks" / "accuracy"
@@ -74,3 +77,14 @@ def test_the_recordings_are_the_ones_described(name: str, sites: int, packages: 
     recording = load(ACCURACY / f"{name}.json.gz")
     assert len(recording.sites) == sites
     assert {site.package for site in recording.sites} == set(packages.split())
+
+
+def test_rules_about_work_at_another_place_claim_no_wait() -> None:
+    effects = {rule.code: rule.effect.value for rule in all_rules()}
+
+    def claims(code: str) -> bool:
+        return claims_wait({"code": code, "effect": effects[code]})
+
+    assert [claims(code) for code in ("TPF101", "TPF123", "TPF203", "TPF204", "TPF504")] == [True] * 5
+    assert [claims(code) for code in ("TPF207", "TPF211", "TPF301", "TPF402", "TPF921")] == [False] * 5
+    assert all(effects[code] in EFFECTS for code in NO_CLAIM)

@@ -239,7 +239,7 @@ def package_row(path: Path, document: Document, name: str, findings: Sequence[Fi
     places = [
         Place(finding["path"], finding["line"], finding["end_line"], finding["code"])
         for finding in findings
-        if finding["effect"] in waits.EFFECTS
+        if waits.claims_wait(finding)
     ]
     result = score(truth, places, {place.package for place in (*places, *truth.sites)})
     outcomes: dict[str, int] = defaultdict(int)
