@@ -20,6 +20,7 @@ from perflint.cli.check import check_files
 from perflint.findings import Report
 from perflint.source.text import Source
 from tests.cli.command import ROOT, Command, python
+from tests.signals import HEED_INTERRUPTS
 
 BAD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
 CLEAN = "import torch\n\nscaler = torch.amp.GradScaler('cuda')\n"
@@ -428,6 +429,7 @@ class TestProcesses:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
+            preexec_fn=HEED_INTERRUPTS,
         )
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == b"ready\n"

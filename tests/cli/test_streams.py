@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import ROOT
+from tests.signals import HEED_INTERRUPTS
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 
@@ -101,6 +102,7 @@ def interrupted(folder: Path, at: int) -> subprocess.CompletedProcess[str]:
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
+        preexec_fn=HEED_INTERRUPTS,
     )
 
 

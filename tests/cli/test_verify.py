@@ -24,6 +24,7 @@ from perflint.tracer.trace import Trace
 from perflint.verify.execution import Run
 from tests.cli.command import ROOT, Command
 from tests.cli.test_fix import Toy
+from tests.signals import HEED_INTERRUPTS
 from tests.verify.runs import run
 
 pytestmark = [
@@ -280,7 +281,13 @@ def test_a_signal_ends_with_what_is_decided_and_leaves_nothing_behind(
     command = [sys.executable, "-m", "perflint", "verify", "pkg", "--", sys.executable, "wait.py", str(pid)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
     process = subprocess.Popen(
-        command, cwd=perflint.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        command,
+        cwd=perflint.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=HEED_INTERRUPTS,
     )
     until = time.monotonic() + 60
     while not (pid.exists() and pid.read_text()) and time.monotonic() < until:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import ROOT, Command
+from tests.signals import HEED_INTERRUPTS
 
 pty = pytest.importorskip("pty", reason="no terminals of this kind")
 
@@ -43,7 +44,9 @@ class Watching:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PERFLINT_")}
         command = [sys.executable, "-m", "perflint", "check", "--watch", "--select=TPF1", *options]
         environment = kept | {"PYTHONPATH": str(ROOT), "PERFLINT_CACHE_DIR": str(folder / ".cache")}
-        self.process = subprocess.Popen(command, cwd=folder, stdout=write, stderr=write, env=environment)
+        self.process = subprocess.Popen(
+            command, cwd=folder, stdout=write, stderr=write, env=environment, preexec_fn=HEED_INTERRUPTS
+        )
         os.close(write)
         self._reader = threading.Thread(target=self._read, args=(read,), daemon=True)
         self._reader.start()

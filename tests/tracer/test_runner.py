@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from perflint.tracer.file import read_trace
+from tests.signals import HEED_INTERRUPTS
 from tests.tracer.device import ROOT, Done, python, traced
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -63,7 +64,13 @@ def ended(folder: Path, *command: str) -> tuple[int, str, str]:
     """The end of a program, without what the tracer adds: a summary at the end of the standard error."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, input=b"given\n", capture_output=True, timeout=60
+        [sys.executable, *command],
+        cwd=folder,
+        env=environment,
+        input=b"given\n",
+        capture_output=True,
+        timeout=60,
+        preexec_fn=HEED_INTERRUPTS,
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode().partition("perflint trace: ")[0]
 
@@ -125,6 +132,7 @@ def test_an_interrupt_still_writes_the_trace(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=HEED_INTERRUPTS,
     )
     assert process.stdout is not None and process.stderr is not None
     assert process.stdout.readline() == "ready\n"

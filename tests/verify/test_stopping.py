@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,6 +14,15 @@ from perflint.verify.stopping import Stopped, stoppable
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX")
 
 
+@pytest.fixture
+def heeds_interrupts() -> Iterator[None]:
+    """Not ignored, as they are in a background job of a shell without job control."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize(("number", "reason"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
 def test_the_first_signal_stops_and_the_second_is_ignored(number: signal.Signals, reason: str) -> None:
     before = signal.getsignal(number)
