@@ -164,6 +164,26 @@ class Child(Base):
     def _unused(self, x):
         x               # -> ?
 
+class Plain:
+    def __init__(self, x: Tensor):
+        self.x = x
+class Cell(Plain):
+    def __init__(self, x: Tensor, y: Tensor):
+        super().__init__(x)
+        self.y = y
+        self.w = unknown()
+class Open(Foreign):
+    def __init__(self):
+        self.z = 1
+class Given(Plain):
+    def __init__(self):
+        self.w = cuda
+def f(state: Plain | Cell, other: Cell | Open, given: Cell | Given):
+    state.x             # -> caller
+    state.y             # -> caller
+    other.y             # -> caller | ?
+    given.w             # -> cuda float 2 | ?
+
 class Cache:
     def __init__(self):
         self.table = {}

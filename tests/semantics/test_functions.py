@@ -128,11 +128,24 @@ def f(a: Tensor, /, b: int):
 
 T = typing.TypeVar("T", bound=Tensor)
 U = typing.TypeVar("U")
-def f(a: T, b: U) -> U:
+V = typing.TypeVar("V", bound="Tensor")
+W = typing.TypeVar("W", bound="Missing")
+def f(a: T, b: U, c: V, d: W) -> U:
     a               # -> caller
     b               # -> ?
+    c               # -> caller
+    d               # -> ?
     return b
 f(cuda, host)       # -> cpu float 2
+
+def scaled(x: Tensor, by: float, eps: float, n: int, k: float = 1.0):
+    by              # -> cuda float 0
+    eps             # -> float
+    n               # -> int
+    k               # -> float=1.0
+    return x * by
+scaled(cuda, cuda.max(), 1e-3, cuda.sum(), 2)
+scaled(host, cuda.min(), cuda.max(), unknown(), cuda.max())
 """
 
 DEFAULTS_AND_USE = """

@@ -102,7 +102,7 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
     if isinstance(value, TypeForm):
         return placed(value.promised, device)
     if isinstance(value, Instance) and value.cls in ("typing.TypeVar", "typing_extensions.TypeVar"):
-        return _plain(frame, value.argument("bound") or UNKNOWN, device)
+        return _bound_of(frame, value, device)
     if isinstance(value, Partial) and value.function == Name("typing.cast"):
         # A `NewType`: at run time it returns its argument.
         return _plain(frame, value.positional[0], device)
@@ -136,6 +136,16 @@ _ALIASES = (
     frozenset("Tensor OptTensor OptionalTensor PairTensor OptPairTensor PairOptTensor Adj".split()) | _TENSOR_TYPES
 )
 """Names for types of tensors that packages export; `Adj` is a tensor or a sparse one of a class of its own."""
+
+
+def _bound_of(frame: Frame, variable: Instance, device: Device) -> Value:
+    """The value that the bound of a `TypeVar` promises; the text of one is read in the file that makes the variable."""
+    bound = variable.argument("bound") or UNKNOWN
+    if not isinstance(bound, Const) or not isinstance(bound.value, str):
+        return _plain(frame, bound, device)
+    module = None if variable.origin is None else frame.view.loaded(variable.origin.module)
+    home = frame if module is None else Frame(frame.view, module, frame.budget, names={})
+    return _quoted(home, bound.value, device)
 
 
 def _aliased(alias: str, device: Device) -> Value:

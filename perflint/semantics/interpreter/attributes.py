@@ -11,7 +11,7 @@ from perflint.semantics.interpreter import autograd
 from perflint.semantics.interpreter.frame import Frame, parts
 from perflint.semantics.interpreter.functions import parameter_device
 from perflint.semantics.interpreter.lineage import facts_of, is_enumeration, is_module, is_tensor_class, lineage
-from perflint.semantics.interpreter.members import below, is_member, member, values_of
+from perflint.semantics.interpreter.members import below, is_member, lacks, member, values_of
 from perflint.semantics.interpreter.moves import leaves
 from perflint.semantics.interpreter.resolve import resolve
 from perflint.semantics.interpreter.self_attributes import set_by_name
@@ -237,7 +237,11 @@ def _of_union(frame: Frame, value: Union, name: str) -> Value:
     if name in torch_api.tensor_only_methods() and any(isinstance(inner, Tensor) for inner in known):
         # The unknown members are used as tensors: they are assumed to be like the known ones.
         return union(attribute(frame, inner, name) for inner in known)
-    return union(attribute(frame, inner, name) for inner in value.members)
+    found = [(inner, attribute(frame, inner, name)) for inner in value.members]
+    if any(each.tensor is not None for _, each in found):
+        # Code that reads a tensor has no object of a class that lacks it.
+        found = [(inner, each) for inner, each in found if not (each.is_unknown and lacks(frame, inner, name))]
+    return union(each for _, each in found)
 
 
 def _of_partial(frame: Frame, value: Partial, name: str) -> Value:

@@ -124,6 +124,20 @@ def _named(frame: Frame, name: str) -> tuple[str, ...]:
     return tuple([value.name for value in values if isinstance(value, (Class, Name))])
 
 
+def is_closed(frame: Frame, name: str) -> bool:
+    """True for a class whose bases are of the project, or give objects no attributes of names that it chooses."""
+    for cls in lineage(frame, name):
+        info = info_of(frame, cls)
+        if info is None and cls.partition(".")[0] not in _CLOSED:
+            return False
+        if info is not None and len(info.node.bases) != len(_bases(frame, cls)):
+            return False
+    return True
+
+
+_CLOSED = frozenset({"abc", "builtins", "torch", "typing"})
+
+
 def is_module(frame: Frame, name: str) -> bool:
     """True if a class is a torch.nn.Module."""
     modules = frame.view.memory.modules

@@ -15,6 +15,7 @@ from perflint.semantics.interpreter.lineage import (
     derived,
     facts_of,
     info_of,
+    is_closed,
     is_enumeration,
     is_property,
     lineage,
@@ -166,6 +167,14 @@ def below(frame: Frame, value: Instance, name: str) -> Value | None:
         if held is not None:
             found.append(held)
     return union(map(_by_convention, found)) if found else None
+
+
+def lacks(frame: Frame, value: Value, name: str) -> bool:
+    """True for an object of a class of the project if neither this nor a base has an attribute that was asked for."""
+    if not isinstance(value, Instance) or facts_of(frame, value.cls) is None or not is_closed(frame, value.cls):
+        return False
+    every = (facts_of(frame, cls) for cls in lineage(frame, value.cls))
+    return all(facts is None or name in facts.lacks for facts in every)
 
 
 def _by_convention(value: Value) -> Value:

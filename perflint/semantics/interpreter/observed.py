@@ -118,6 +118,7 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
         if _device_of_calls(inner, arg, passed):
             continue
         if says_all and not _is_tensor(arg.annotation):
+            _tensor_for_number(inner, arg, passed)
             continue
         if says_all:
             _number_or_not(inner, arg, passed)
@@ -209,6 +210,16 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
     kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
     if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
         inner.names[arg.arg] = assumed.with_(kind=Kind.INT, rank=0)
+
+
+def _tensor_for_number(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
+    """Make a parameter a tensor if all known calls pass tensors for a number: the annotation is wrong."""
+    assumed = (inner.names or {}).get(arg.arg)
+    if inner.names is None or not isinstance(assumed, Scalar) or assumed.type not in ("int", "float", "complex"):
+        return
+    if all(isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION for value in passed):
+        device = functions.parameter_device(inner, inner.function) if inner.function is not None else Device.UNKNOWN
+        inner.names[arg.arg] = union(_placed(value, device) for value in passed if value is not None)
 
 
 def _device_of_tensors(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
