@@ -109,7 +109,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     finally:
         rests_on = memory.end(key, start)
     if value is NEVER or _contradicts(value, declared):
-        value = promised if value is not NEVER or _holds_tensor(arguments) else _of_object(frame, function, promised)
+        value = promised if value is not NEVER or _is_of_host(arguments) else _of_object(frame, function, promised)
     elif value.is_unknown:
         value = refine(value, promised)
     value = widen(returned(value, declared) if is_number else value)
@@ -128,8 +128,10 @@ def _beside(declared: Value, arguments: Arguments) -> Value:
     return placed(declared, made_of(arguments.values()).near, Device.UNKNOWN)
 
 
-def _holds_tensor(arguments: Arguments) -> bool:
-    return any(value.tensor is not None for value in arguments.values())
+def _is_of_host(arguments: Arguments) -> bool:
+    """True if a call passes a tensor on the CPU."""
+    tensors = (value.tensor for value in arguments.values())
+    return any(tensor is not None and not tensor.off_host for tensor in tensors)
 
 
 def _of_object(frame: Frame, function: Function, promised: Value) -> Value:
