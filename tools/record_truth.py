@@ -176,8 +176,10 @@ class Recorder:
     def name_of(self, path: str) -> str:
         """A file relative to the root, or "" where it is none of the program's."""
         if path not in self._names:
-            own = path.startswith(self.root) and not path.startswith(TORCH) and path != __file__
-            self._names[path] = path[len(self.root) :].replace(os.sep, "/") if own else ""
+            # A folder in `sys.path` may be written with `..`.
+            plain = os.path.normpath(path)
+            own = plain.startswith(self.root) and not plain.startswith(TORCH) and plain != __file__
+            self._names[path] = plain[len(self.root) :].replace(os.sep, "/") if own else ""
         return self._names[path]
 
     def _count_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:

@@ -13,6 +13,7 @@ from perflint.semantics.sites import CallSite, Site, device_confidence
 from perflint.semantics.structure import keyword, last_name
 from perflint.semantics.values import (
     NONE,
+    ON_CPU,
     Const,
     Device,
     DeviceValue,
@@ -118,7 +119,7 @@ def operand_confidence(value: Value) -> Confidence | None:
     An operand of such a function is a tensor, whatever else its value may be.
     """
     if value.is_unknown:
-        return Confidence.LOW
+        return None if value == ON_CPU else Confidence.LOW
     given = [member for member in value.members if member != NONE]
     return device_confidence(union(given) if 0 < len(given) < len(value.members) else value)
 

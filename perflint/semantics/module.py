@@ -87,6 +87,19 @@ class Module:
         return frozenset(name.partition(".")[0] for name in (*self.imports.values(), *self.stars))
 
     @cached_property
+    def beside(self) -> Path | None:
+        """The folder of the file, if its imports may also start there: inside a package, as a script is run.
+
+        None if the file is not in a package, or imports as a part of one: `from .layers import Block`. A test runs once.
+        """
+        folder = self.path.parent
+        if folder == self.root or self.is_package or self.serves_tests:
+            return None
+        package = self.name.partition(".")[0]
+        imports = (each for kind in (ast.Import, ast.ImportFrom) for each in self.structure.nodes.get(kind, ()))
+        return None if any(_is_of_package(each, package) for each in imports) else folder
+
+    @cached_property
     def assigned(self) -> Mapping[str, int]:
         """The names that the top level assigns, and the number of places that do. Small, since it serves imports."""
         stores = (node for node in own_nodes(self.tree) if isinstance(node, ast.Name))
@@ -196,3 +209,11 @@ def _top_level(body: list[ast.stmt]) -> Iterable[ast.stmt]:
             if isinstance(statement, ast.Try):
                 for handler in statement.handlers:
                     yield from _top_level(handler.body)
+
+
+def _is_of_package(statement: ast.AST, package: str) -> bool:
+    """True for a relative import, and for one from a package."""
+    if isinstance(statement, ast.ImportFrom) and statement.level:
+        return True
+    names = imported(statement) if isinstance(statement, (ast.Import, ast.ImportFrom)) else ()
+    return any(each.full.partition(".")[0] == package for each in names)

@@ -112,7 +112,7 @@ class Project:
         self._weight = 0
         self._is_file: dict[Path, bool] = {}
         self._is_folder: dict[Path, bool] = {}
-        self._located: dict[tuple[Path, str], Located] = {}
+        self._located: dict[tuple[Path, Path | None, str], Located] = {}
         self._roots: dict[Path, Path] = {}
         self._packages: dict[Path, tuple[str, ...]] = {}
         """The names of the packages that folders are, in parts."""
@@ -318,20 +318,21 @@ class Project:
         self._keep(path, module)
         return module
 
-    def located(self, name: str, root: Path) -> Located:
-        """The file of the module of a full name, as the files below a root import it."""
-        known = self._located.get((root, name))
+    def located(self, name: str, root: Path, beside: Path | None = None) -> Located:
+        """The file of the module of a full name, as the files below a root import it, and those of a folder beside it."""
+        key = (root, beside, name)
+        known = self._located.get(key)
         if known is None:
-            known = self._located[root, name] = self._locate(name, root)
+            known = self._located[key] = self._locate(name, root, beside)
         return known
 
-    def _locate(self, name: str, root: Path) -> Located:
+    def _locate(self, name: str, root: Path, beside: Path | None) -> Located:
         passed: list[Path] = []
         for path in self.locate(name, root):
             if self.is_file(path):
                 return Located(path, tuple(passed))
             passed.append(self.missing(path))
-        for path in self.locate_above(name, root):
+        for path in (*self.locate_above(name, root), *(self.locate(name, beside) if beside is not None else ())):
             if self.is_file(path) and self.lists(path):
                 return Located(path, tuple(passed))
             passed.append(path if self.is_file(path) else self.missing(path))

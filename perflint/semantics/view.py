@@ -80,7 +80,7 @@ class View:
         """True if attributes of objects may come from the calls of other files."""
         self.records: list[Record] = []
         """The reads of other runs whose results this one uses."""
-        self._found: dict[tuple[Path, str], Module | None] = {}
+        self._found: dict[tuple[Path, Path | None, str], Module | None] = {}
         self._entered: dict[Path, Module] = {}
         self._modules: dict[str, Module] = {}
         self._states: dict[str, ModuleState] = {}
@@ -93,13 +93,15 @@ class View:
 
     def find(self, name: str, importer: Module) -> Module | None:
         """A module by the full name that a file uses; None if it is outside of the project."""
-        key = (importer.root, name)
+        # A file that wraps a library has its name: `import wandb` in wandb.py.
+        is_own = name.partition(".")[0] == importer.path.stem
+        key = (importer.root, None if is_own else importer.beside, name)
         if key not in self._found:
             self._found[key] = self._find(*key)
         return self._found[key]
 
-    def _find(self, root: Path, name: str) -> Module | None:
-        located = self.project.located(name, root)
+    def _find(self, root: Path, beside: Path | None, name: str) -> Module | None:
+        located = self.project.located(name, root, beside)
         for path in located.passed:
             self.reads.setdefault(path, None)
         return None if located.file is None else self.at(located.file)

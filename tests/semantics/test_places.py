@@ -574,3 +574,27 @@ class Public:
 @table(GIVEN)
 def test_parameters_that_only_get_tensors_on_the_cpu(case: Case) -> None:
     check(case)
+
+
+MOVED_UNKNOWN = """
+def moved(target, other, place, names):
+    target_cpu = target.to("cpu")
+    torch.unique(target_cpu)                    # -> cpu 1
+    torch.unique(target_cpu.eq(3))              # -> cpu 1
+    torch.unique(other.to(torch.device("cpu"))) # -> cpu 1
+    host = other.cpu()
+    host_cpu = host
+    torch.unique(host_cpu)                      # -> cpu 1
+
+    # look-alikes
+    kept_cpu = other.kept()
+    torch.unique(kept_cpu)                      # -> tensor 1
+    torch.unique(target.to(place))              # -> tensor 1
+    torch.unique(target.to("cpu", other))       # -> tensor 1
+    torch.unique(names.to_list("cpu"))          # -> tensor 1
+"""
+
+
+@table(MOVED_UNKNOWN)
+def test_something_unknown_that_is_moved_to_the_cpu(case: Case) -> None:
+    check(case)

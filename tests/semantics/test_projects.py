@@ -295,6 +295,63 @@ from lab.models.parts import SIZE
 SIZE                                    # -> 5
 """
 
+SCRIPTS_IN_A_PACKAGE = """
+# file: lab/__init__.py
+
+# file: lab/settings.py
+import torch
+DEVICE = torch.device("cuda")
+
+# file: lab/layers/__init__.py
+WIDTH = 4
+
+# file: lab/train.py
+import torch
+import settings
+from layers import WIDTH
+from settings import DEVICE
+torch.zeros(3, device=DEVICE)           # -> cuda float 1
+torch.zeros(3, device=settings.DEVICE)  # -> cuda float 1
+WIDTH                                   # -> 4
+def double(x):
+    return x * 2                        # -> cuda float 1
+
+# file: lab/run.py
+import torch
+from train import double
+double(torch.zeros(3, device="cuda"))   # -> cuda float 1
+
+# file: lab/layers/parts.py
+from settings import DEVICE
+DEVICE                                  # -> settings.DEVICE
+
+# file: lab/part.py
+from .train import double
+from settings import DEVICE
+DEVICE                                  # -> settings.DEVICE
+
+# file: lab/member.py
+import lab.train
+from settings import DEVICE
+DEVICE                                  # -> settings.DEVICE
+
+# file: lab/wandb.py
+import wandb
+def start():
+    return 3
+wandb.start                             # -> wandb.start
+
+# file: lab/tests/__init__.py
+
+# file: lab/tests/sizes.py
+SIZE = 3
+
+# file: lab/tests/test_sizes.py
+from sizes import SIZE
+SIZE                                    # -> sizes.SIZE
+def test_it(): pass
+"""
+
 
 @projects(FUNCTIONS)
 def test_functions(case: Case, tmp_path: Path) -> None:
@@ -308,6 +365,11 @@ def test_classes(case: Case, tmp_path: Path) -> None:
 
 @projects(CYCLES)
 def test_cycles(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@projects(SCRIPTS_IN_A_PACKAGE)
+def test_a_script_in_a_package_imports_the_files_beside_it(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 

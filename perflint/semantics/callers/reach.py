@@ -137,6 +137,10 @@ class Reach:
         for spelling in () if module is None else spellings(module):
             for name in () if module is None else module.definitions:
                 found.update((file.path, file) for file in self._view.importers(spelling, name))
+        if module is not None and module.root != path.parent:
+            # A script imports the files beside it by their names, also in a package.
+            files = (file for name in module.definitions for file in self._view.importers(path.stem, name))
+            found.update((file.path, file) for file in files if file.path.parent == path.parent)
         code = (file for file in found.values() if file.path.name != "__init__.py" and not is_test_path(file.path))
         return sorted((file for file in code if file.path != path), key=lambda file: _distance(file.path, path))
 

@@ -36,7 +36,8 @@ def by_name(name: str, value: Unknown = UNKNOWN) -> Value:
         return LOADER
     if conventions.holds_loaders(name):
         return _LOADERS
-    return UNKNOWN if value.near is not Device.UNKNOWN and conventions.is_on_cpu(name) else value
+    is_near_gpu = value.near not in (Device.UNKNOWN, Device.CPU)
+    return UNKNOWN if is_near_gpu and conventions.is_on_cpu(name) else value
 
 
 def entry_behind(name: str, value: Value) -> Entry | None:

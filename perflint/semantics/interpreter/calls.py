@@ -232,15 +232,17 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
     if name in by_use.MODULE_ONLY or (name == "parameters" and not arguments.positional):
         made = module_calls.method(frame, name, Instance("torch.nn.Module"), arguments)
         return f"torch.nn.Module.{name}", _by_use(made)
-    if isinstance(value, Unknown) and _stays_on_cpu(callee, node, name):
+    if isinstance(value, Unknown) and _stays_on_cpu(callee, node, name, arguments):
         return "", ON_CPU
     return "", value
 
 
-def _stays_on_cpu(callee: Value, node: ast.Call, name: str) -> bool:
-    """True for `x.cpu()`, and for a method of tensors of something unknown on the CPU."""
+def _stays_on_cpu(callee: Value, node: ast.Call, name: str, arguments: Arguments) -> bool:
+    """True for `x.cpu()` and `x.to("cpu")`, and for a method of tensors of something unknown on the CPU."""
     if name == "cpu":
         return not node.args and not node.keywords
+    if name == "to" and len(arguments.positional) == 1 and not arguments.keywords:
+        return tensors.device_of(arguments.positional[0]) is Device.CPU
     return callee == ON_CPU and name in torch_api.tensor_methods() - _MOVES
 
 

@@ -43,3 +43,9 @@ def of_a_list(values: list[int]):
 
 def moved_first(codes: torch.Tensor):
     return codes.cpu().unique()
+
+
+def on_the_host_in_a_loop(batches):
+    for features, labels in batches:
+        labels_cpu = labels.to("cpu")
+        yield torch.unique(labels_cpu), torch.bincount(features.rows.to("cpu"))
