@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
-from perflint.semantics.heat.data_tests import is_for_other_kind, tells_of_tensor
+from perflint.semantics.heat.data_tests import is_for_other_kind, is_for_other_place, tells_of_tensor
 from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing, is_for_single
 from perflint.semantics.heat.gaps import fills_gaps
 from perflint.semantics.heat.guards import fails, fills_cache, leaves, mends_place, rarely, returns_kept
@@ -71,6 +71,7 @@ class Branches:
             parts: Sequence[ast.AST] = branch if isinstance(branch, list) else [branch]
             known = mends_place(parent.test, is_body, parts, self._model.value)
             known = known or is_for_other_kind(self._model, parent.test, is_body)
+            known = known or is_for_other_place(self._model, parent.test, is_body)
             known = known or (is_body and tells_of_tensor(self._model, parent))
             if not known and self._rarely(parent.test, is_body) and not fills_gaps(self._model, parent.test, parts):
                 known = not isinstance(branch, list) or not self._work.of(branch).steps

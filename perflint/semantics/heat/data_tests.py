@@ -1,4 +1,4 @@
-"""Branches behind tests of data: for arguments other than tensors, and for tensors whose values are reported."""
+"""Branches behind tests of data: for arguments other than tensors, for tensors whose values are reported, for places."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import last_name, tested
-from perflint.semantics.values import NONE, Evidence, Tensor, Value, scalar_type
+from perflint.semantics.values import NONE, Device, Evidence, Tensor, Value, scalar_type
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -22,6 +22,19 @@ def tells_of_tensor(model: Model, branch: ast.If | ast.IfExp) -> bool:
         return False
     calls = [each.value for each in branch.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
     return len(calls) == len(branch.body) and all(conventions.writes_log(last_name(call)) for call in calls)
+
+
+def is_for_other_place(model: Model, test: ast.expr, outcome: bool) -> bool:
+    """True if a test that comes out as `outcome` says that a tensor which the CPU made is on the GPU: `if x.is_cuda:`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return is_for_other_place(model, test.operand, not outcome)
+    if not isinstance(test, ast.Attribute) or (test.attr, outcome) not in (("is_cuda", True), ("is_cpu", False)):
+        return False
+    return all(map(_is_made_by_cpu, model.value(test.value).members))
+
+
+def _is_made_by_cpu(member: Value) -> bool:
+    return isinstance(member, Tensor) and member.device is Device.CPU and member.evidence is Evidence.CERTAIN
 
 
 def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:

@@ -9,6 +9,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.libraries import files
 from perflint.semantics.facts.libraries.files import LibraryClass
 from perflint.semantics.facts.libraries.kinds import ATTRIBUTES, CODE, RESULTS
+from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     UNKNOWN,
     Const,
@@ -100,11 +101,18 @@ def _of_layer(cls: str, value: Instance, name: str) -> Value | None:
         return Tensor(Device.MODEL, Kind.FLOAT, 1, leaf="buffer")
     given = value.argument(name)
     if given is not None:
-        return given
+        return union(map(_as_buffer, given.members))
     if name in (torch_api.parameters(cls) or ()):
         default = torch_api.defaults(cls).get(name, ...)
         return Const(default) if isinstance(default, (int, float, bool, str)) else UNKNOWN
     return None
+
+
+def _as_buffer(given: Value) -> Value:
+    """An argument as a layer keeps it: a tensor moves with the layer, such as the `pos_weight` of a loss."""
+    if not isinstance(given, Tensor) or given.device is Device.CUDA:
+        return given
+    return given.with_(device=Device.MODEL, place="", leaf="buffer")
 
 
 def indexed(value: Instance) -> Value:
