@@ -2392,6 +2392,7 @@ def test_tests_are_not_run_for_their_speed(name: str, more: str, heat: str) -> N
     [
         ("debug/norms.py", "train()", "cold"),
         ("scripts/debug_norms.py", "train()", "cold"),
+        ("scripts/debugging_norms.py", "train()", "cold"),
         ("debug/norms.py", "", "hot"),
         ("debugger/norms.py", "train()", "hot"),
         ("bugs/norms.py", "train()", "hot"),
