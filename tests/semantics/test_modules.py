@@ -33,7 +33,14 @@ nn.GRU(3, 4)(nn.utils.rnn.pack_padded_sequence(cuda, [2, 1]))[0]    # -> PackedS
 nn.GRU(3, 4)(nn.utils.rnn.pack_padded_sequence(cuda, [2, 1]))[1]    # -> model float
 nn.utils.rnn.pad_packed_sequence(unknown)[1]    # -> cpu int 1
 nn.MultiheadAttention(4, 1)(cuda, cuda, cuda)[0]    # -> cuda float
-nn.ReLU()(host)             # -> model float
+nn.ReLU()(host)             # -> cpu float
+nn.ReLU()(cuda)             # -> cuda float
+nn.ReLU()(unknown)          # -> model float
+nn.Dropout(0.1)(host.cuda())    # -> cuda float
+nn.Linear(3, 4)(host)       # -> model float
+nn.MSELoss()(host, host)    # -> cpu float 0
+nn.MSELoss()(cuda, host)    # -> cuda float 0
+nn.MSELoss()(unknown, host) # -> cpu float 0
 nn.Sequential(nn.Linear(3, 4), nn.ReLU())(cuda)     # -> cuda float
 nn.Sequential(nn.Linear(3, 4), nn.ReLU())[0]    # -> Linear(in_features=3, out_features=4)
 nn.Sequential(nn.Linear(3, 4), nn.ReLU())[-1]   # -> ReLU()

@@ -27,6 +27,13 @@ from perflint.semantics.values import (
 )
 
 
+_HOLDS_OTHERS = frozenset(
+    """torch.nn.DataParallel torch.nn.Module torch.nn.ModuleDict torch.nn.ModuleList torch.nn.Sequential
+    torch.nn.TransformerDecoder torch.nn.TransformerEncoder torch.nn.parallel.DistributedDataParallel""".split()
+)
+"""Torch's modules whose parameters are those of other modules."""
+
+
 def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
     """Call an object: `forward` of a module, `__call__` of anything else."""
     target, result = _applied(frame, callee, arguments)
@@ -93,6 +100,8 @@ def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Valu
     known = next((name for name in lineage(frame, callee.cls) if name != "torch.nn.Module"
                   and torch_api.module(name) is not None), None)  # fmt: skip
     facts = torch_api.module(known) if known is not None else None
+    if _computes_on_cpu(known, arguments):
+        output = output.with_(device=Device.CPU)
     if facts is None or facts.name == "torch.nn.Module":
         # An unknown model returns a tensor, or an object or tuple of tensors.
         return Sequence("batch", output.with_(evidence=Evidence.CONVENTION, kind=Kind.UNKNOWN))
@@ -100,6 +109,16 @@ def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Valu
         reduced = callee.argument("reduction") in (None, Const("mean"), Const("sum"))
         return output.with_(rank=0 if reduced else None)
     return packed_sequence.through(_shaped(facts.result, output), arguments)
+
+
+def _computes_on_cpu(known: str | None, arguments: Arguments) -> bool:
+    """True if a layer without parameters is given tensors that are on the CPU for certain: its result is there, too."""
+    if known is None or known in _HOLDS_OTHERS or "device" in (torch_api.parameters(known) or ()):
+        # Layers with parameters take a device.
+        return False
+    given = [value.tensor for value in arguments.values() if value.tensor is not None]
+    on_cpu = [tensor for tensor in given if tensor.device is Device.CPU and tensor.evidence is Evidence.CERTAIN]
+    return bool(given) and len(on_cpu) == len(given)
 
 
 def _shaped(result: str, output: Tensor) -> Value:
