@@ -283,3 +283,74 @@ def test_a_write_into_a_new_tensor_keeps_nothing(term: str) -> None:
 )
 def test_a_write_into_memory_that_others_have_keeps_the_graph(term: str) -> None:
     assert not _lines(_divergence(term), "audit")
+
+
+def _calibration(run: str, before: str = "", after: str = "", beside: str = "") -> str:
+    return f"""
+        def calibrate(model: nn.Module, loader, device):
+            {before or "pass"}
+            for x, _ in loader:
+                {run}
+            {after or "pass"}
+
+        def convert(model: nn.Module, loader):
+            calibrate(model, loader, "cuda")
+            print(model.state_dict()["scale"].item())
+
+        {beside}
+        """
+
+
+def test_a_run_whose_result_nothing_uses_needs_no_graph() -> None:
+    assert _lines(_calibration("model(x.to(device))"), "default") == ["model(x.to(device))"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        _calibration("loss = helper(model(x.to(device)))"),
+        _calibration("with torch.no_grad(): model(x.to(device))"),
+        _calibration("model(x.to(device))", after="return model.penalty"),
+        _calibration("model(x.to(device))", before="model.layer.register_forward_hook(helper)"),
+        _calibration("model(x.to(device))", beside="def train(loss): loss.backward()"),
+        _calibration("model(x.to(device))", before="for p in model.parameters(): p.requires_grad_(False)"),
+    ],
+)
+def test_a_run_may_work_by_other_ways_than_its_result(code: str) -> None:
+    assert not _lines(code, "audit")
+
+
+def test_a_layer_may_keep_a_state_that_is_trained_through() -> None:
+    code = """
+        class Neurons(nn.Module):
+            def __init__(self, cell: nn.Module):
+                super().__init__()
+                self.cell = cell
+
+            def forward(self, x):
+                for part in x:
+                    self.cell(part)
+                return helper(self)
+
+        def measure(x):
+            return Neurons(nn.GRU(3, 4))(x)[0].item()
+        """
+    assert "self.cell(part)" not in _lines(code, "audit")
+
+
+def _speech(read: str) -> str:
+    return f"""
+        def probabilities(model, audio: torch.Tensor, window: int):
+            found = []
+            for start in range(0, audio.shape[-1], window):
+                found.append(model(audio[start : start + window]){read})
+            return found
+        """
+
+
+def test_a_number_that_is_read_at_once_needs_no_graph() -> None:
+    """The file mentions no evaluation, and callers that are not seen may turn autograd off."""
+    assert _lines(_speech(".item()"), "audit") == ["found.append(model(audio[start : start + window]).item())"]
+    assert not _lines(_speech(".item()"), "default")
+    assert _lines(_speech(".data.cpu()"), "audit")
+    assert not _lines(_speech(""), "audit")

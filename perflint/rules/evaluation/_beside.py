@@ -31,6 +31,10 @@ class Beside:
         flow = self._flows.of(scope)
         return any(Fate.GRADIENT in flow.fate(node) for node in self._attributes(holder).get(scope, ()))
 
+    def reads_attribute(self, scope: Scope, holder: Holder) -> bool:
+        """True if a function reads an attribute of a model, or calls a method that gets no input."""
+        return bool(self._attributes(holder).get(scope))
+
     def _attributes(self, holder: Holder) -> dict[Scope, list[ast.expr]]:
         """The reads of attributes of a model, and the calls of its methods without arguments, by function."""
         known = self._read.get(holder)

@@ -30,6 +30,8 @@ class Why(Enum):
 
     READ = "read"
     """The CPU reads the result, or it is detached, and it has no other use."""
+    DROPPED = "dropped"
+    """The result has no use at all: the run only updates statistics or fills a cache."""
     UNTRAINED = "untrained"
     """The model copies one that is trained, or stays as it was loaded, and no gradient comes through its arguments."""
 
@@ -84,6 +86,8 @@ class _Finder:
             # Code that is not seen may have taken its gradients away.
             return Wasted(scope, call, Why.UNTRAINED, Confidence.LOW, False, False)
         found = self.flows.fate(call)
+        if not trains and self._is_dropped(scope, call, holder):
+            return Wasted(scope, call, Why.DROPPED, self._confidence(scope, trains, found), False, True)
         if Fate.READ not in found or found & (ESCAPES | Fate.ARRAY) or self.beside.reads_loss(scope, holder):
             return None
         if trains and has_hooks(self.survey):
@@ -91,6 +95,13 @@ class _Finder:
         seen = not trains or self.beside.explains_training(scope)
         sure = self._confidence(scope, trains, found) if seen else Confidence.LOW
         return Wasted(scope, call, Why.READ, sure, seen, not trains)
+
+    def _is_dropped(self, scope: Scope, call: ast.Call, holder: Holder) -> bool:
+        """True if a run is a statement of its own, in a file that computes no gradient of anything that the model keeps."""
+        if not isinstance(self.model.parent(call), ast.Expr) or self.model.says("backward", "grad(", "_hook("):
+            return False
+        is_part = holder.path.startswith("self.") and self.survey.is_module_class(scope.klass)
+        return not is_part and not self.beside.reads_attribute(scope, holder)
 
     def _feeds(self, call: ast.Call) -> bool:
         """True if a gradient is seen to come through an argument of a run."""

@@ -166,6 +166,8 @@ class EvalWithoutNoGrad(Rule):
         name = site.text(each.call.func)
         if each.why is Why.UNTRAINED:
             why = "but no optimizer trains that model, and no gradient is seen to come in"
+        elif each.why is Why.DROPPED:
+            why = "but nothing uses the result"
         else:
             why = "but the result is only read or detached: no backward pass uses the graph"
         return self.finding(
@@ -181,7 +183,7 @@ class EvalWithoutNoGrad(Rule):
 
 def _may_evaluate(model: Model) -> bool:
     """True if a file may call a model without a backward pass, by its text."""
-    if model.says(".eval()", ".train(False", ".detach()"):
+    if model.says(".eval()", ".train(False", ".detach()", ".item()", ".data."):
         return True
     if model.says("parameters()") and model.says("optim"):
         return True
