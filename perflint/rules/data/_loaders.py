@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass, field
+from perflint.rules._memory.flows import flow_around
 from perflint.rules._places import loops_around
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
@@ -176,8 +177,34 @@ def is_given(site: CallSite, name: str) -> bool:
     return given is not None and site.value(given) != NONE
 
 
-def may_pin(dataset: Value) -> bool:
-    """True unless a dataset may hold tensors of the GPU, which cannot be pinned: `TensorDataset(x.to(device))`."""
+def may_pin(site: CallSite, made: Instance | None = None) -> bool:
+    """True unless the dataset of a loader may hold tensors of the GPU, which cannot be pinned.
+
+    So for `TensorDataset(x.to(device))` and `torch.load(path)`. `made` is the loader itself, if it is known.
+    """
+    dataset = passed(site, "dataset")
+    if dataset is None:
+        return True
+    value = None if made is None else made.argument("dataset")
+    return not _is_from_file(site.model, dataset) and _are_on_host(value or site.value(dataset))
+
+
+def _is_from_file(model: Model, dataset: ast.expr) -> bool:
+    """True if `torch.load` reads a part of an expression, and not to the CPU: the file may hold tensors of the GPU."""
+    for part in walk(dataset):
+        origins = flow_around(model, part).origins(part) if isinstance(part, ast.Name) else []
+        for each in (part, *(origin.value for origin in origins if origin.whole)):
+            if isinstance(each, ast.Call) and model.target(each) == "torch.load" and not _is_on_host(model, each):
+                return True
+    return False
+
+
+def _is_on_host(model: Model, node: ast.expr) -> bool:
+    value = model.value(node)
+    return isinstance(value, Unknown) and value.near is Device.CPU
+
+
+def _are_on_host(dataset: Value) -> bool:
     return all(_may_pin(member) for member in dataset.members)
 
 
@@ -185,11 +212,11 @@ def _may_pin(value: Value) -> bool:
     if isinstance(value, Instance):
         if value.arguments is None:
             return value.cls != _OF_TENSORS
-        return all(may_pin(given) for _, given in value.arguments)
+        return all(_are_on_host(given) for _, given in value.arguments)
     if isinstance(value, Sequence):
-        return may_pin(value.element)
+        return _are_on_host(value.element)
     if isinstance(value, Unknown):
-        return value.near is Device.UNKNOWN
+        return value.near in (Device.UNKNOWN, Device.CPU)
     return not isinstance(value, Tensor) or not value.off_host
 
 

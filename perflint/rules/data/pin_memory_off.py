@@ -95,7 +95,6 @@ class PinMemoryOff(Rule):
 
 def _fix(site: CallSite) -> Fix | None:
     name = spell(site.model.symbols, "torch.cuda.is_available", site.node)
-    dataset = site.argument("dataset", 0)
-    if name is None or (dataset is not None and not may_pin(site.value(dataset))):
+    if name is None or not may_pin(site):
         return None
     return added(site, f"pin_memory={name.text}()", "Pin the memory of batches", *name.imports)

@@ -142,8 +142,7 @@ def pinning(model: Model, batch: Batch) -> Pinning | None:
         call = _loader_calls(model).get((origin.line, origin.column))
         if call is None or not is_off(call, "pin_memory") or call.has_unpacking:
             return None
-        dataset = loader.argument("dataset")
-        if dataset is not None and not may_pin(dataset):
+        if not may_pin(call, loader):
             return None
         asks = spell(model.symbols, "torch.cuda.is_available", call.node)
         new = None if asks is None else with_argument(call.concrete, f"pin_memory={asks.text}()")

@@ -59,3 +59,13 @@ def case_computed():
 def change_computed(waits):
     """`(torch.arange(n) * 2).to(x.device)` becomes `torch.arange(n, device=x.device) * 2`"""
     assert waits[1] < waits[0]
+
+
+def kept_where_a_file_may_hold_tensors_of_the_gpu(path):
+    sums = []
+    for x in DataLoader(torch.load(path, map_location=DEVICE), batch_size=4):
+        sums.append(x.to("cuda").sum())
+    data = torch.load(path)
+    for x in DataLoader(data, batch_size=4):
+        sums.append(x.to("cuda").sum())
+    return sums
