@@ -23,7 +23,23 @@ def may_be_traced(model: Model) -> bool:
     `x.type_as(y)` follows its input there, `device=` is a constant. The file that traces need not import this one: the
     model is passed to it.
     """
-    return any(model.matches(pattern) or bool(model.view.matching(pattern)) for pattern in _TRACES)
+    return _project_says(model, _TRACES)
+
+
+_APPLE = tuple(map(re.compile, (r'"mps\b', r"'mps\b", r"backends\.mps\b", r"torch\.mps\b")))
+
+
+def names_apple_gpus(model: Model) -> bool:
+    """True if some file of the project names Apple's GPUs, which may then be the device of any other file.
+
+    They have no doubles. A copy to them that does not block the CPU may read memory that is free already.
+    """
+    return _project_says(model, _APPLE)
+
+
+def _project_says(model: Model, patterns: tuple[re.Pattern[str], ...]) -> bool:
+    """True if one of some patterns matches in any file of the project."""
+    return any(model.matches(pattern) or bool(model.view.matching(pattern)) for pattern in patterns)
 
 
 _RECORDS = ("torch.jit.trace", "torch.fx.symbolic_trace", "torch.fx.experimental.proxy_tensor.make_fx")

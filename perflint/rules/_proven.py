@@ -75,6 +75,13 @@ def is_of_tensor(model: Model, node: ast.Attribute) -> bool:
     return node.attr == "device" and isinstance(owner, Tensor) and owner.evidence >= Evidence.ANNOTATION
 
 
+def names_cuda(device: ast.expr) -> bool:
+    """True for a literal that names a GPU. A variable may hold `"cuda" if torch.cuda.is_available() else "cpu"`."""
+    if not isinstance(device, ast.Constant):
+        return False
+    return type(device.value) is int or (isinstance(device.value, str) and device.value.startswith("cuda"))
+
+
 class _Prover:
     """One proof. A value that goes round a loop is proven by its other sources."""
 

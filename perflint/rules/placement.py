@@ -219,6 +219,17 @@ def _cuda(site: CallSite) -> Move | None:
     )
 
 
+def goes_to_cuda(site: CallSite, moved: Move) -> bool:
+    """True if a move certainly goes to a GPU of CUDA, or to the CPU where there is none."""
+    if moved.other is not None:
+        followed = site.value(moved.other)
+        return isinstance(followed, Tensor) and followed.device is Device.CUDA
+    if moved.device is None:
+        return True
+    members = site.value(moved.device).members
+    return bool(members) and all(_is_gpu(member) for member in members)
+
+
 def _names_gpu(site: CallSite, node: ast.expr) -> bool:
     """True if an expression certainly gives a number, a name or a `torch.device` of a GPU, and never None.
 

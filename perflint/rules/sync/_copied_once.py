@@ -88,7 +88,8 @@ def _made(model: Model, part: Part, copied: Repeated, indexed: str) -> tuple[str
     # The process of a loader, which works on the CPU, must not pin memory: CUDA cannot begin in a forked process.
     pinned = f'{tensor}({name}, dtype={long}, device="cpu", pin_memory={indexed}.is_cuda)'
     imports = tuple(dict.fromkeys(text for each in known for text in each.imports))
-    return f"{pinned}.to({device}, non_blocking=True)", imports
+    # Apple's GPUs may read memory that is free already.
+    return f"{pinned}.to({device}, non_blocking={indexed}.is_cuda)", imports
 
 
 @once_per_node

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.findings import Fix, Heat, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._places import inside
-from perflint.rules._project_text import some_file_says
+from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.model import Model
@@ -59,12 +58,9 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=leaves, brings=(_SEVERAL,))
 
 
-_WITHOUT_DOUBLES = re.compile(r"[\"']mps\b|backends\.mps\b|torch\.mps\b")
-
-
 def wide_float(model: Model) -> str:
     """The dtype for sums of floats on the device. Python sums in double precision, which the GPUs of Apple lack."""
-    return "float" if some_file_says(model, _WITHOUT_DOUBLES) else "double"
+    return "float" if names_apple_gpus(model) else "double"
 
 
 def detached(read: cst.Call, wide: str, is_data: bool) -> cst.BaseExpression:

@@ -15,7 +15,7 @@ from perflint.frozen import dataclass
 from perflint.rules._long_lines import makes_long_line
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import some_file_says
-from perflint.rules._proven import is_device, is_device_object, is_list, is_of_tensor
+from perflint.rules._proven import is_device, is_device_object, is_list, is_of_tensor, names_cuda
 from perflint.rules.placement import MOVES, Move, move
 from perflint.rules.sync._filling import NEW_TENSOR, made_by
 from perflint.semantics.sites import CallSite
@@ -43,6 +43,7 @@ _DTYPES = {
 _OF_DEFAULT = ("torch.Tensor",)
 _SETS_DTYPE = re.compile(r"\bset_default_dtype\(")
 _SETS_DEVICE = re.compile(r"set_default_device\(|set_default_tensor_type\(|with torch\.device\(")
+_ON_CPU = 'device="cpu"'
 _MESSAGE = "Copy from pinned memory without blocking the CPU"
 
 
@@ -61,30 +62,24 @@ class _Names:
         found = (each for name, imports in self.imports.items() if name in text for each in imports)
         return tuple(dict.fromkeys(found))
 
-    def pin(self, site: CallSite, device: ast.expr) -> tuple[str, str]:
-        """The arguments that pin the memory for a device. Without CUDA, `pin_memory=True` raises.
+    def is_cuda(self, site: CallSite, device: ast.expr) -> str:
+        """The code that says if memory for a device is to be pinned, and copied without blocking the CPU.
 
-        The process of a loader that works on the CPU must not pin memory: CUDA cannot begin in a forked process. So
-        the device decides, if it can be asked. The caller may have set a default device.
+        Without CUDA, `pin_memory=True` raises, and Apple's GPUs may read memory that is free already. The process of a
+        loader that works on the CPU must not pin memory: CUDA cannot begin in a forked process. So the device decides,
+        if it can be asked.
         """
-        if _is_cuda(device):
-            is_cuda = "True"
-        elif isinstance(device, ast.Attribute) and is_of_tensor(site.model, device):
-            is_cuda = f"{site.text(device.value)}.is_cuda"
-        elif isinstance(device, (ast.Name, ast.Attribute)) and is_device_object(site.model, device):
-            is_cuda = f'{site.text(device)}.type == "cuda"'
-        else:
-            is_cuda = f"{self.is_available}()"
-        return _pinned_if(is_cuda)
-
-
-def _pinned_if(is_cuda: str) -> tuple[str, str]:
-    """The arguments that pin the memory of a tensor if an expression is true."""
-    return 'device="cpu"', f"pin_memory={is_cuda}"
+        if names_cuda(device):
+            return "True"
+        if isinstance(device, ast.Attribute) and is_of_tensor(site.model, device):
+            return f"{site.text(device.value)}.is_cuda"
+        if isinstance(device, (ast.Name, ast.Attribute)) and is_device_object(site.model, device):
+            return f'{site.text(device)}.type == "cuda"'
+        return f"{self.is_available}()"
 
 
 def uploaded_later(site: CallSite) -> Fix | None:
-    """The tensor in pinned memory, and a copy with `non_blocking=True`; None if it does not fit.
+    """The tensor in pinned memory, and a copy that does not block the CPU; None if it does not fit.
 
     Pinned memory that is freed is used again only after the copy, so nothing has to keep it.
     """
@@ -160,12 +155,13 @@ def _there(site: CallSite, names: _Names) -> cst.Call | None:
     call: cst.Call | None = _of_list(site.concrete, site.target, names)
     if site.target.startswith("torch.cuda."):
         call = None if call is None or made.keywords else with_argument(call, f"dtype={names.dtype}")
-        call = None if call is None else _pinned(call, _pinned_if("True"))
-        return None if call is None else _sent(call, '"cuda"')
+        call = None if call is None else _pinned(call, "True")
+        return None if call is None else _sent(call, '"cuda"', "True")
     if call is None or device is None:
         return None
-    pinned = _instead_of_device(call, names.pin(site, device))
-    return None if pinned is None else _sent(pinned, site.text(device))
+    is_cuda = names.is_cuda(site, device)
+    pinned = _instead_of_device(call, is_cuda)
+    return None if pinned is None else _sent(pinned, site.text(device), is_cuda)
 
 
 def _new(site: CallSite, names: _Names) -> cst.Call | None:
@@ -179,10 +175,11 @@ def _new(site: CallSite, names: _Names) -> cst.Call | None:
     if call is None:
         return None
     if device is not None:
-        pinned = _instead_of_device(call, names.pin(site, device))
-        return None if pinned is None else _sent(pinned, site.text(device))
-    call = _pinned(call, _pinned_if(f"{other}.is_cuda"))
-    return None if call is None else _sent(call, f"{other}.device")
+        is_cuda = names.is_cuda(site, device)
+        pinned = _instead_of_device(call, is_cuda)
+        return None if pinned is None else _sent(pinned, site.text(device), is_cuda)
+    call = _pinned(call, f"{other}.is_cuda")
+    return None if call is None else _sent(call, f"{other}.device", f"{other}.is_cuda")
 
 
 def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
@@ -202,20 +199,21 @@ def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
     call: cst.Call | None = _of_list(inner, site.model.target(made), names)
     if call is not None and site.model.target(made).rpartition(".")[2] in _DTYPES:
         call = None if made.keywords else with_argument(call, f"dtype={names.dtype}")
-    call = None if call is None else _pinned(call, _pin_of(site, moved, names))
+    is_cuda = _goes_to_cuda(site, moved, names)
+    call = None if call is None else _pinned(call, is_cuda)
     if call is None:
         return None
-    return with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), "non_blocking=True")
+    return with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), f"non_blocking={is_cuda}")
 
 
-def _pin_of(site: CallSite, moved: Move, names: _Names) -> tuple[str, str]:
-    """The arguments that pin the memory for a move."""
+def _goes_to_cuda(site: CallSite, moved: Move, names: _Names) -> str:
+    """The code that says if a move goes to a GPU that pinned memory serves."""
     if site.target == "torch.Tensor.cuda":
-        return _pinned_if("True")
+        return "True"
     if moved.device is not None:
-        return names.pin(site, moved.device)
+        return names.is_cuda(site, moved.device)
     is_known = moved.other is not None and _is_tensor(site, moved.other)
-    return _pinned_if(f"{site.text(moved.other)}.is_cuda" if is_known and moved.other else f"{names.is_available}()")
+    return f"{site.text(moved.other)}.is_cuda" if is_known and moved.other else f"{names.is_available}()"
 
 
 def _is_tensor(site: CallSite, node: ast.expr) -> bool:
@@ -229,35 +227,25 @@ def _of_list(call: cst.Call, target: str, names: _Names) -> cst.Call:
     return call if target == "torch.tensor" else call.with_changes(func=cst.parse_expression(names.tensor))
 
 
-def _pinned(call: cst.Call, pin: tuple[str, ...]) -> cst.Call | None:
-    """The call with the arguments that pin its memory."""
-    made: cst.Call | None = call
-    for each in pin:
-        made = None if made is None else with_argument(made, each)
-    return made
+def _pinned(call: cst.Call, is_cuda: str) -> cst.Call | None:
+    """The call with memory that is pinned if an expression is true. The caller may have set a default device."""
+    made = with_argument(call, _ON_CPU)
+    return None if made is None else with_argument(made, f"pin_memory={is_cuda}")
 
 
-def _instead_of_device(call: cst.Call, pin: tuple[str, str]) -> cst.Call | None:
-    """The call on the CPU, with an argument more."""
-    device, pinned = pin
-    new = argument(device)
+def _instead_of_device(call: cst.Call, is_cuda: str) -> cst.Call | None:
+    """The call on the CPU, with memory that is pinned if an expression is true."""
+    new = argument(_ON_CPU)
     arguments = [
         each.with_changes(value=new.value) if each.keyword is not None and each.keyword.value == "device" else each
         for each in call.args
     ]
-    return with_argument(call.with_changes(args=arguments), pinned)
+    return with_argument(call.with_changes(args=arguments), f"pin_memory={is_cuda}")
 
 
-def _sent(call: cst.Call, place: str) -> cst.Call:
-    """The move of a call's result to a device."""
+def _sent(call: cst.Call, place: str, is_cuda: str) -> cst.Call:
+    """The move of a call's result to a device, which does not block the CPU if an expression is true."""
     moved = cst.Call(cst.Attribute(call.with_changes(lpar=[], rpar=[]), cst.Name("to")), [argument(place)])
-    added = with_argument(moved, "non_blocking=True")
+    added = with_argument(moved, f"non_blocking={is_cuda}")
     assert added is not None
     return added
-
-
-def _is_cuda(device: ast.expr) -> bool:
-    """True for a literal that names a GPU. A variable may hold `"cuda" if torch.cuda.is_available() else "cpu"`."""
-    if not isinstance(device, ast.Constant):
-        return False
-    return type(device.value) is int or (isinstance(device.value, str) and device.value.startswith("cuda"))

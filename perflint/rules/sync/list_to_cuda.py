@@ -89,8 +89,9 @@ class ListToCuda(Rule):
     unsafe elsewhere: a negative length raises an error, and without elements and dtype the tensor held floats.
 
     Other lists get an unsafe fix: `torch.tensor(values, device=x.device)` becomes
-    `torch.tensor(values, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)`, and
-    `torch.cuda.is_available()` decides for a device that cannot be asked. The values are the same; `device="cpu"`
+    `torch.tensor(values, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=x.is_cuda)`, and
+    `torch.cuda.is_available()` decides for a device that cannot be asked. Copies to other devices block as before:
+    GPUs of Apple may read memory that is free already (torch 2.13). The values are the same; `device="cpu"`
     stands for callers that have set a default device. Two things change. The data takes pinned memory, which torch
     keeps for later copies. The CPU does not wait for the copy, so an error
     of the GPU appears at a later line. This fix is not offered in code that `torch.compile` compiles, and for data

@@ -11,9 +11,21 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
 from perflint.rules._given import given_on_cpu
 from perflint.rules._places import loops_around, targets
+from perflint.rules._project_text import names_apple_gpus
+from perflint.rules._proven import names_cuda
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move, place_confidence
+from perflint.rules.placement import (
+    MOVES,
+    Content,
+    Move,
+    content,
+    creator,
+    goes_to_cuda,
+    host_confidence,
+    move,
+    place_confidence,
+)
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.transfer._batches import batch_of, is_only_read, pinning, takes_non_blocking
 from perflint.rules.transfer._computed import computed_there
@@ -82,7 +94,9 @@ class BlockingH2d(Rule):
     `non_blocking=True` is added only if the tensor is the loop variable of a
     `DataLoader(pin_memory=…)`, or a part of it, and the loop only reads it on the CPU: it moves
     it, computes with it, or passes it to functions of the file that do no more. There the fix is
-    safe; it is unsafe if other files may pass another loader. If the loader is made in the same file
+    safe if the GPU is one of CUDA; it is unsafe if other files may pass another loader, or if the code does not show
+    the device: copies to GPUs of Apple that do not block may read memory that is free already (torch 2.13). So there is
+    no fix for `.to(device)` if a file of the project names `mps`. If the loader is made in the same file
     without `pin_memory`, one unsafe fix adds `pin_memory=torch.cuda.is_available()` to the loader and
     `non_blocking=True` to the copy: a thread of the loader then copies each batch once more, into pages
     that the system cannot swap.
@@ -281,6 +295,13 @@ def _is_pinned_for_all(site: CallSite) -> bool:
     return batch_of(other, other.node.func.value) is not None
 
 
+def _may_be_apple(site: CallSite, moved: Move) -> bool:
+    """True if a move may go to a GPU of Apple, which may read the memory of an asynchronous copy when it is free."""
+    if site.target == "torch.Tensor.cuda" or (moved.device is not None and names_cuda(moved.device)):
+        return False
+    return names_apple_gpus(site.model)
+
+
 def _of_batch(site: CallSite) -> Fix | None:
     """`non_blocking=True` for the batches of a loader that pins them, or that can."""
     assert isinstance(site.node.func, ast.Attribute)
@@ -291,12 +312,14 @@ def _of_batch(site: CallSite) -> Fix | None:
     batch = batch_of(site, site.node.func.value)
     if batch is None or not takes_non_blocking(batch, site.node.func.value) or not is_only_read(site.model, batch):
         return None
+    if _may_be_apple(site, moved):
+        return None
     new = with_argument(site.concrete, "non_blocking=True")
     if new is None:
         return None
     edit = replace(site.model.source, site.span, new)
     if tensor.pinned:
-        safety = Safety.SAFE if _is_pinned_for_all(site) else Safety.UNSAFE
+        safety = Safety.SAFE if _is_pinned_for_all(site) and goes_to_cuda(site, moved) else Safety.UNSAFE
         return Fix(_WITHOUT_BLOCKING, safety, (edit,))
     pins = pinning(site.model, batch)
     if pins is None:

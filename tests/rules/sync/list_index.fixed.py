@@ -164,7 +164,7 @@ def the_same_rows(x: torch.Tensor, rows: list[int], count: int):
     rows = sorted(rows)
     rows_at = torch.tensor(
         rows, dtype=torch.long, device="cpu", pin_memory=x.is_cuda
-    ).to(x.device, non_blocking=True)
+    ).to(x.device, non_blocking=x.is_cuda)
     first = x[rows_at]
     several = np.random.permutation(count)
     several_at = torch.as_tensor(several, device=x.device)

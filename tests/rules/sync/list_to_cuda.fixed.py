@@ -10,15 +10,17 @@ class Normalize(nn.Module):
         self.register_buffer("std", torch.tensor([0.5, 0.5]))
 
     def forward(self, x: torch.Tensor, sizes: list[int]):
-        mean = torch.tensor([0.485, 0.456, 0.406], device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
+        mean = torch.tensor([0.485, 0.456, 0.406], device="cpu", pin_memory=x.is_cuda).to(
+            x.device, non_blocking=x.is_cuda
+        )
         kept = torch.tensor(self.mean, dtype=x.dtype, device=x.device)
         pairs = torch.tensor([[1, 2], [3, 4]], device="cpu", pin_memory=True).to("cuda", non_blocking=True)
-        size = torch.tensor(x.shape, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
+        size = torch.tensor(x.shape, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=x.is_cuda)
         made = torch.tensor([float(s) for s in sizes], device="cpu", pin_memory=x.is_cuda).to(
-            x.device, non_blocking=True
+            x.device, non_blocking=x.is_cuda
         )
         new = torch.tensor([1.0, 2.0], dtype=x.dtype, device="cpu", pin_memory=x.is_cuda).to(
-            x.device, non_blocking=True
+            x.device, non_blocking=x.is_cuda
         )
         legacy = torch.tensor([1.0, 2.0], dtype=torch.float32, device="cpu", pin_memory=True).to(
             "cuda", non_blocking=True
@@ -51,23 +53,25 @@ class Repeated(nn.Module):
         one = torch.full((1,), 0.5, device=x.device)
         pair = torch.full((1, 2), 0, dtype=torch.long, device=x.device)
         same = torch.full((4,), 1, device=x.device)
-        rows = torch.tensor([step] * x.shape[0], device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
+        rows = torch.tensor([step] * x.shape[0], device="cpu", pin_memory=x.is_cuda).to(
+            x.device, non_blocking=x.is_cuda
+        )
         ids = torch.full((x.shape[0],), 7, dtype=torch.long, device=x.device)
         new = x.new_full((1,), 0.0)
         moved = torch.full((1,), 2.0, device=x.device)
-        mixed = torch.tensor([0, 0.0], device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
-        unknown = torch.tensor([noise] * 2, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
+        mixed = torch.tensor([0, 0.0], device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=x.is_cuda)
+        unknown = torch.tensor([noise] * 2, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=x.is_cuda)
         laid_out = torch.tensor(
             [0, 1, step],
             dtype=torch.long,
             device="cpu",
             pin_memory=x.is_cuda,
-        ).to(x.device, non_blocking=True)
+        ).to(x.device, non_blocking=x.is_cuda)
         classes = torch.full((1,), 1, dtype=torch.float32, device="cuda"), torch.full(
             (1,), 2.5, dtype=torch.int64, device="cuda"
         )
         default = torch.tensor([1], dtype=torch.float32, device="cpu", pin_memory=x.is_cuda).to(
-            x.device, non_blocking=True
+            x.device, non_blocking=x.is_cuda
         ), torch.full((1,), 3, device=x.device, dtype=x.dtype)
         old = x.data.new_full((1,), 1).expand(4, 4), x.new([1.0, 2.0])
         shared = torch.as_tensor(self.sizes, device=x.device)
@@ -118,7 +122,7 @@ class Uninitialized(nn.Module):
 class SizesAsData(nn.Module):
     def forward(self, x: torch.Tensor):
         return torch.tensor(x.shape, dtype=x.dtype, device="cpu", pin_memory=x.is_cuda).to(
-            x.device, non_blocking=True
+            x.device, non_blocking=x.is_cuda
         ), torch.tensor(list(x.shape), dtype=torch.int64, device="cpu", pin_memory=True).to("cuda", non_blocking=True)
 
 
@@ -165,10 +169,10 @@ def as_it_is_spelled(x: torch.Tensor, frames: list):
     from torch import tensor
 
     kinds = torch.tensor([each.kind for each in frames], device="cpu", pin_memory=x.is_cuda).to(
-        x.device, non_blocking=True
+        x.device, non_blocking=x.is_cuda
     )
     return kinds, tensor([each.kind for each in frames], device="cpu", pin_memory=x.is_cuda).to(
-        x.device, non_blocking=True
+        x.device, non_blocking=x.is_cuda
     )
 
 
@@ -177,11 +181,11 @@ def counted(x: torch.Tensor, n: int, loader: list):
     named = torch.arange(n, device=x.device)
     legacy = torch.arange(x.size(0), dtype=torch.int64, device=x.device)
     floats = torch.tensor(range(n), dtype=torch.float32, device="cpu", pin_memory=x.is_cuda).to(
-        x.device, non_blocking=True
+        x.device, non_blocking=x.is_cuda
     )
     moved = torch.arange(len(loader), dtype=torch.int32, device=x.device)
-    steps = torch.tensor(range(0, n, 2), device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=True)
-    cast = torch.tensor(range(n), dtype=torch.int64, device="cpu", pin_memory=x.is_cuda).to(x, non_blocking=True)
+    steps = torch.tensor(range(0, n, 2), device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=x.is_cuda)
+    cast = torch.tensor(range(n), dtype=torch.int64, device="cpu", pin_memory=x.is_cuda).to(x, non_blocking=x.is_cuda)
     return rows, named, legacy, floats, moved, steps, cast
 
 
