@@ -51,7 +51,7 @@ def in_sync_free_code(finding: Finding, site: Site) -> Finding:
 def _is_sync_free(model: Model, function: _Function) -> bool:
     if any(_name(model, each) == _FREE for each in function.decorator_list):
         return True
-    info = model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     return info is not None and model.view.project.declared.is_sync_free(model.module.name, info.qualname)
 
 

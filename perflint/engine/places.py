@@ -71,7 +71,7 @@ def _function(node: _Node | None, model: Model) -> str | None:
     function = model.function(node) if node is not None else None
     while isinstance(function, ast.Lambda):
         function = model.function(function)
-    info = model.module.function(function.lineno, function.col_offset) if function is not None else None
+    info = model.module.defined_by(function)
     return info.qualname if info is not None else None
 
 

@@ -221,7 +221,7 @@ class _HeatWords:
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, heat: Heat) -> tuple[str, ast.AST | None]:
         """The code that decides the heat of a function, or the words on a call of it and that call."""
-        info = self._model.module.function(node.lineno, node.col_offset)
+        info = self._model.module.defined_by(node)
         if info is None:
             return "", None
         named = by_name(self._model, info)

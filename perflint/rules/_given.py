@@ -29,7 +29,7 @@ def given_on_cpu(model: Model, node: ast.AST) -> str:
 @once_per_node
 def _given(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, str]:
     """The parameters of a function for which a call of each step passes a tensor on the CPU, with that call."""
-    info = model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     if info is None:
         return {}
     ordered = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]

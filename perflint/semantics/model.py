@@ -294,7 +294,7 @@ class Model:
         """The parameters of a function by themselves, and with the arguments of the file's calls."""
         known = self._parameters.get(function)
         if known is None:
-            info = self.module.function(function.lineno, function.col_offset)
+            info = self.module.defined_by(function)
             known = ({}, {}) if info is None else parameters(self.view, self.module, info, self._recorder)
             self._parameters[function] = known
         return known

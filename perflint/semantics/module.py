@@ -168,6 +168,10 @@ class Module:
         """The function defined at a position."""
         return self.structure.functions.get((line, column))
 
+    def defined_by(self, node: ast.AST | None) -> FunctionInfo | None:
+        """The function that a node defines; None for nodes that define none, and for None."""
+        return self.function(getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+
     def klass(self, qualname: str) -> ClassInfo | None:
         """A class by its qualified name in this file."""
         return self.structure.classes.get(qualname)

@@ -122,7 +122,7 @@ def _calls_backward(function: ast.AST) -> bool:
 @once_per_node
 def _is_part_of_steps(model: Model, function: ast.AST) -> bool:
     """True if a function of another file that goes backward calls a function in each step."""
-    info = model.module.function(getattr(function, "lineno", 0), getattr(function, "col_offset", 0))
+    info = model.module.defined_by(function)
     chain = None if info is None else model.chain(info)
     caller = chain.calls[-1].caller if chain is not None and chain.heat is Heat.HOT else None
     module = None if caller is None else model.view.peek(caller.path)
@@ -193,7 +193,7 @@ def _counts(loop: ast.AST) -> bool:
 
 @once_per_node
 def _owner_is_model(model: Model, function: ast.AST) -> bool:
-    info = model.module.function(getattr(function, "lineno", 0), getattr(function, "col_offset", 0))
+    info = model.module.defined_by(function)
     return info is not None and bool(info.owner) and model.is_module(Instance(f"{model.module.name}.{info.owner}"))
 
 

@@ -249,7 +249,7 @@ def _is_part_of_program(site: Site) -> bool:
     """
     model = site.model
     function = model.function(site.node)
-    info = model.module.function(function.lineno, function.col_offset) if function is not None else None
+    info = model.module.defined_by(function)
     if info is None or info.outer is not None or not model.serves_programs:
         return computes_metrics(model)
     owner = model.module.klass(info.owner) if info.owner else None

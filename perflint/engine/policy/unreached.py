@@ -36,7 +36,7 @@ def does_not_run(site: Site, line: int) -> bool:
 
 @once_per_node
 def _is_live(model: Model, function: FunctionNode) -> bool:
-    info = model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     while info is not None and info.outer is not None:
         info = info.outer
     return info is None or (not _is_replaced(model, info.node) and model.is_live(info.qualname))
@@ -81,7 +81,7 @@ def serves_project(site: Site) -> bool:
         return False
     model = site.model
     function, project = model.function(site.node), model.view.project
-    info = model.module.function(function.lineno, function.col_offset) if function is not None else None
+    info = model.module.defined_by(function)
     return info is not None and info.outer is None and _is_one_of_many(project) and not model.is_offered
 
 
@@ -102,7 +102,7 @@ def is_unreached(site: Site) -> bool:
 
 @once_per_node
 def _is_unreached(model: Model, function: FunctionNode) -> bool:
-    info = model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     if info is None or info.outer is not None or not model.serves_project or model.chain(info) is not None:
         return False
     return not info.owner or not _is_read(model, info.name)

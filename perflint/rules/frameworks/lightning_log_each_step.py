@@ -152,7 +152,7 @@ def _in_training_step(model: Model, call: ast.Call) -> bool:
     if not (isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)):
         return False
     function = model.function(call)
-    info = None if function is None else model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     if call.func.value.id != "self" or info is None or info.name != "training_step" or not info.owner:
         return False
     return _MODULE in model.lineage(f"{model.module.name}.{info.owner}")

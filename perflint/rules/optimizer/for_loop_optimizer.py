@@ -152,7 +152,7 @@ def _is_for_lightning(site: CallSite) -> bool:
     function = site.model.function(site.node)
     if not isinstance(function, ast.FunctionDef) or function.name != "configure_optimizers":
         return False
-    info = site.model.module.function(function.lineno, function.col_offset)
+    info = site.model.module.defined_by(function)
     owner = "" if info is None else info.owner
     lineage = site.model.lineage(f"{site.model.module.name}.{owner}") if owner else ()
     return any(cls.rpartition(".")[2] == "LightningModule" for cls in lineage)

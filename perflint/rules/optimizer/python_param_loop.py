@@ -126,7 +126,7 @@ class PythonParamLoop(Rule):
 def _steps(model: Model, loop: ast.For) -> bool:
     """True if a loop is in the `step` of an optimizer of the project."""
     function = model.function(loop)
-    info = None if function is None else model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     if info is None or info.name != "step" or not info.owner:
         return False
     return "torch.optim.Optimizer" in model.lineage(f"{model.module.name}.{info.owner}")

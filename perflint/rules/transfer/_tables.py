@@ -24,7 +24,7 @@ def moves_own_table(site: CallSite, receiver: ast.expr) -> bool:
     if [path_of(target) for target in statement.targets] != [path]:
         return False
     around = site.model.function(site.node)
-    info = None if around is None else site.model.module.function(around.lineno, around.col_offset)
+    info = site.model.module.defined_by(around)
     if info is None or not info.owner or info.name in CONSTRUCTORS:
         return False
     constructed, moved = _assigned(site.model)
@@ -46,7 +46,7 @@ def _assigned(model: Model) -> tuple[dict[tuple[str, str], list[ast.expr]], dict
         for target in statement.targets:
             path = path_of(target)
             function = model.function(statement) if path.startswith("self.") else None
-            info = None if function is None else model.module.function(function.lineno, function.col_offset)
+            info = model.module.defined_by(function)
             if info is None or not info.owner:
                 continue
             if info.name in CONSTRUCTORS:

@@ -96,7 +96,7 @@ class _Maker:
         while isinstance(function, ast.Lambda):
             function = self._model.function(function)
         module = self._model.module
-        info = None if function is None else module.function(function.lineno, function.col_offset)
+        info = module.defined_by(function)
         caller = None if info is None else FunctionKey(module.path, info.qualname)
         heat = self._model.heat(node)
         if arguments is None and heat is Heat.COLD:

@@ -21,7 +21,7 @@ def is_outside_training(model: Model, function: FunctionNode) -> bool:
     """True if calls of a function of the file are known, and none that leads to it belongs to a training."""
     if isinstance(function, ast.Lambda) or is_in_training(model, function.body[0]):
         return False
-    first = model.module.function(function.lineno, function.col_offset)
+    first = model.module.defined_by(function)
     waiting = [] if first is None else [first]
     seen: set[FunctionInfo] = set(waiting)
     is_called = False
@@ -45,4 +45,4 @@ def is_outside_training(model: Model, function: FunctionNode) -> bool:
 
 def _caller(model: Model, call: ast.Call) -> FunctionInfo | None:
     function = model.function(call)
-    return None if function is None else model.module.function(function.lineno, function.col_offset)
+    return model.module.defined_by(function)

@@ -86,7 +86,7 @@ class Demand:
         return known
 
     def _helps_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef, left: int) -> bool:
-        info = self._model.module.function(function.lineno, function.col_offset)
+        info = self._model.module.defined_by(function)
         callers = self._model.heat_map.callers(info) if info is not None else []
         outer = [self._outermost(call) for call in callers]
         return bool(outer) and all(caller is not None and self._makes_results(caller, left - 1) for caller in outer)

@@ -263,7 +263,7 @@ class Reasons:
     def _parameter(self, function: FunctionNode, arg: ast.arg) -> Steps:
         alone, called = self._model.parameters(function)
         assumed, value = alone.get(arg.arg, UNKNOWN), called.get(arg.arg, UNKNOWN)
-        info = self._model.module.function(function.lineno, function.col_offset)
+        info = self._model.module.defined_by(function)
         if info is None:
             return [], None
         if value != assumed:

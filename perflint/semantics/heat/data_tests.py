@@ -64,7 +64,7 @@ def _is_tensor_or_number(member: Value) -> bool:
 
 def _gets_others(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef, parameter: str) -> bool:
     """True if a known call passes something other than a tensor for a parameter."""
-    info = model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     if info is None:
         return False

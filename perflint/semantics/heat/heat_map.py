@@ -156,7 +156,7 @@ class HeatMap:
     # Functions
 
     def _function(self, node: FunctionNode) -> Heat:
-        info = self._model.module.function(node.lineno, node.col_offset)
+        info = self._model.module.defined_by(node)
         if info is None:
             return Heat.WARM
         known = self._functions.get(info)
@@ -256,7 +256,7 @@ class HeatMap:
 
     def _constructs(self, call: ast.Call) -> bool:
         function = self._model.function(call)
-        info = None if function is None else self._model.module.function(function.lineno, function.col_offset)
+        info = self._model.module.defined_by(function)
         return info is not None and info.constructs
 
     def _is_step(self, info: FunctionInfo) -> bool:

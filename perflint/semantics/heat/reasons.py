@@ -145,7 +145,7 @@ class HeatReasons:
     # The function
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, heat: Heat) -> tuple[Step, ast.AST | None]:
-        info = self._model.module.function(node.lineno, node.col_offset)
+        info = self._model.module.defined_by(node)
         if info is None:
             return Step(f"in `{node.name}`", node.lineno), None
         named = self._heat.named(info)

@@ -68,7 +68,7 @@ def _settled(model: Model, test: ast.expr) -> bool | None:
     if function is None or isinstance(function, ast.Lambda):
         return None
     asked = _asked(model, test)
-    info = model.module.function(function.lineno, function.col_offset) if asked else None
+    info = model.module.defined_by(function) if asked else None
     if info is None or not _depends_on(test, asked):
         return None
     given: dict[str, ast.Constant] = {}

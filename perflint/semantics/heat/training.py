@@ -48,7 +48,7 @@ def _says_so(call: ast.Call) -> bool:
 
 @once_per_node
 def _is_part_of_step(model: Model, function: FunctionNode) -> bool:
-    info = model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     if info is None or isinstance(function, ast.Lambda):
         return True
     named = model.heat_map.named(info)

@@ -390,7 +390,7 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
 
 def close_over(frame: Frame, node: FunctionNode) -> None:
     """Keep the names that a function sees of those around it, for its methods and for its run without callers."""
-    info = frame.module.function(node.lineno, node.col_offset)
+    info = frame.module.defined_by(node)
     found = {name: frame.get(name) for name in info.names} if info is not None else {}
     seen = {name: value for name, value in found.items() if value}
     closures = frame.view.state(frame.module).closures

@@ -206,7 +206,7 @@ def function_value(
     module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, frame: Frame | None = None
 ) -> Function:
     """The function that a definition makes, in the activation that it is in."""
-    info = module.function(node.lineno, node.col_offset)
+    info = module.defined_by(node)
     qualname = info.qualname if info is not None else "<lambda>"
     owner = f"{module.name}.{info.owner}" if info is not None and info.owner else ""
     seen = () if frame is None else captured(frame, info)

@@ -103,7 +103,7 @@ class HostCode:
         """True if a function is only called by code of other files that works on the CPU."""
         if not isinstance(unit, _FUNCTIONS) or unit.name.startswith("_"):
             return False
-        info = self._model.module.function(unit.lineno, unit.col_offset)
+        info = self._model.module.defined_by(unit)
         if info is None or self._model.heat_map.callers(info):
             return False
         uses: list[_Use] = []
