@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
         raise ConfigurationError("a baseline of standard input is of no use", "name files or folders")
     settings = options.settings(arguments, paths)
     rules = active_rules(settings)
-    options.warn_without_rules(rules, arguments)
+    options.warn_without_rules(rules, settings, arguments)
     style = options.style(arguments, sys.stderr)
     path = Path(settings.root, settings.baseline or NAME)
     is_new = not os.path.lexists(path)

@@ -67,7 +67,7 @@ def _run_once(arguments: Namespace) -> int:
     began = time.monotonic()
     settings = options.settings(arguments, paths)
     rules = active_rules(settings)
-    options.warn_without_rules(rules, arguments)
+    options.warn_without_rules(rules, settings, arguments)
     evidence = options.evidence(arguments)
     found = _discover(paths, settings, arguments)
     if arguments.show_files:

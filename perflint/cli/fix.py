@@ -73,7 +73,7 @@ def run(arguments: Namespace) -> int:
         sys.stdout.reconfigure(newline="")
     settings = options.settings(arguments, paths)
     rules = active_rules(settings)
-    options.warn_without_rules(rules, arguments)
+    options.warn_without_rules(rules, settings, arguments)
     job = _Job(
         rules=rules,
         settings=settings,

@@ -16,6 +16,7 @@ from perflint.config.patterns import pattern_fault
 from perflint.config.pyproject import line_length as stated_line_length
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
+from perflint.engine.active import active_rules
 from perflint.findings import Confidence, Report, Safety, Severity, up_to
 from perflint.frozen import replace
 from perflint.output.summary import count
@@ -135,7 +136,7 @@ def add_settings(group: _ArgumentGroup) -> None:
         metavar="KEY=VALUE|FILE",
         help="set a setting, or read FILE in place of the project's settings; may be given again",
     )
-    group.add_argument("--isolated", action="store_true", help="read no files with settings")
+    group.add_argument("--isolated", action="store_true", help="read no files with settings or requirements")
 
 
 def add_volume(group: _ArgumentGroup) -> None:
@@ -158,11 +159,16 @@ def tell_more(arguments: Namespace, paths: Sequence[str], rules: str, report: Re
     sys.stderr.write(f"Checked {report.lines:,} lines with {rules} in {seconds:.2f} s.\n")
 
 
-def warn_without_rules(rules: RuleSet, arguments: Namespace) -> None:
-    """Warn on standard error if no rule is selected."""
-    if not rules.rules:
-        help = "`--ignore` wins over a `--select` that is as specific; `perflint rules` lists all rules"
-        sys.stderr.write(message_text("warning", "no rule is selected", help, style(arguments, sys.stderr)))
+def warn_without_rules(rules: RuleSet, settings: Settings, arguments: Namespace) -> None:
+    """Warn on standard error if no rule is selected, or none of those that are holds for the version of torch."""
+    if rules.rules:
+        return
+    message = "no rule is selected"
+    help = "`--ignore` wins over a `--select` that is as specific; `perflint rules` lists all rules"
+    if active_rules(replace(settings, torch_version=None)).rules:
+        message = f"no selected rule holds for torch {'.'.join(map(str, settings.torch_version or ()))}"
+        help = "`perflint config torch-version` says which place sets it"
+    sys.stderr.write(message_text("warning", message, help, style(arguments, sys.stderr)))
 
 
 def add_trace(parser: ArgumentParser) -> None:

@@ -278,6 +278,18 @@ def test_an_empty_selection_is_not_silent(perflint: Command) -> None:
         assert ran.code == 0 and ran.err.startswith("warning: no rule is selected\n")
 
 
+def test_rules_that_do_not_hold_for_the_torch_of_the_project(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    perflint.write("requirements.txt", "torch==1.5\n")
+    for verb in ("check", "fix"):
+        ran = perflint(verb, "a.py", "--select", "TPF902")
+        assert ran.code == 0 and ran.err.startswith("warning: no selected rule holds for torch 1.5\n  help: `perflint")
+        # Requirements are files of the project, too.
+        assert perflint(verb, "a.py", "--select", "TPF902", "--isolated").code == 1
+    ran = perflint("check", "a.py", "--select", "TPF902", "--ignore", "TPF902")
+    assert ran.err.startswith("warning: no rule is selected\n")
+
+
 def test_files_of_other_kinds_are_refused(perflint: Command) -> None:
     for name in ("a.json", "a.txt"):
         perflint.write(f"docs/{name}", "{}")
