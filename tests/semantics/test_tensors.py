@@ -255,6 +255,9 @@ device = torch.device("cuda")
 torch.device(device)    # -> device cuda
 torch.device(0)         # -> device cuda
 torch.device(f"cuda:{n}")   # -> device cuda
+torch.device("cuda:{}".format(n))   # -> device cuda
+torch.device("cuda:%d" % unknown()) # -> device cuda
+torch.device("{}:0".format(n))      # -> device caller
 torch.device("cuda", n) # -> device cuda
 torch.device(type="cpu")    # -> device cpu
 torch.cuda.current_device() # -> device cuda

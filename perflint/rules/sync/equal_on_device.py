@@ -92,6 +92,9 @@ def _confidence(site: CallSite) -> Confidence | None:
     found = [(site.value(node).tensor, device_confidence(site.value(node))) for node in operands]
     if not found or any(tensor is not None and confidence is None for tensor, confidence in found):
         return None
+    if site.target.endswith(".allclose") and all(tensor is None for tensor, _ in found):
+        # Nothing but tensors can be compared so.
+        return Confidence.LOW
     sure = [confidence for _, confidence in found if confidence is not None]
     best = surest(*sure) if sure else None
     if best is Confidence.LOW:

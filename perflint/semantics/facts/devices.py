@@ -18,6 +18,11 @@ from perflint.semantics.values import (
 )
 
 
+def names_gpu(value: Value) -> bool:
+    """True if a text is the beginning of a GPU's name, as in `"cuda:" + str(rank)`: any of them will do."""
+    return isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("cuda:")
+
+
 def made_of(values: Iterable[Value]) -> Unknown:
     """The value returned by unknown code: assumed to be on the same device as its arguments."""
     near = Device.UNKNOWN

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from perflint.semantics.facts import named
 from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.facts.devices import names_gpu
 from perflint.semantics.interpreter import self_attributes
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.isinstance_tests import is_instance
@@ -266,7 +267,7 @@ def method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Va
     if isinstance(receiver, Sequence):
         return _of_sequence(frame, receiver, called, arguments)
     if kind in ("str", "bytes"):
-        return _of_text(called)
+        return receiver if called == "format" and names_gpu(receiver) else _of_text(called)
     return UNKNOWN
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics.facts import arrays
-from perflint.semantics.facts.devices import made_of
+from perflint.semantics.facts.devices import made_of, names_gpu
 from perflint.semantics.interpreter import attributes, calls, narrowed
 from perflint.semantics.interpreter.annotations import spelled
 from perflint.semantics.interpreter.assignments import assign
@@ -377,10 +377,8 @@ def _joined_string(frame: Frame, node: ast.JoinedStr) -> Value:
             if part.format_spec is not None:
                 evaluate(frame, part.format_spec)
     first = node.values[0] if node.values else None
-    if isinstance(first, ast.Constant) and first.value == "cuda:":
-        # Which of the devices it is makes no difference.
-        return Const("cuda:")
-    return STR
+    begin = Const(first.value) if isinstance(first, ast.Constant) else UNKNOWN
+    return begin if names_gpu(begin) else STR
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:

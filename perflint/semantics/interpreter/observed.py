@@ -369,6 +369,7 @@ def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None
     is_guess = is_guess or (assumed == LOADER and _yields_batches(value)) or says_nothing(assumed)
     # The name of a device by default, where the file passes devices.
     if is_guess or (isinstance(value, DeviceValue) and scalar_type(assumed) == "str"):
-        inner.names[arg.arg] = value
+        elsewhere = isinstance(value, Tensor) and value.device is Device.UNKNOWN and not value.place
+        inner.names[arg.arg] = value.with_(device=tensor.device) if elsewhere and tensor is not None else value  # type: ignore[attr-defined]
     elif may_default or not isinstance(assumed, Tensor):
         inner.names[arg.arg] = join(assumed, value) if value.tensor is not None else assumed

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics.facts import arrays, ranks
-from perflint.semantics.facts.devices import made_of, operand_that_meets
+from perflint.semantics.facts.devices import made_of, names_gpu, operand_that_meets
 from perflint.semantics.lattice import join, join_devices, union
 from perflint.semantics.values import (
     FLOAT,
@@ -39,7 +39,7 @@ def binary(left: Value, op: ast.operator, right: Value) -> Value:
     if left is NEVER or right is NEVER:
         return NEVER
     if isinstance(op, ast.Mod) and scalar_type(left) in ("str", "bytes"):
-        return left if _names_device(left) else Scalar(scalar_type(left))
+        return left if names_gpu(left) else Scalar(scalar_type(left))
     one, other = left.tensor, right.tensor
     pair = (left, right)
     if isinstance(op, ast.Add) and any(isinstance(v, Sequence) for v in pair) and not any(map(_is_array, pair)):
@@ -150,8 +150,10 @@ def _arithmetic(left: Value, op: ast.operator, right: Value) -> Value:
         folded = _fold(left.value, op, right.value)
         if folded is not None:
             return folded
+    if names_gpu(left):
+        return left
     if types == ("str", "str") or set(types) == {"str", "int"}:
-        return left if _names_device(left) else STR
+        return STR
     if not (set(types) <= {"int", "float", "bool"}):
         stays = ON_CPU in (left, right) and all(map(_is_on_cpu_or_number, (left, right)))
         return ON_CPU if stays else made_of((left, right))
@@ -162,11 +164,6 @@ def _arithmetic(left: Value, op: ast.operator, right: Value) -> Value:
 
 def _is_on_cpu_or_number(value: Value) -> bool:
     return value == ON_CPU or scalar_type(value) in ("int", "float", "bool")
-
-
-def _names_device(value: Value) -> bool:
-    """True if it is the beginning of a device's name, as in `"cuda:" + str(rank)`: any of them will do."""
-    return isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("cuda:")
 
 
 def _fold(left: object, op: ast.operator, right: object) -> Const | None:

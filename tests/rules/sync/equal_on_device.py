@@ -28,6 +28,11 @@ def truth(a: torch.Tensor):
     return torch.is_nonzero(a.sum()) or a.sum().is_nonzero()  # error: TPF121, TPF121
 
 
+def unknown(operator, x):
+    assert torch.allclose(operator(2 * x), 2 * operator(x))  # audit: TPF121
+    return torch.equal(operator(x), operator(2 * x))
+
+
 # Look-alikes.
 
 
