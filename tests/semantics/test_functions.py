@@ -356,7 +356,7 @@ def f(op: Op, layer: Layer):
     op.applied(host)    # -> tensor
     op.made()           # -> tensor
     op.__len__()        # -> tensor
-    layer.full()        # -> model
+    layer.full()        # -> caller
 
 def f(x) -> Tuple[Tensor, int]:
     return unknown(x)

@@ -150,9 +150,10 @@ def indexed(site: SubscriptSite) -> Confidence | None:
     held = site.value(site.node.value)
     receiver = device_confidence(held)
     mask = None if device_confidence(masks[0].value) is None else of_computed(masks[0].value)
-    if receiver is None and mask is not None and masks[0].is_bool and held.is_unknown:
-        # Only tensors are indexed by a mask of the device.
-        receiver = mask
+    if receiver is None and mask is not None and held.is_unknown:
+        # Only tensors are indexed by a mask of the device. A name alone may be that of positions.
+        receiver = mask if masks[0].is_bool else Confidence.LOW
+        mask = mask if masks[0].is_bool else Confidence.LOW
     if receiver is None or (mask is None and masks[0].value.tensor is not None):
         return None
     # A mask of the device can only select from a tensor of the device: either tells of both.

@@ -109,7 +109,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     finally:
         rests_on = memory.end(key, start)
     if value is NEVER or _contradicts(value, declared):
-        value = promised if value is not NEVER or _is_of_host(arguments) else _of_object(frame, function, promised)
+        value = promised if value is not NEVER or _is_of_host(arguments) else _of_object(function, promised)
     elif value.is_unknown:
         value = refine(value, promised)
     value = widen(returned(value, declared) if is_number else value)
@@ -134,12 +134,12 @@ def _is_of_host(arguments: Arguments) -> bool:
     return any(tensor is not None and not tensor.off_host for tensor in tensors)
 
 
-def _of_object(frame: Frame, function: Function, promised: Value) -> Value:
-    """The promised result of a method that other classes define, on the device of its object."""
+def _of_object(function: Function, promised: Value) -> Value:
+    """The promised result of a method that other classes define: where the callers put its object."""
     receiver = function.receiver
     if not isinstance(receiver, Instance) or function.qualname.endswith("__"):
         return promised
-    return placed(promised, Device.MODEL if is_module(frame, receiver.cls) else Device.CALLER, Device.UNKNOWN)
+    return placed(promised, Device.CALLER, Device.UNKNOWN)
 
 
 def _followed(frame: Frame, function: Function, arguments: Arguments, key: CallKey, size: int) -> Value:

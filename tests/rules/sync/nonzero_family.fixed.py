@@ -52,6 +52,12 @@ def unknown_value(x: torch.Tensor, value):
     return x
 
 
+def named_mask(table, atom_mask: torch.Tensor, atoms: torch.Tensor):
+    for name, value in table.items():
+        table[name] = value[atom_mask]
+        table[name] = value[atoms], value[atoms.cpu()], value[0]
+
+
 def masked_of_unknown(points, labels: torch.Tensor, weight: torch.Tensor):
     embedded = points.embed()
     embedded[labels == 0] += weight

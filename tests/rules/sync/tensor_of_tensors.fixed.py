@@ -60,7 +60,7 @@ def annotated(values: list[torch.Tensor]) -> torch.Tensor:
 
 
 class Wavelet(nn.Module):
-    """The device of the filters is unknown, but each step computes the powers."""
+    """Other classes give the filters, which are where the callers put them."""
 
     @property
     def filters(self) -> tuple[torch.Tensor, torch.Tensor]:

@@ -58,7 +58,7 @@ def annotated(values: list[torch.Tensor]) -> torch.Tensor:
 
 
 class Wavelet(nn.Module):
-    """The device of the filters is unknown, but each step computes the powers."""
+    """Other classes give the filters, which are where the callers put them."""
 
     @property
     def filters(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -72,7 +72,7 @@ class Wavelet(nn.Module):
 
     def show(self, length: int) -> torch.Tensor:
         low, _ = self.filters
-        return torch.tensor([low.sum() * n for n in range(length)])  # audit: TPF104
+        return torch.tensor([low.sum() * n for n in range(length)])  # error: TPF104
 
 
 def scores(x: torch.Tensor, limits: torch.Tensor, parts: int) -> torch.Tensor:
