@@ -117,6 +117,16 @@ def f(module):
     module.train()
     module          # -> Module
 
+def f(model, expression, first, second):
+    model.eval()
+    model(cuda)
+    model           # -> Module
+    expression.eval(3)
+    expression      # -> ?
+    second(first.load_state_dict(3), second.load_state_dict(3))
+    first           # -> ?
+    second          # -> Module
+
 def f(signature):
     for p in signature.parameters:
         p           # -> ?

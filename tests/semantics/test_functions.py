@@ -282,6 +282,30 @@ def f(x, n):
     x               # -> caller
     n               # -> int
 
+class Labelled(torch.Tensor):
+    pass
+class Pair:
+    def __init__(self, x: Tensor):
+        self.x = x
+def f(point, pair, model, table, missing, several, text):
+    """Do.
+
+    :param Labelled point: The point.
+    :param Pair pair: Two.
+    :param nn.Module model: It runs.
+    :param np.ndarray table: Numbers.
+    :param Missing missing: No class that the file knows.
+    :param list several: Some.
+    :param text: A Pair is described here.
+    """
+    point           # -> caller
+    pair.x          # -> caller
+    model           # -> Module
+    table           # -> array
+    missing         # -> ?
+    several         # -> ?
+    text            # -> ?
+
 class Net(nn.Module):
     """A net.
 

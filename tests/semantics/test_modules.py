@@ -55,6 +55,8 @@ nn.utils.parameters_to_vector([cuda])   # -> cuda 1
 torch.optim.Adam([host], lr=0.1)    # -> Adam(params=[cpu float 2], lr=0.1)
 torch.compile(nn.Linear(3, 4))  # -> Linear(in_features=3, out_features=4)
 nn.DataParallel(nn.Linear(3, 4))    # -> Linear(in_features=3, out_features=4)
+nn.DataParallel(unknown())          # -> Module
+nn.parallel.DistributedDataParallel(unknown(), device_ids=[0])  # -> Module
 torch.amp.GradScaler("cuda").scale(cuda)    # -> cuda float 2
 
 model = nn.Linear(3, 4)
@@ -320,7 +322,7 @@ net = Unannotated()
 given = read()
 net(*given)[0]   # -> model
 net(*given)[1]   # -> cpu
-net(*given)[2]["loaded"] # -> tensor
+net(*given)[2]["loaded"] # -> caller
 
 class Lazy(nn.Module):
     def __init__(self):

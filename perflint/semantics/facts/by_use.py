@@ -29,11 +29,15 @@ ACCELERATOR_ONLY = frozenset("gather_for_metrics pad_across_processes unwrap_mod
 OF_ACCELERATOR = ACCELERATOR_ONLY | frozenset("prepare accumulate is_main_process sync_gradients gather".split())
 """Attributes that count for an object named `accelerator`, if it is of that class."""
 
+_OF_CALLED = frozenset({"eval", "state_dict", "load_state_dict"})
+
 _MODULE_AMONG = frozenset("train eval modules children state_dict load_state_dict buffers zero_grad forward".split())
 
 
-def is_module(uses: set[str]) -> bool:
-    """True if the attributes that are read of a name are those of a module."""
+def is_module(uses: set[str], is_called: bool) -> bool:
+    """True if the attributes that are read of a name are those of a module; other objects are not called as well."""
+    if is_called and not uses.isdisjoint(_OF_CALLED):
+        return True
     if "parameters" in uses and not uses.isdisjoint(_MODULE_AMONG):
         return True
     return not uses.isdisjoint(MODULE_ONLY) or uses >= {"train", "eval"}

@@ -358,7 +358,7 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     if device is Device.MODEL and (uses & (_OF_ARRAYS | torch_api.tensor_only_calls()) or by_use.ARRAY in uses):
         # Arrays have these too, but modules do not get arrays.
         return Tensor(device, evidence=Evidence.USE)
-    if by_use.is_module(uses):
+    if by_use.is_module(uses, name in info.calls):
         return Instance("torch.nn.Module")
     if device is Device.MODEL and "device" in uses and name not in info.calls:
         # A model that is passed to a module has a device, too, but is called.
@@ -388,7 +388,24 @@ def _from_docstring(frame: Frame, info: FunctionInfo, name: str, device: Device)
         tensor = Tensor(device, evidence=Evidence.CONVENTION)
         return union([tensor, NONE]) if "None" in text else tensor
     head = text.split(",")[0].strip(" `")
-    return Scalar(head) if head in ("int", "float", "bool", "str") else UNKNOWN
+    return Scalar(head) if head in ("int", "float", "bool", "str") else _documented_class(frame, head, device)
+
+
+def _documented_class(frame: Frame, text: str, device: Device) -> Value:
+    """An object of the class that a docstring names, if the file knows the name."""
+    if _CLASS.fullmatch(text) is None:
+        return UNKNOWN
+    value = _quoted(frame, text, device)
+    if isinstance(value, Tensor):
+        return value.with_(evidence=Evidence.CONVENTION)
+    return value if isinstance(value, (Instance, Array)) else UNKNOWN
+
+
+_CLASS = re.compile(r"(?:[a-z_]\w*\.)*(?:[A-Z]\w*|ndarray)")
+
+
+_OF_TYPES = ("ensor", ":type", ":param", "odule", "array")
+"""Words of docstrings that are searched for types: a search takes time."""
 
 
 def _documented(frame: Frame, info: FunctionInfo) -> dict[str, str]:
@@ -398,5 +415,5 @@ def _documented(frame: Frame, info: FunctionInfo) -> dict[str, str]:
         if info.name == "__init__" and info.owner:
             owner = frame.module.klass(info.owner)
             text += "\n" + (ast.get_docstring(owner.node, clean=False) or "" if owner is not None else "")
-        info.documented = docstrings.types(text) if "ensor" in text or ":type" in text else {}
+        info.documented = docstrings.types(text) if any(word in text for word in _OF_TYPES) else {}
     return info.documented

@@ -71,7 +71,7 @@ def _of_module(value: Value) -> Value:
 
 def _is_of_unknown_code(value: Tensor) -> bool:
     """True if unknown code made a tensor out of others: a function of the project is passed those of the module."""
-    return value.device is Device.CALLER and value.evidence is Evidence.USE
+    return value.device is Device.CALLER and value.evidence in (Evidence.USE, Evidence.ANNOTATION)
 
 
 def _sequential(frame: Frame, callee: Instance, arguments: Arguments) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import union
-from perflint.semantics.values import UNKNOWN, Mapping, Name, Partial, Sequence, Tensor, Value
+from perflint.semantics.values import UNKNOWN, Instance, Mapping, Name, Partial, Sequence, Tensor, Value
 
 Special = Callable[[Frame, Arguments], Value]
 
@@ -15,6 +15,12 @@ Special = Callable[[Frame, Arguments], Value]
 def _first(frame: Frame, arguments: Arguments) -> Value:
     """A compiled or parallel module or function stays the same to the model; without an argument, it is a decorator."""
     return arguments.at(0)
+
+
+def _parallel(frame: Frame, arguments: Arguments) -> Value:
+    """A parallel module stays the same to the model; an unknown one is a module."""
+    given = _first(frame, arguments)
+    return Instance("torch.nn.Module") if given.is_unknown else given
 
 
 def _checkpoint(frame: Frame, arguments: Arguments) -> Value:
@@ -73,9 +79,9 @@ def _gradient_and_value(frame: Frame, arguments: Arguments) -> Value:
 
 FUNCTIONS: dict[str, Special] = {
     "torch.compile": _first,
-    "torch.nn.DataParallel": _first,
-    "torch.nn.parallel.DataParallel": _first,
-    "torch.nn.parallel.DistributedDataParallel": _first,
+    "torch.nn.DataParallel": _parallel,
+    "torch.nn.parallel.DataParallel": _parallel,
+    "torch.nn.parallel.DistributedDataParallel": _parallel,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.utils.checkpoint.checkpoint_sequential": _checkpoint_sequential,
     "torch.func.functional_call": _functional_call,
