@@ -68,6 +68,21 @@ for x, y in loader:     # -> cpu pinned, cpu pinned
     x.to("cuda", non_blocking=True) # -> cuda
     x[0]                # -> cpu
 
+from torch.utils.data import sampler as samplers, BatchSampler, RandomSampler, Sampler
+for positions in samplers.BatchSampler(samplers.SubsetRandomSampler(range(9)), batch_size=3, drop_last=True):
+    positions           # -> list[int]
+for position in RandomSampler(data):
+    position            # -> int
+class Pairs(BatchSampler):
+    def __iter__(self):
+        yield torch.arange(2)
+for pair in Pairs(RandomSampler(data), 2, True):
+    pair                # -> cpu int 1
+class Own(Sampler):
+    pass
+for each in Own():
+    each                # -> ?
+
 loaders = {"train": torch.utils.data.DataLoader(a), "val": torch.utils.data.DataLoader(b)}
 for x, y in loaders["train"]:   # -> cpu, cpu
     pass

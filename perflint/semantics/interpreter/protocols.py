@@ -29,6 +29,8 @@ def iterated(frame: Frame, value: Instance) -> Value:
     """The items of iterating over an object."""
     if "torch.utils.data.DataLoader" in lineage(frame, value.cls):
         return _batch_of(frame, value)
+    if value.cls in _POSITIONS:
+        return _POSITIONS[value.cls]
     if value.cls in ("torch.nn.Sequential", "torch.nn.ModuleList"):
         return containers.children(value)
     if value.cls == "torch.nn.ParameterList":
@@ -42,6 +44,22 @@ def iterated(frame: Frame, value: Instance) -> Value:
         return functions.invoke(frame, following, Arguments())
     # Without `__iter__`, by its indices.
     return indexed(frame, value, INT)
+
+
+_POSITIONS = {
+    "torch.utils.data.BatchSampler": Sequence("list", INT),
+    **dict.fromkeys(
+        (
+            "torch.utils.data.RandomSampler",
+            "torch.utils.data.SequentialSampler",
+            "torch.utils.data.SubsetRandomSampler",
+            "torch.utils.data.WeightedRandomSampler",
+            "torch.utils.data.distributed.DistributedSampler",
+        ),
+        INT,
+    ),
+}
+"""The items of samplers of torch: numbers, or lists of them."""
 
 
 def _taken(frame: Frame, iterator: Value) -> Value:
