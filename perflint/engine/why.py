@@ -210,6 +210,9 @@ class _HeatWords:
         for call in self._calls_in(loop):
             if self._map.work.is_work(call):
                 return f"the loop in line {loop.lineno} runs {quote(self._model, call.func)}"
+        acts = self._map.work.acts(loop)
+        if acts is not None:
+            return f"the loop in line {loop.lineno} runs {quote(self._model, acts.func)}"
         return f"the loop in line {loop.lineno} runs every step"
 
     def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:

@@ -2492,6 +2492,39 @@ class Agent:
     def plan(self):
         self.model(self.state).mean().item()                            # warm
         self.schedule.step()
+    def roll(self, n, states: Tensor):
+        self.first.mean().item()                                        # warm
+        for t in range(n):
+            action = self.act(states[t]) * states[t]                    # hot
+            state, done = self.env.step(action.cpu().numpy())           # hot
+            self.save_turn(torch.tensor(state))                         # hot
+    def save_turn(self, state):
+        self.states[0] = state                                          # hot
+    def save_game(self, state):
+        self.states[self.turn] = state.sum()                            # warm
+        self.turn += 1
+    def save_states(self, state):
+        self.states[self.turn] = state.sum()                            # cold
+        torch.save(self.states, "states.pt")
+    def save_best(self, state):
+        self.best = state.sum()                                         # cold
+    def warm_up(self, n):
+        for t in range(n):
+            self.env.step(self.env.action_space.sample())               # cold
+    def replay(self, actions: list[int]):
+        for action in actions:
+            self.env.step(action)                                       # warm
+    def fill(self, n):
+        for t in range(n):
+            self.env.step(torch.zeros(3, device="cpu").numpy())         # warm
+    def schedule(self, losses: Tensor):
+        for loss in losses:
+            self.schedule.step(loss.item())                             # warm
+    def nested(self, envs, actions: Tensor):
+        for n in range(9):
+            self.first.mean().item()                                    # warm
+            for env in envs:
+                env.step(actions[n].item())                             # hot
 class Runner:
     def main(self):
         self.first.mean().item()                                        # cold

@@ -12,7 +12,7 @@ from perflint.semantics.heat.branches import Branches, is_in_body, loops_around
 from perflint.semantics.heat.call_graph import CallGraph
 from perflint.semantics.heat.guards import asks_state, leaves, warns
 from perflint.semantics.heat.once import copies_for_checkpoint, runs_once
-from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps_results
+from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps_results, steps_environment
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.heat.turns import counts_epochs, ranges_few, turns_few, turns_once
 from perflint.semantics.structure import children, last_name, walk
@@ -133,6 +133,8 @@ class HeatMap:
         trains = self._holds_training(loop) and not _goes_backward(loop) if work.steps else work.calls_loop
         epochs = trains and counts_epochs(loop)
         if work.is_turn and not epochs and (work.steps or not checks(self._model, loop)):
+            return Heat.HOT
+        if self.work.acts(loop) is not None:
             return Heat.HOT
         if work.loops or work.calls_loop:
             # A loop over epochs: the code beside the inner loop runs once an epoch. If another
@@ -272,11 +274,8 @@ class HeatMap:
         return any(cls.endswith("Optimizer") for cls in lineage) or self.work.of(info.node.body).any
 
     def _steps_environment(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        for call in walk(function):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
-                if conventions.is_environment(last_name(call.func.value)) and self._is_outside_loops(call, function):
-                    return True
-        return False
+        calls = (node for node in walk(function) if isinstance(node, ast.Call) and steps_environment(node))
+        return any(self._is_outside_loops(call, function) for call in calls)
 
     def _is_outside_loops(self, node: ast.AST, function: ast.AST) -> bool:
         for outer in self._model.ancestors(node):

@@ -133,7 +133,8 @@ class HeatReasons:
                 entry = work.convention(call)
                 text = f", which steps: {quote(self._model, call)} in line {call.lineno}"
                 return text, () if entry is None else (entry,)
-        return "", ()
+        acts = work.acts(loop)
+        return ("", ()) if acts is None else (f", which acts: {quote(self._model, acts)} in line {acts.lineno}", ())
 
     def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
         for node in walk(loop):

@@ -15,7 +15,7 @@ from perflint.semantics.heat.guards import fails
 from perflint.semantics.heat.turns import turns_once
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
-from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor
+from perflint.semantics.values import UNKNOWN, Const, Device, Function, Instance, Mapping, Scalar, Sequence, Tensor
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -265,6 +265,26 @@ class WorkMap:
         """True for the call of the `step` of an optimizer, or of a gradient scaler."""
         return self._model.target(call) == _STEP or _steps_by_name(call) is not None
 
+    def acts(self, loop: ast.AST) -> ast.Call | None:
+        """The call by which each turn of a loop gives an action to an environment: `env.step(action.cpu().numpy())`.
+
+        None if no tensor decides the action, or if a loop or function inside holds the call.
+        """
+        stack = [*children(loop)]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Call) and steps_environment(node) and self._reads_tensor(node):
+                return node
+            if not isinstance(node, _OTHER_CODE):
+                stack += children(node)
+        return None
+
+    def _reads_tensor(self, call: ast.Call) -> bool:
+        """True if a call gets what is computed from a tensor that may be on the GPU."""
+        parts = (node for given in call.args for node in walk(given) if isinstance(node, ast.expr))
+        tensors = filter(None, (self._model.value(part).tensor for part in parts))
+        return any(tensor.device not in (Device.CPU, Device.META) for tensor in tensors)
+
     def steps(self, loop: ast.AST) -> bool:
         """True if a stretch of code steps an optimizer or calls `backward()`."""
         return any(isinstance(node, ast.Call) and self.of_call(node).steps for node in walk(loop))
@@ -312,13 +332,29 @@ def by_name(model: Model, info: FunctionInfo) -> Named | None:
     hot = conventions.runs_each_step(name, bool(info.owner))
     if hot:
         return Named.by(Heat.HOT, hot)
-    cold = conventions.sets_up(name) or conventions.runs_rarely(name) or _joins_parts(info)
+    cold = conventions.sets_up(name) or _runs_rarely(info) or _joins_parts(info)
     cold = cold or (conventions.checks_results(name) if checks(model, info.node) else None) or _sums_up(model, info)
     if cold:
         return Named.by(Heat.COLD, cold)
     meter = conventions.is_meter(info.owner) if name.startswith("update") else None
     hot = meter or conventions.stands_in(name)
     return Named.by(Heat.HOT, hot) if hot else None
+
+
+def _runs_rarely(info: FunctionInfo) -> Entry | None:
+    """Why a function runs rarely by its name; None for a method that only stores values in elements of its object.
+
+    `def save_turn(self, state): self.states[self.turn] = state` writes no file.
+    """
+    body = [] if isinstance(info.node, ast.Lambda) else info.node.body
+    targets = [target for each in body if isinstance(each, ast.Assign) for target in each.targets]
+    stores = any(isinstance(each, ast.Subscript) and path_of(each.value).startswith("self.") for each in targets)
+    only = all(isinstance(each, (ast.Assign, ast.AugAssign)) or _is_docstring(each) for each in body)
+    return None if info.owner and stores and only else conventions.runs_rarely(info.name)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 _OF_METRIC = {"reset", "update", "compute"}
@@ -409,6 +445,16 @@ def keeps_results(info: FunctionInfo) -> bool:
 def _named_model(node: ast.expr) -> Entry | None:
     """The convention by which an unknown callable is a model: `model`, `self.ema_model`, `netG`."""
     return conventions.is_model(last_name(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
+
+
+_OTHER_CODE = (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.comprehension)
+
+
+def steps_environment(call: ast.Call) -> bool:
+    """True for `env.step(action)`, by the name of the environment."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return False
+    return conventions.is_environment(last_name(call.func.value)) is not None
 
 
 def _steps_by_name(call: ast.Call) -> Entry | None:
