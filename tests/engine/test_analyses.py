@@ -153,6 +153,44 @@ def test_files_that_train_nothing(
     assert by_line(tmp_path, name, text, others) == commented(text)
 
 
+DECODER = """
+import torch
+from net import Net
+
+
+def best(logits: torch.Tensor, k: int):
+    values, _ = torch.topk(logits, k)
+    return logits.masked_fill(logits < values[:, [-1]], -1.0)  # warning
+
+
+def last(logits: torch.Tensor):
+    return logits[:, [-1]]  # info
+
+
+@torch.no_grad()
+def decode(model: Net, x: torch.Tensor, n: int):
+    for _ in range(n):
+        out = best(model(x), 3)
+        x = torch.cat((x, out[:, [0, 2]]), dim=1)  # warning
+    return x[:, [0, 2]]  # info
+
+
+@torch.no_grad()
+def rank(model: Net, x: torch.Tensor, names):
+    for name in names:
+        out = model(x)
+        print(name, out[:, [0, 2]].shape, last(out).shape)  # info
+
+
+if __name__ == "__main__":
+    rank(Net().cuda(), decode(Net().cuda(), torch.zeros(2, 9, device="cuda"), 3), ["a"])
+"""
+
+
+def test_positions_that_each_turn_of_a_decoding_copies(tmp_path: Path) -> None:
+    assert by_line(tmp_path, "sample.py", DECODER, {}) == commented(DECODER)
+
+
 EVALUATOR = """
 import torch
 from net import Net
@@ -274,7 +312,7 @@ def by_line(folder: Path, name: str, text: str, others: dict[str, str]) -> dict[
     source = Source(str(folder / name), text)
     report = check_source(source, project, RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
     assert not report.problems
-    waits = ("TPF101", "TPF105", "TPF109", "TPF201")
+    waits = ("TPF101", "TPF105", "TPF109", "TPF118", "TPF201")
     return {each.span.line: each.severity.value for each in report.findings if each.code in waits}
 
 

@@ -182,7 +182,20 @@ _TO_CPU = frozenset({"cpu", "numpy", "tolist"})
 
 def decodes(site: Site) -> bool:
     """True if a loop around a place is not over data: a turn may go on with the results of the last."""
-    return any(isinstance(loop, ast.While) or _counts(loop) for loop in loops_around(site.model, site.node))
+    return _goes_on(site.model, site.node)
+
+
+def is_decoded(site: Site) -> bool:
+    """True if such a loop is around a place, or around a call of its function in the file."""
+    model = site.model
+    function = model.function(site.node)
+    info = model.module.function(function.lineno, function.col_offset) if function is not None else None
+    calls = () if info is None else model.heat_map.callers(info)
+    return any(_goes_on(model, node) for node in (site.node, *calls))
+
+
+def _goes_on(model: Model, node: ast.AST) -> bool:
+    return any(isinstance(loop, ast.While) or _counts(loop) for loop in loops_around(model, node))
 
 
 def _counts(loop: ast.AST) -> bool:

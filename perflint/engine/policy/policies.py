@@ -9,7 +9,14 @@ import ast
 from collections.abc import Callable
 
 from perflint.engine.contracts import in_sync_free_code, where_syncs_are_allowed
-from perflint.engine.policy.analyses import computes_metrics, decodes, feeds_batches, is_of_analysis, is_of_evaluation
+from perflint.engine.policy.analyses import (
+    computes_metrics,
+    decodes,
+    feeds_batches,
+    is_decoded,
+    is_of_analysis,
+    is_of_evaluation,
+)
 from perflint.engine.policy.bases import is_called_in_loops
 from perflint.engine.policy.beside import holds_steps, is_beside_epoch, is_step
 from perflint.engine.policy.caches import CACHE, beside_evaluation
@@ -54,6 +61,8 @@ _DECIDES = frozenset({"TPF105", SELECTIONS, "TPF119"})
 """Rules about waits for an answer by which the CPU goes on: a test, the size of a selection, a number of Python."""
 _LISTS = "TPF117"
 """The one of them about lists and arrays: in a loop that does not step, these are data, and are copied once."""
+_POSITIONS = "TPF118"
+"""The one of them about positions of an index."""
 _MANY_WAITS = frozenset({"TPF102", "TPF103", "TPF104", "TPF120", "TPF125"})
 """Rules about places that wait once for each value of many."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -259,10 +268,13 @@ def _is_part_of_program(site: Site) -> bool:
 def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
     """A program that trains nothing copies arrays and a few numbers for its work, and selects results: information.
 
-    Numbers that were read from the GPU, such as the last token, are reported: they need not leave it.
+    Numbers that were read from the GPU, such as the last token, are reported: they need not leave it. So are positions
+    that each turn of a decoding copies.
     """
     if finding.code in (_COPIES, _TO_GPU):
         is_work = copies_for_evaluation(site)
+    elif finding.code == _POSITIONS and finding.heat is Heat.HOT and is_decoded(site):
+        is_work = False
     elif finding.code in FEW_NUMBERS:
         is_work = selects_for_evaluation(site) and not _is_round_trip(site) and not _is_of_read(site)
     else:
@@ -281,6 +293,8 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
         return finding
     is_copy = finding.code in (_COPIES, _TO_GPU) and not _is_carried_back(site)
     if not (is_of_analysis(site) or (is_copy and is_of_evaluation(site))):
+        return finding
+    if finding.code == _POSITIONS and finding.heat is Heat.HOT and is_decoded(site):
         return finding
     if finding.code == _COPIES:
         counts = isinstance(site, CallSite) and (
