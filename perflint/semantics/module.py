@@ -90,7 +90,7 @@ class Module:
     def beside(self) -> Path | None:
         """The folder of the file, if its imports may also start there: inside a package, as a script is run.
 
-        None if the file is not in a package, or imports as a part of one: `from .layers import Block`. A test runs once.
+        None if the file is not in a package, imports as a part of one (`from .layers import Block`), or is a test.
         """
         folder = self.path.parent
         if folder == self.root or self.is_package or self.serves_tests:

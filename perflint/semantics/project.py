@@ -319,7 +319,7 @@ class Project:
         return module
 
     def located(self, name: str, root: Path, beside: Path | None = None) -> Located:
-        """The file of the module of a full name, as the files below a root import it, and those of a folder beside it."""
+        """The file of the module of a full name, as the files below a root import it, or those of a folder."""
         key = (root, beside, name)
         known = self._located.get(key)
         if known is None:
