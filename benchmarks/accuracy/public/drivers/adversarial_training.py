@@ -54,7 +54,7 @@ def options(file: str) -> dict[str, dict[str, object]]:
 for method, file in methods.items():
     # Some files lack options that the program reads since then.
     sizes = options(methods["standard"])
-    sizes["TRAIN"] |= options(file)["TRAIN"] | {"epochs": 2, "arch": "wrn16_1", "print_freq": 2, "save_ckp_freq": 1}
+    sizes["TRAIN"] |= options(file)["TRAIN"] | {"epochs": 2, "arch": "wrn16_1", "save_ckp_freq": 1}
     sizes["TRAIN"].setdefault("trades_beta", 6.0)
     sizes["DATA"] |= {"workers": 0, "batch_size": 2}
     for part in ("TRAIN", "EVAL"):
