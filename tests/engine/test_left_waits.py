@@ -8,6 +8,7 @@ import pytest
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
+from perflint.findings import Finding
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -33,6 +34,11 @@ USES = "import torch\nfrom helper import collect\n\n\n"
 
 def copies(folder: Path, files: dict[str, str], path: str = "helper.py") -> set[str]:
     """The severities of the copies to the CPU in one of some files."""
+    return {each.severity.value for each in audited(folder, files, path) if each.code == "TPF109"}
+
+
+def audited(folder: Path, files: dict[str, str], path: str = "helper.py") -> list[Finding]:
+    """The findings of the audit profile in one of some files."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
@@ -40,7 +46,7 @@ def copies(folder: Path, files: dict[str, str], path: str = "helper.py") -> set[
     source = Source(str(folder / path), files[path])
     report = check_source(source, project, RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
     assert not report.problems
-    return {each.severity.value for each in report.findings if each.code == "TPF109"}
+    return report.findings
 
 
 @pytest.mark.parametrize(
@@ -132,6 +138,54 @@ def test_parts_of_one_tensor_are_copied_at_once(tmp_path: Path) -> None:
     text = COLLECTS.replace("found.append(model(x.cuda()).cpu())", "found += [row.cpu() for row in model(x.cuda())]")
     use = USES + "def main(model, loader):\n    return collect(model, loader)\n"
     assert copies(tmp_path, {"helper.py": text + OPTIMIZER_USE, "run.py": use}) == {"warning"}
+
+
+SCORES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+@torch.no_grad()
+def score(model: nn.Module, loader: DataLoader, device: torch.device):
+    total, kept = 0.0, []
+    for x, _ in loader:
+        x = x.to(device)                        # once TPF201
+        out = model(x)
+        total += out.sum().item()               # once TPF101
+        kept.append(out[out > 0])               # once TPF110
+    return total, kept, decode(model, out, len(kept))
+
+
+def decode(model: nn.Module, out: torch.Tensor, steps: int):
+    total, kept = 0.0, []
+    for _ in range(steps):
+        # A turn goes on with the results of the last.
+        out = model(out)
+        total += out.sum().item()               # always TPF101
+        kept.append(out[out > 0])               # always TPF110
+    return total, kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "severity"),
+    [
+        ("def main(model, loader):\n    return score(model, loader, 'cuda')\n", "info"),
+        # Unknown callers, each epoch of a training, a part of a step.
+        ("def main(runner):\n    runner.use(score)\n", "warning"),
+        ("def main(model, loader):\n    for epoch in range(9):\n        score(model, loader, 'cuda')\n", "warning"),
+        ("def training_step(model, loader):\n    return score(model, loader, 'cuda')\n", "warning"),
+    ],
+)
+def test_calls_of_a_function_that_reads_selects_and_uploads(tmp_path: Path, use: str, severity: str) -> None:
+    files = {"helper.py": SCORES + OPTIMIZER_USE, "run.py": "from helper import score\n\n\n" + use}
+    found = {(each.span.line, each.code): each.severity.value for each in audited(tmp_path, files)}
+    lines = [(n, line.partition("# ")[2].split()) for n, line in enumerate(SCORES.splitlines(), 1)]
+    marked = {(n, marks[1]): marks[0] for n, marks in lines if marks and marks[0] in ("once", "always")}
+    assert {place: found.get(place) for place in marked} == {
+        place: severity if often == "once" else "warning" for place, often in marked.items()
+    }
 
 
 TAKEN = """

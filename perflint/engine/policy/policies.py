@@ -36,7 +36,7 @@ from perflint.engine.policy.pictures import draws_results, is_in_drawing_functio
 from perflint.engine.policy.selections import SELECTIONS, counted
 from perflint.engine.policy.taken import is_taken
 from perflint.engine.policy.texts import as_text, behind_test
-from perflint.engine.policy.training import copied_outside_training
+from perflint.engine.policy.training import outside_training
 from perflint.engine.policy.unreached import does_not_run, is_unreached, serves_project
 from perflint.findings import Confidence, Finding, Heat, Severity
 from perflint.frozen import replace
@@ -461,7 +461,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _for_files,
     _of_state,
     beside_evaluation,
-    copied_outside_training,
+    outside_training,
     _after_wait,
     counted,
     _of_an_array,

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from perflint.engine.policy.analyses import is_in_model
+from perflint.engine.policy.analyses import decodes, is_in_model
+from perflint.engine.policy.evaluations import is_in_batch
+from perflint.engine.policy.selections import SELECTIONS
 from perflint.engine.policy.unreached import serves_project
-from perflint.findings import Finding, Severity
+from perflint.findings import Finding, Heat, Severity
 from perflint.frozen import replace
 from perflint.rules._places import loops_around
 from perflint.rules._wholes import is_added_up, is_same_each_turn, whole_of
-from perflint.semantics.sites import CallSite, Site
+from perflint.semantics.sites import CallSite, FileSite, Site
 
-_COPIES = "TPF109"
-"""The rule about copies to the CPU."""
+_READS, _COPIES, _TO_GPU = "TPF101", "TPF109", "TPF201"
+"""The rules about reads of numbers, copies to the CPU and copies to the GPU."""
 
 
-def copied_outside_training(finding: Finding, site: Site) -> Finding:
-    """A copy to the CPU in a function that the project calls, but not in a training: information.
+def outside_training(finding: Finding, site: Site) -> Finding:
+    """A wait in a function that the project calls, but not in a training: information.
 
-    It runs once for a process, and its results are for the CPU. Not where one copy before or after a loop would do.
+    It runs once for a process, and its results are for the CPU. Of 25 such reads, selections and copies to the GPU that
+    were read, none was worth a change.
     """
-    if finding.code != _COPIES or finding.severity is Severity.INFO or not isinstance(site, CallSite):
+    if isinstance(site, FileSite) or finding.severity is Severity.INFO or not _counts_little(finding, site):
         return finding
-    if whole_of(site) is not None or is_same_each_turn(site) or is_added_up(site) or not is_outside_training(site):
-        return finding
-    return replace(finding, severity=Severity.INFO)
+    return replace(finding, severity=Severity.INFO) if is_outside_training(site) else finding
+
+
+def _counts_little(finding: Finding, site: Site) -> bool:
+    """True if a wait counts little where no training runs.
+
+    Not a copy to the CPU where one before or after a loop would do, nor a read or a selection of a loop that decodes. Of
+    the copies to the GPU, those of batches. A selection in no loop may be in the loop of a caller.
+    """
+    if finding.code == _COPIES:
+        if not isinstance(site, CallSite):
+            return False
+        return whole_of(site) is None and not is_same_each_turn(site) and not is_added_up(site)
+    if finding.code == _TO_GPU:
+        return is_in_batch(site.model, site.node)
+    if finding.code not in (_READS, SELECTIONS) or decodes(site):
+        return False
+    in_loop = next(loops_around(site.model, site.node), None) is not None
+    return in_loop if finding.code == SELECTIONS else finding.heat is Heat.HOT or not in_loop
 
 
 def is_outside_training(site: Site) -> bool:
@@ -31,7 +50,7 @@ def is_outside_training(site: Site) -> bool:
 
     Not in a model, nor in code that a package offers to others.
     """
-    if not serves_project(site) or not isinstance(site, CallSite) or is_in_model(site.model, site.node):
+    if isinstance(site, FileSite) or not serves_project(site) or is_in_model(site.model, site.node):
         return False
     function = site.model.function(site.node)
     if function is None or any(map(site.model.heat_map.work.steps, loops_around(site.model, site.node))):

@@ -52,7 +52,8 @@ class NonzeroFamily(Rule):
     after a loop that runs a model: they run once for all of its steps. `if mask.any(): y = x[mask]` waits
     at the test, and the selection right after it costs little more: it is reported as info only, unless
     the function selects with the same mask several times. Positions whose number a test asks for
-    (`found = mask.nonzero()`, `if len(found) == 0`) are info, too, since the CPU needs the number.
+    (`found = mask.nonzero()`, `if len(found) == 0`) are info, too, since the CPU needs the number. So are
+    selections in the loops of a function that the project calls only outside of trainings, unless these decode.
     `cross_entropy(x[mask], y[mask])` is TPF111.
 
     ## Bad

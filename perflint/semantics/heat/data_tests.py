@@ -1,4 +1,4 @@
-"""Branches behind tests of data: for arguments other than tensors, for tensors whose values are reported, for places."""
+"""Branches behind tests of data: for other kinds of arguments, for other devices, for values that are reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tells_of_tensor(model: Model, branch: ast.If | ast.IfExp) -> bool:
 
 
 def is_for_other_place(model: Model, test: ast.expr, outcome: bool) -> bool:
-    """True if a test that comes out as `outcome` says that a tensor which the CPU made is on the GPU: `if x.is_cuda:`."""
+    """True if a test that comes out as `outcome` says that a tensor of the CPU is on the GPU: `if x.is_cuda:`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_for_other_place(model, test.operand, not outcome)
     if not isinstance(test, ast.Attribute) or (test.attr, outcome) not in (("is_cuda", True), ("is_cpu", False)):
