@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, SubscriptSite, TruthSite
 from perflint.semantics.structure import tested
-from perflint.semantics.values import Array, Evidence, Function, Mapping, Name, Tensor, Value
+from perflint.semantics.values import ON_CPU, Array, Device, Evidence, Function, Mapping, Name, Tensor, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -55,7 +55,7 @@ def _receiver(model: Model, node: ast.Call, target: str) -> Value | None:
     if isinstance(value, Name) and value.receiver is None:
         return None
     if target.startswith("torch.Tensor.") and value.tensor is None:
-        return Tensor(evidence=Evidence.USE)
+        return Tensor(Device.CPU if value == ON_CPU else Device.UNKNOWN, evidence=Evidence.USE)
     return value
 
 

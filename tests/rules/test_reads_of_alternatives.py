@@ -53,3 +53,29 @@ def test_the_tensor_among_batches_is_read(loss: str, other: str) -> None:
 )
 def test_batches_on_the_cpu_are_not(loss: str, other: str) -> None:
     assert not lint(TEXT.format(loss=loss, other=other), [ScalarReadInLoop], "default")
+
+
+MOVED = """
+import torch
+
+def read(model, helper, x, chunk):
+    y = x.cpu()
+    return {read}
+"""
+
+
+@pytest.mark.parametrize(
+    "read",
+    ["y.item()", "y[0].item()", "y.abs().max().item()", "model(chunk.cpu(), 3).item()", "model(chunk.cpu())[0].item()"],
+)
+def test_something_unknown_that_was_moved_to_the_cpu_is_there(read: str) -> None:
+    """A model that the call gives a tensor on the CPU computes there."""
+    assert not lint(MOVED.format(read=read), [ScalarReadInLoop], "audit")
+
+
+@pytest.mark.parametrize(
+    "read",
+    ["x.item()", "model(y).sum().item()", "helper(x.cpu()).item()", "y.cuda().item()", "model(x, chunk.cpu()).item()"],
+)
+def test_unknown_code_may_move_it_back(read: str) -> None:
+    assert len(lint(MOVED.format(read=read), [ScalarReadInLoop], "audit")) == 1

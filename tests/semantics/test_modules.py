@@ -87,7 +87,10 @@ model.weight.grad           # -> model float
 model.weight.data.norm()    # -> model float 0
 model.forward(cuda)         # -> cuda float
 model.half()                # -> Linear(in_features=3, out_features=4)
-model(cuda.cpu())           # -> model float
+model(cuda.cpu())           # -> cpu float
+model(cuda.cpu(), ints)     # -> cpu float
+model(unknown.cpu())        # -> cpu float
+model(host, cuda.cpu())     # -> model float
 model = model.cuda()
 model(host)                 # -> model float
 

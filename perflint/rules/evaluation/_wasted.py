@@ -97,7 +97,7 @@ class _Finder:
         return Wasted(scope, call, Why.READ, sure, seen, not trains)
 
     def _is_dropped(self, scope: Scope, call: ast.Call, holder: Holder) -> bool:
-        """True if a run is a statement of its own, in a file that computes no gradient of anything that the model keeps."""
+        """True if a run is a statement of its own, and no gradient is computed of anything that the model keeps."""
         if not isinstance(self.model.parent(call), ast.Expr) or self.model.says("backward", "grad(", "_hook("):
             return False
         is_part = holder.path.startswith("self.") and self.survey.is_module_class(scope.klass)

@@ -44,7 +44,8 @@ class EvalWithoutNoGrad(Rule):
     In any code, training too, it also follows the results of models. It reports runs whose result
     only reaches the CPU, `detach()` or operations without a gradient: actions in an environment,
     samples that are saved, the generator in the step of its discriminator. A result that is
-    returned, stored or passed to unknown code may be trained on, and is not reported. It also
+    returned, stored or passed to unknown code may be trained on, and is not reported. A run whose
+    result nothing uses is reported if the file computes no gradient: it calibrates or warms up. It also
     reports target networks, averages and teachers that run on inputs without a gradient. These
     modules only copy the parameters of a trained module, or stay as they were loaded while others
     are trained. If only its name says that a model is a teacher or reference, confidence is low.

@@ -6,7 +6,7 @@ import ast
 
 from perflint.semantics.facts import by_use, containers, named, tensors, torch_api
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.facts.devices import made_of
+from perflint.semantics.facts.devices import computed_near, made_of
 from perflint.semantics.interpreter import (
     builtin_calls,
     constructions,
@@ -16,6 +16,7 @@ from perflint.semantics.interpreter import (
     narrowed,
     outside_calls,
     records,
+    unmoved,
 )
 from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.frame import Frame, Outcome, parts
@@ -60,6 +61,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
     if frame.recorder is not None and frame.recorder.keeps_calls:
         frame.recorder.passed[node] = callee, arguments
     target, value = apply(frame, callee, arguments, node)
+    value = unmoved.beside_operand(node, target, value)
     if frame.view.project.declared.gives_gpu_tensor(target):
         value = _on_gpu(value)
     if frame.narrowed:
@@ -224,7 +226,7 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
     if name in torch_api.tensor_only_methods() or (value.is_unknown and _shows_tensor(frame, node, callee)):
-        used = Tensor(made_of((callee,)).near, evidence=Evidence.USE)
+        used = Tensor(computed_near((callee,)), evidence=Evidence.USE)
         return f"torch.Tensor.{name}", tensors.method(name, used, arguments)
     if name in by_use.ACCELERATOR_ONLY:
         full = f"accelerate.Accelerator.{name}"

@@ -26,7 +26,6 @@ from perflint.semantics.values import (
     Value,
 )
 
-
 _HOLDS_OTHERS = frozenset(
     """torch.nn.DataParallel torch.nn.Module torch.nn.ModuleDict torch.nn.ModuleList torch.nn.Sequential
     torch.nn.TransformerDecoder torch.nn.TransformerEncoder torch.nn.parallel.DistributedDataParallel""".split()

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 
 from perflint.semantics.binders import How
+from perflint.semantics.facts import conventions
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import facts_of, info_of, is_module, lineage
@@ -15,7 +16,18 @@ from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.symbols import Variable
-from perflint.semantics.values import Device, Instance, Mapping, Origin, Sequence, Tensor, Union, Value
+from perflint.semantics.values import (
+    ON_CPU,
+    UNKNOWN,
+    Device,
+    Instance,
+    Mapping,
+    Origin,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+)
 
 _LEAVES_IT = frozenset(
     "eval train load_state_dict state_dict parameters named_parameters buffers named_buffers modules named_modules"
@@ -42,6 +54,16 @@ def on_cpu(frame: Frame, module: Instance, arguments: Arguments, result: Value) 
     known = frame.view.memory.unmoved
     stays = frame.view.memory.remembered(known, origin, partial(_stays, frame, module, origin), False)
     return _moved(result) if stays else result
+
+
+def beside_operand(node: ast.Call, target: str, result: Value) -> Value:
+    """The result of a call, on the CPU if the call moves the first argument of a model there: `model(x.cpu())`."""
+    given = node.args[0] if node.args else None
+    if not (isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "cpu"):
+        return result
+    if target == "torch.nn.Module.__call__":
+        return _moved(result)
+    return ON_CPU if result == UNKNOWN and not target and conventions.is_model(last_name(node.func)) else result
 
 
 def _is_elsewhere(given: Tensor | None) -> bool:
