@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import KeysView, Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from typing import Any
 
 from perflint.semantics.facts import by_use
@@ -32,7 +32,43 @@ def scan(tree: ast.Module) -> Structure:
     walker = _Walker()
     walker.run(tree)
     _mark_constructing(walker.structure)
+    if walker.structure.losses:
+        _mark_summands(walker.structure)
     return walker.structure
+
+
+def _mark_summands(structure: Structure) -> None:
+    """Enter the parts of losses that a function reads one by one: `loss = a + 2 * b`, `a.item()`."""
+    losses = structure.losses
+    functions = {function for function, _ in losses if function is not None}
+    sums: dict[tuple[FunctionInfo, str], list[ast.Assign | ast.AugAssign]] = {}
+    for node in (*structure.nodes.get(ast.Assign, ()), *structure.nodes.get(ast.AugAssign, ())):
+        assert isinstance(node, (ast.Assign, ast.AugAssign))
+        target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+        function = _function_around(structure, node) if isinstance(target, ast.Name) else None
+        if function in functions and function is not None and isinstance(target, ast.Name):
+            sums.setdefault((function, target.id), []).append(node)
+    waiting = [(function, name) for function, name in losses if function is not None]
+    for function, name in waiting:
+        for statement in sums.get((function, name), ()):
+            for part in _summands(statement.value):
+                if (function, part) not in losses and not _READS.isdisjoint(function.uses.get(part, ())):
+                    losses[function, part] = statement.lineno
+                    waiting.append((function, part))
+
+
+_READS = frozenset({"item", "cpu"})
+_COMBINES = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+
+
+def _summands(node: ast.expr) -> Iterator[str]:
+    """The names in a sum, with or without factors."""
+    waiting = [node]
+    for part in waiting:
+        if isinstance(part, ast.BinOp) and isinstance(part.op, _COMBINES):
+            waiting += [part.left, part.right]
+        elif isinstance(part, ast.Name):
+            yield part.id
 
 
 def _mark_constructing(structure: Structure) -> None:

@@ -92,7 +92,10 @@ class Structure:
     default_devices: list[ast.expr] = field(default_factory=list)
     """The arguments of `torch.set_default_device` and `set_default_tensor_type` in the file."""
     losses: dict[tuple[FunctionInfo | None, str], int] = field(default_factory=dict)
-    """The names that a function, or the file outside of functions, backpropagates, each with the last line of that."""
+    """The names that a function, or the file outside of functions, backpropagates, each with the last line of that.
+
+    The parts of such a sum belong to them if the function reads them, each with the line of the sum.
+    """
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
     """All nodes by type, each list in source order."""
     batches: dict[ast.AST, set[str]] | None = None
