@@ -325,7 +325,7 @@ def _with_children(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.A
 
 
 def _is_score_equation(call: ast.Call) -> bool:
-    """`b h i d, b h j d -> b h i j`: the last axis of both is summed over, and the other two stay."""
+    """True for the product of queries and keys: one axis of both is summed over, and the positions of both stay."""
     if not call.args or not isinstance(call.args[0], ast.Constant) or not isinstance(call.args[0].value, str):
         return False
     left, arrow, out = call.args[0].value.replace(" ", "").partition("->")
@@ -333,4 +333,8 @@ def _is_score_equation(call: ast.Call) -> bool:
     if not arrow or len(factors) != 2 or any(len(each) < 2 for each in (*factors, out)):
         return False
     first, second = factors
+    if first[:-1] == second[:-1] and first[-1] != second[-1]:
+        # `b c t, b c s -> b t s`
+        return out == first[:-2] + first[-1] + second[-1]
+    # `b h i d, b h j d -> b h i j`
     return first[-1] == second[-1] and first[-1] not in out and out[-1] in second and out[-1] not in first

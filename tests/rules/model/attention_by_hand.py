@@ -40,6 +40,22 @@ def equations(q, k, v, scale: float):
     return torch.einsum("b h i j, b h j d -> b h i d", attn, v)
 
 
+def channels_first(qkv, heads: int):
+    width = qkv.shape[1] // 3
+    q, k, v = qkv.chunk(3, dim=1)
+    scale = (width // heads) ** -0.25
+    weight = torch.einsum("bct,bcs->bts", q * scale, k * scale)
+    weight = torch.softmax(weight.float(), dim=-1).type(weight.dtype)  # error: TPF303
+    return torch.einsum("bts,bcs->bct", weight, v)
+
+
+def between_channels(q, k, v):
+    """The softmax is over channels, or the result is laid out the other way round."""
+    turned = torch.softmax(torch.einsum("bct,bcs->bst", q, k), dim=-1)
+    mixed = torch.softmax(torch.einsum("bct,bct->bct", q, k), dim=-1)
+    return torch.einsum("bst,bcs->bct", turned, v), torch.einsum("bct,bct->bt", mixed, v)
+
+
 class Biased(nn.Module):
     def __init__(self):
         super().__init__()
