@@ -18,12 +18,48 @@ def given_on_cpu(model: Model, node: ast.AST) -> str:
 
     Empty if there is none, or if `node` is not a parameter as the function gets it.
     """
+    function = _function_given(model, node)
+    return "" if function is None or not isinstance(node, ast.Name) else _given(model, function).get(node.id, "")
+
+
+def values_given(model: Model, node: ast.AST) -> list[Value]:
+    """The values that the calls of the project pass for a parameter; none if one of them is not seen."""
+    function = _function_given(model, node)
+    info = None if function is None else model.module.function(function.lineno, function.col_offset)
+    if function is None or info is None or not isinstance(node, ast.Name):
+        return []
+    ordered = _ordered(function, info)
+    found = [named[node.id] for _, named in _named_arguments(model, info, ordered) if node.id in named]
+    others = [None if call.arguments is None else call.arguments for call in model.passing(info)]
+    at = ordered.index(node.id) if node.id in ordered else -1
+    passed = [*map(model.value, found), *(None if each is None else each.get(node.id, at) for each in others)]
+    values = [each for each in passed if each is not None]
+    return values if len(values) == len(passed) else []
+
+
+def _function_given(model: Model, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function around a name that is a parameter of it, and has the value that the function gets."""
     function = model.function(node)
     if not isinstance(node, ast.Name) or function is None or isinstance(function, ast.Lambda):
-        return ""
+        return None
     bound = model.origins.of(node).node
-    is_given = isinstance(bound, ast.arg) and bound.arg == node.id
-    return _given(model, function).get(node.id, "") if is_given else ""
+    return function if isinstance(bound, ast.arg) and bound.arg == node.id else None
+
+
+def _ordered(function: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> list[str]:
+    """The parameters of a function by position, without the object."""
+    ordered = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    is_static = any(last_name(each) == "staticmethod" for each in function.decorator_list)
+    return ordered[1:] if info.owner and not is_static else ordered
+
+
+def _named_arguments(
+    model: Model, info: FunctionInfo, ordered: list[str]
+) -> Iterator[tuple[ast.Call, dict[str, ast.expr]]]:
+    """The calls of a function in its own file, each with its arguments by parameter."""
+    for own in _own_calls(model, info):
+        given = dict(zip(ordered, own.args, strict=False))
+        yield own, given | {each.arg: each.value for each in own.keywords if each.arg is not None}
 
 
 @once_per_node
@@ -32,15 +68,10 @@ def _given(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Ma
     info = model.module.defined_by(function)
     if info is None:
         return {}
-    ordered = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
-    is_static = any(last_name(each) == "staticmethod" for each in function.decorator_list)
-    if info.owner and not is_static:
-        ordered = ordered[1:]
+    ordered = _ordered(function, info)
     found: dict[str, str] = {}
-    for own in _own_calls(model, info):
+    for own, given in _named_arguments(model, info, ordered):
         if model.heat(own) is Heat.HOT:
-            given = dict(zip(ordered, own.args, strict=False))
-            given |= {each.arg: each.value for each in own.keywords if each.arg is not None}
             for name, node in given.items():
                 if _is_on_cpu(model.value(node)):
                     found.setdefault(name, f"line {own.lineno} passes {quoted(ast.unparse(node))}")

@@ -30,10 +30,13 @@ _APPLE = tuple(map(re.compile, (r'"mps\b', r"'mps\b", r"backends\.mps\b", r"torc
 
 
 def names_apple_gpus(model: Model) -> bool:
-    """True if some file of the project names Apple's GPUs, which may then be the device of any other file.
+    """True if the device of a file may be a GPU of Apple: if the file names one, or another that may pass a device.
 
-    They have no doubles. A copy to them that does not block the CPU may read memory that is free already.
+    For a program, these are the files that run with it; for other files, all files of the project. GPUs of Apple have
+    no doubles. A copy to them that does not block the CPU may read memory that is free already.
     """
+    if model.module.is_program:
+        return any(some_file_says(model, pattern) for pattern in _APPLE)
     return _project_says(model, _APPLE)
 
 

@@ -227,7 +227,7 @@ def goes_to_cuda(site: CallSite, moved: Move) -> bool:
     if moved.device is None:
         return True
     members = site.value(moved.device).members
-    return bool(members) and all(_is_gpu(member) for member in members)
+    return bool(members) and all(is_gpu(member) for member in members)
 
 
 def _names_gpu(site: CallSite, node: ast.expr) -> bool:
@@ -239,10 +239,11 @@ def _names_gpu(site: CallSite, node: ast.expr) -> bool:
         owner = site.value(node.value)
         return isinstance(owner, Tensor) and owner.evidence >= Evidence.ANNOTATION
     members = site.value(node).members
-    return bool(members) and all(_is_gpu(member) for member in members)
+    return bool(members) and all(is_gpu(member) for member in members)
 
 
-def _is_gpu(value: Value) -> bool:
+def is_gpu(value: Value) -> bool:
+    """True for the number, the name or the `torch.device` of a GPU of CUDA."""
     if isinstance(value, Const):
         return type(value.value) is int or (isinstance(value.value, str) and value.value.startswith("cuda"))
     if isinstance(value, Scalar):

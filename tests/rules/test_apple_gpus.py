@@ -112,7 +112,7 @@ def of_batch(tmp_path: Path, text: str, **others: str) -> Safety | None:
         ("", "", ".cuda()", Safety.SAFE),
         ("", ", device", ".to(device)", Safety.UNSAFE),
         ("", ", device: torch.device", ".to(device)", Safety.UNSAFE),
-        ('import sys\ndevice = torch.device(sys.argv[1])', "", ".to(device)", Safety.UNSAFE),
+        ("import sys\ndevice = torch.device(sys.argv[1])", "", ".to(device)", Safety.UNSAFE),
         ('device = "cuda" if torch.cuda.is_available() else "mps"', "", ".to(device)", None),
         ('device = "cuda" if torch.cuda.is_available() else "mps"', "", ".cuda()", Safety.SAFE),
         ('device = "cuda" if torch.cuda.is_available() else "mps"', "", '.to("cuda:0")', Safety.SAFE),
@@ -163,3 +163,12 @@ class Scaled(torch.nn.Module):
         return x.cuda() * y
 """
     assert f"{copied}\n" in fixed(text, ListToCuda).replace(")\n", "\n")
+
+
+def test_a_program_has_the_devices_of_the_files_that_run_with_it(tmp_path: Path) -> None:
+    text = BATCHES.format(device=CHOSEN, parameter="", move=".to(device)")
+    program = f"{text}\nif __name__ == '__main__':\n    train(torch.nn.Linear(3, 3))\n"
+    apple = "import torch\nDEVICE = torch.device('mps')\n"
+    assert of_batch(tmp_path, program, other=apple) is Safety.SAFE
+    assert of_batch(tmp_path, text, other=apple) is None
+    assert of_batch(tmp_path, f"import other\n{program}", other=apple) is None

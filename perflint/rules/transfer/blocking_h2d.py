@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
-from perflint.rules._given import given_on_cpu
+from perflint.rules._given import given_on_cpu, values_given
 from perflint.rules._places import loops_around, targets
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._proven import names_cuda
@@ -23,6 +23,7 @@ from perflint.rules.placement import (
     creator,
     goes_to_cuda,
     host_confidence,
+    is_gpu,
     move,
     place_confidence,
 )
@@ -303,6 +304,14 @@ def _may_be_apple(site: CallSite, moved: Move) -> bool:
     return names_apple_gpus(site.model)
 
 
+def _goes_to_cuda(site: CallSite, moved: Move) -> bool:
+    """True if a move certainly goes to a GPU of CUDA, also in a function of a program all of whose calls pass one."""
+    if goes_to_cuda(site, moved):
+        return True
+    given = values_given(site.model, moved.device) if moved.device is not None and site.model.module.is_program else []
+    return bool(given) and all(is_gpu(member) for value in given for member in value.members)
+
+
 def _of_batch(site: CallSite) -> Fix | None:
     """`non_blocking=True` for the batches of a loader that pins them, or that can."""
     assert isinstance(site.node.func, ast.Attribute)
@@ -320,7 +329,7 @@ def _of_batch(site: CallSite) -> Fix | None:
         return None
     edit = replace(site.model.source, site.span, new)
     if tensor.pinned:
-        safety = Safety.SAFE if _is_pinned_for_all(site) and goes_to_cuda(site, moved) else Safety.UNSAFE
+        safety = Safety.SAFE if _is_pinned_for_all(site) and _goes_to_cuda(site, moved) else Safety.UNSAFE
         return Fix(_WITHOUT_BLOCKING, safety, (edit,))
     pins = pinning(site.model, batch)
     if pins is None:
