@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
+from perflint.rules._project_text import some_file_says
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
+
+_ASKED = re.compile(r"\.pin_memory_device\b|vars\(|__dict__|[\"']pin_memory_device\b")
+"""Texts that read the attributes of loaders."""
 
 
 class PinMemoryDevice(Rule):
@@ -44,7 +49,7 @@ class PinMemoryDevice(Rule):
 
     ## Fix safety
     Safe: the argument is removed if it is a literal that torch ignores, "cuda" or "cuda:0". Batches
-    are the same.
+    are the same. Unsafe if a file that may run in the same process reads attributes of this name, or `vars(loader)`.
 
     ## How a GPU shows it
     A trace confirms the finding if the line ran under a torch that deprecates the name.
@@ -81,4 +86,5 @@ def _fix(site: CallSite, given: ast.keyword) -> Fix | None:
     if not isinstance(given.value, ast.Constant) or given.value.value not in ("cuda", "cuda:0"):
         return None
     edit = dropped(site.model.source, site.node, given)
-    return Fix("Leave `pin_memory_device` out", Safety.SAFE, (edit,))
+    safety = Safety.UNSAFE if some_file_says(site.model, _ASKED) else Safety.SAFE
+    return Fix("Leave `pin_memory_device` out", safety, (edit,))

@@ -11,6 +11,7 @@ from perflint.rules._methods import calls_named
 from perflint.rules._visible import is_private
 from perflint.rules.optimizer._copying import copies_state
 from perflint.rules.placement import place_confidence
+from perflint.semantics.binders import How
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
@@ -132,11 +133,32 @@ def feeds_only_state(model: Model, found: Loaded) -> bool:
 
 
 def keeps_tensor(model: Model, found: Loaded) -> bool:
-    """True if something keeps a part of a checkpoint under whose key the file saves a tensor."""
+    """True if something keeps a checkpoint as a whole, or a part of it under whose key the file saves a tensor."""
     uses = [each for each in model.nodes(ast.Name) if each.id == found.name]
     uses = [each for each in uses if model.function(each) is model.function(found.load)]
-    keys = {_key(model, use) for use in uses if isinstance(use.ctx, ast.Load) and not _is_state(model, use)}
-    return not keys.isdisjoint(_saved_tensors(model))
+    read = [use for use in uses if isinstance(use.ctx, ast.Load) and not _is_state(model, use)]
+    keys = {_key(model, use) for use in read}
+    return any(_is_kept(model, use) for use in read) or not keys.isdisjoint(_saved_tensors(model))
+
+
+def _is_kept(model: Model, use: ast.Name) -> bool:
+    """True if a name is returned, assigned, or put into a list or dict, so that others have its value."""
+    outer = model.parent(use)
+    while isinstance(outer, _DISPLAYS):
+        outer = model.parent(outer)
+    return isinstance(outer, (ast.Return, ast.Yield, ast.Assign, ast.AnnAssign))
+
+
+_DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
+
+
+def is_for_callers(model: Model, found: Loaded) -> bool:
+    """True if the place is a parameter that nothing else reads: it would have no effect any more."""
+    place = found.place
+    if not isinstance(place, ast.Name):
+        return False
+    variable = model.symbols.variable(place)
+    return len(variable.uses) == 1 and any(binding.how is How.PARAMETER for binding in variable.bindings)
 
 
 def _key(model: Model, use: ast.Name) -> object:

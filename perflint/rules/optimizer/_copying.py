@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator
 
 from perflint.rules.model._flow import attributes
 from perflint.semantics.model import Model
@@ -34,7 +35,7 @@ def _copies(model: Model, made: Instance, depth: int) -> bool:
     if made.arguments is None or depth == 0:
         return False
     if made.cls.startswith(_KEPT):
-        return True
+        return not any(map(_holds_tensor, _options(made.arguments)))
     if not model.is_module(made) or not all(_is_harmless(model, given, depth) for _, given in made.arguments):
         return False
     if made.cls.startswith("torch.nn."):
@@ -42,6 +43,23 @@ def _copies(model: Model, made: Instance, depth: int) -> bool:
     home, _, name = made.cls.rpartition(".")
     info = model.module.klass(name) if home == model.module.name else None
     return info is not None and _is_made_of_known(model, info.node, depth)
+
+
+def _options(arguments: Iterable[tuple[str, Value]]) -> Iterator[Value]:
+    """The options of an optimizer, which keeps them as they are loaded, also those of its groups of parameters."""
+    for name, given in arguments:
+        if name != "params":
+            yield given
+        elif isinstance(given, Sequence):
+            groups = (each for each in given.items or (given.element,) if isinstance(each, Mapping))
+            yield from (value for group in groups for key, value in group.items if key != "params")
+
+
+def _holds_tensor(value: Value) -> bool:
+    """True for a tensor, and for a list or tuple with one."""
+    if isinstance(value, Sequence):
+        return any(map(_holds_tensor, value.items if value.items is not None else (value.element,)))
+    return value.tensor is not None
 
 
 def _is_made_of_known(model: Model, definition: ast.ClassDef, depth: int) -> bool:

@@ -13,6 +13,7 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._checkpoint import (
     Loaded,
     feeds_only_state,
+    is_for_callers,
     keeps_tensor,
     loaded_onto_device,
     optimizer_confidence,
@@ -93,8 +94,10 @@ class OptimizerStepOnGpu(Rule):
     into `load_state_dict` of modules and optimizers whose classes and parts are all known: these
     copy it to the device of the parameters. It is unsafe otherwise: everything else that is read
     from the checkpoint is on the CPU then, and so is everything that a class with a
-    `load_state_dict` of its own, or `assign=True`, keeps as it is. It is only shown if something else
-    reads a part of the checkpoint, and the file saves a tensor under the same key. No fix is offered if
+    `load_state_dict` of its own, or `assign=True`, keeps as it is, and tensors among the options of the optimizer.
+    It is only shown if the function returns or keeps the checkpoint as a whole, if something else
+    reads a part of it and the file saves a tensor under the same key, and for a parameter that nothing else
+    reads. No fix is offered if
     `map_location` is the result of a call that may do more than name a device. The loop gets no
     fix: it is unnecessary if the state is loaded after the model was moved.
 
@@ -217,7 +220,7 @@ def _fix(site: FileSite, found: Loaded) -> Fix | None:
         # The call may do more than name a device.
         return None
     safety = Safety.SAFE if feeds_only_state(site.model, found) else Safety.UNSAFE
-    if keeps_tensor(site.model, found):
+    if keeps_tensor(site.model, found) or is_for_callers(site.model, found):
         safety = Safety.DISPLAY
     return Fix("Load to the CPU", safety, (replace(source, source.span(found.place), '"cpu"'),))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import takewhile
 
-from perflint.findings import Fix
+from perflint.findings import Fix, Heat
 from perflint.rules._places import inside
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.sync._lists import listed_on_device
@@ -25,8 +25,12 @@ _METHODS = ("append", "update")
 def kept_on_device(site: CallSite, read: Read) -> Fix | None:
     """The fix for a number that goes into a sum, an average or a list; None if the CPU waits beside it in any case."""
     fix = None if _is_handled(site.model, read.node) else _kept(site, read)
-    waits = fix is not None and (_waits_beside(site.model, read.node) or waits_for_number(site.model, read.node))
-    return None if waits else fix
+    return None if fix is None or _waits_anyway(site.model, read) else fix
+
+
+def _waits_anyway(model: Model, read: Read) -> bool:
+    """True if the CPU waits in each turn although a number stays on the GPU."""
+    return _waits_beside(model, read.node) or _is_read_again(model, read) or waits_for_number(model, read.node)
 
 
 def _is_handled(model: Model, read: ast.expr) -> bool:
@@ -60,6 +64,29 @@ def _waits_beside(model: Model, read: ast.expr) -> bool:
     calls = (model.call(node) for node in found)
     numbers = ((call, number_at(call)) for call in calls if call.target in NUMBERS)
     return any(number is not None and _kept(call, number) is None for call, number in numbers)
+
+
+def _is_read_again(model: Model, read: Read) -> bool:
+    """True if each turn needs the same number for something else: `total += loss.item()`, `bar.set(loss.item())`."""
+    loop = next((outer for outer in inside(model, read.node) if isinstance(outer, LOOPS)), None)
+    if loop is None or not isinstance(read.tensor, ast.Name):
+        return False
+    uses = model.names(loop, read.tensor.id)
+    return any(use is not read.tensor and _needs_number(model, use) for use in uses if model.heat(use) is not Heat.COLD)
+
+
+def _needs_number(model: Model, use: ast.Name) -> bool:
+    """True if the CPU waits for the number of a tensor, and no fix keeps it on the GPU."""
+    outer = model.parent(use)
+    if isinstance(outer, ast.Attribute):
+        outer = model.parent(outer)
+    if isinstance(outer, ast.FormattedValue):
+        return outer.value is use
+    if not isinstance(outer, ast.Call):
+        return False
+    call = model.call(outer)
+    number = number_at(call) if call.target in NUMBERS else None
+    return number is not None and number.tensor is use and _kept(call, number) is None
 
 
 def _gathers(statement: ast.stmt) -> bool:

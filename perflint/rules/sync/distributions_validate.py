@@ -62,7 +62,8 @@ class DistributionsValidate(Rule):
     ## Fix safety
     Adds `validate_args=False` to the constructor, or turns the assignment into a call. Unsafe:
     parameters and values that are not allowed, such as NaN of a policy that diverges, raise no
-    error any more. No fix is offered if the code around the constructor handles that error.
+    error any more. No fix is offered if the code around the constructor handles that error, or if a parameter or
+    an attribute holds the class: callers may pass another one.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns inside `torch/distributions/distribution.py`; a trace
@@ -165,6 +166,9 @@ def _checked(made: Instance) -> Instance:
 
 def _fix(site: CallSite, made: Instance) -> Fix | None:
     if site.has_unpacking or made.argument("validate_args") is not None or swallows(site.model, site.node):
+        return None
+    if not site.model.symbols.full_name(site.node.func):
+        # A class that a parameter or an attribute holds may be another one, without this argument.
         return None
     new = with_argument(site.concrete, "validate_args=False")
     if new is None:

@@ -12,7 +12,10 @@ from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.rules.sync._lengths import has_element
+from perflint.rules.sync._scalars import NUMBERS, read_at
+from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite, device_confidence
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Array, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -73,7 +76,8 @@ class NumberStore(Rule):
     If no position is written as a number, `x[i, j] = number` becomes `x[i, j].fill_(number)`. That is
     unsafe: on a GPU it raises where float16 cannot hold the number. No fix is offered if the index
     or the number contains a call, because `fill_` is evaluated in another order; and none if a
-    position may be a boolean, because `x[True, 0]` is a copy. It is only shown if an annotation alone calls
+    position may be a boolean, because `x[True, 0]` is a copy. There is none either if the same statement reads a
+    number of the GPU, for which the CPU waits in any case. It is only shown if an annotation alone calls
     the number or a position one: for a list of positions, `x[i, j]` is a copy, too. `x[i, j, None] = number` does not
     wait either, but `torch.onnx.export` loses such a store. `x[indices] = number` gets no fix:
     `x.index_fill_(0, indices, number)` needs positions of one dimension and int64.
@@ -156,6 +160,8 @@ def _fix(site: SubscriptSite) -> Fix | None:
     assignment, found = site.model.parent(site.node), parts(site)
     if not isinstance(assignment, ast.Assign) or site.node not in assignment.targets:
         return None
+    if _reads_number(site.model, assignment):
+        return None
     node = site.concrete
     # A tuple in brackets or behind a name stays one; a boolean selects a copy.
     if not isinstance(node, cst.Subscript) or len(node.slice) != len(found):
@@ -174,6 +180,12 @@ def _fix(site: SubscriptSite) -> Fix | None:
     elements[sliced] = elements[sliced].with_changes(slice=_slice(found[sliced].node))
     edit = replace(site.model.source, site.span, node.with_changes(slice=elements))
     return Fix("Store to a slice of one element", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
+
+
+def _reads_number(model: Model, statement: ast.Assign) -> bool:
+    """True if the CPU waits for a number of the GPU in the same statement, so that it saves nothing to fill."""
+    calls = (model.call(each) for each in walk(statement) if isinstance(each, ast.Call))
+    return any(read_at(call) is not None for call in calls if call.target in NUMBERS)
 
 
 def _has_element(site: SubscriptSite, position: ast.expr, axis: int) -> bool:

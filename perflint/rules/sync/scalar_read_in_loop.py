@@ -70,7 +70,7 @@ class ScalarReadInLoop(Rule):
     Unsafe. Sums: `total += loss.item()` becomes
     `total += loss.detach().double()`, with `total = float(total)` after the loop. The sum is the
     same, in double precision like a Python float. Some devices other than NVIDIA's and AMD's GPUs
-    do not support doubles: in a program that names `mps` it is `.float()`, which may round otherwise.
+    do not support doubles: if a file of the project names `mps`, it is `.float()`, which may round otherwise.
     A sum of floats that began as `0` is `0.0` if the loop has no iterations; the error of a failing kernel
     shows up later; a debugger sees a tensor. A sum that began as `0` and may be a whole number gets no fix,
     unless it is only divided. If something in the loop uses the sum in few turns, as for a log every hundredth
@@ -88,7 +88,8 @@ class ScalarReadInLoop(Rule):
     that the loop measures no longer include the wait.
 
     Sums, lists and averages in a row get these fixes only if all of them do: if one stays, the CPU waits
-    there in any case. None gets one if the loop reads another number in each turn to decide if it goes on, or in a
+    there in any case. None gets one if each turn needs the same number for something else, as in
+    `bar.set_postfix(loss=loss.item())`, if the loop reads another number in each turn to decide if it goes on, or in a
     `try` of the loop that handles errors.
 
     Three or more reads in neighbouring statements, if none of these is possible: one `torch.stack([…]).tolist()` in

@@ -25,6 +25,7 @@ def with_other_things(model: nn.Module) -> tuple[torch.optim.Optimizer, torch.Te
 def used_as_an_optimizer(model: nn.Module, opt, device: torch.device) -> None:
     opt.zero_grad()
     opt.step()
+    model.to(device)
     opt.load_state_dict(torch.load(PATH, device))  # error: TPF608
 
 

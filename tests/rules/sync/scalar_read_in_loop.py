@@ -239,7 +239,7 @@ def train_with_meters(model: nn.Module, loader: DataLoader, optimizer: torch.opt
         loss = F.cross_entropy(model(x.cuda()), y.cuda())
         loss.backward()
         optimizer.step()
-        losses.update(loss.item(), len(y))  # error: TPF101
+        losses.update(x.cuda().square().mean().item(), len(y))  # error: TPF101
         # Meters in a row are kept on the GPU only together.
         count = len(y)
         single.update(loss.item())  # error: TPF101
