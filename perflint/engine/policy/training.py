@@ -30,8 +30,8 @@ def outside_training(finding: Finding, site: Site) -> Finding:
 def _counts_little(finding: Finding, site: Site) -> bool:
     """True if a wait counts little where no training runs.
 
-    Not a copy to the CPU where one before or after a loop would do, nor a read or a selection of a loop that decodes. Of
-    the copies to the GPU, those of batches. A selection in no loop may be in the loop of a caller.
+    Not a copy to the CPU where one before or after a loop would do, nor a read or a selection of a loop that decodes.
+    Of the copies to the GPU, those of batches. A selection in no loop may be in the loop of a caller.
     """
     if finding.code == _COPIES:
         if not isinstance(site, CallSite):

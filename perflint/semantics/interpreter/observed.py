@@ -347,6 +347,7 @@ def _agreed(values: list[Value]) -> list[Value]:
 
 
 _ELSEWHERE = frozenset({Device.UNKNOWN, Device.CALLER})
+_ANY_MODULE = Instance("torch.nn.Module")
 
 
 def _placed(value: Value, device: Device) -> Value:
@@ -365,8 +366,9 @@ def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None
     assumed = inner.names[arg.arg]
     tensor = assumed.tensor
     is_guess = assumed.is_unknown or (tensor is not None and tensor.evidence <= Evidence.USE)
-    # Loaders by their names, and lists of anything.
+    # Loaders by their names, modules by their use, and lists of anything.
     is_guess = is_guess or (assumed == LOADER and _yields_batches(value)) or says_nothing(assumed)
+    is_guess = is_guess or (assumed == _ANY_MODULE and all(isinstance(each, Instance) for each in value.members))
     # The name of a device by default, where the file passes devices.
     if is_guess or (isinstance(value, DeviceValue) and scalar_type(assumed) == "str"):
         elsewhere = isinstance(value, Tensor) and value.device is Device.UNKNOWN and not value.place
