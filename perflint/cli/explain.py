@@ -15,6 +15,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.cache.caches import Caches
 from perflint.engine.explain import Explanation, explain
+from perflint.engine.file import unparsable
 from perflint.engine.projects import Projects
 from perflint.findings import Problem
 from perflint.frozen import dataclass
@@ -120,15 +121,9 @@ def _explained(place: _Place, stdin: bool, settings: Settings, cache: Path | Non
         return error.problem
     line = place.line if text.notebook is None else _line_of(place, text.notebook)
     source = Source(path, text.text, notebook=text.notebook)
-    try:
-        source.tree  # noqa: B018
-    except SyntaxError as error:
-        version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-        help = f"perflint reads the syntax of {version}, which it runs on"
-        problem = Problem(path, f"syntax error: {error.msg}", help=help, line=error.lineno, column=error.offset)
+    problem = unparsable(source)
+    if problem is not None:
         return problem_in_cell(problem, text.notebook)
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Problem(path, f"cannot be parsed: {error or type(error).__name__}")
     projects = Projects(settings)
     with closing(Caches(projects, settings, RuleSet(()), cache)) as caches:
         # It has the calls of other files.

@@ -58,7 +58,7 @@ def check_source(
     project.adopt(source)
     phase = nullcontext if timings is None else timings.phase
     with phase("parsing"):
-        problem = _unparsable(source)
+        problem = unparsable(source)
     if problem is not None:
         report.problems.append(problem)
         return report
@@ -110,16 +110,18 @@ def _offered(findings: Sequence[Finding], known: int, settings: Settings, model:
     return [*findings[:known], *new]
 
 
-def _unparsable(source: Source) -> Problem | None:
+def unparsable(source: Source) -> Problem | None:
     """The reason why there is no syntax tree, or None. Afterwards `source.tree` is set."""
-    running = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-    help = f"perflint reads the syntax of {running}, which it runs on"
     try:
         source.tree  # noqa: B018
     except SyntaxError as error:
-        return Problem(source.path, f"syntax error: {error.msg}", help=help, line=error.lineno, column=error.offset)
+        running = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+        help = f"perflint reads the syntax of {running}, which it runs on"
+        # Python gives 0 for places that it does not know, such as that of a number with too many digits.
+        line, column = error.lineno or None, error.offset or None
+        return Problem(source.path, f"syntax error: {error.msg}", help=help, line=line, column=column)
     except (ValueError, RecursionError, MemoryError) as error:
-        return Problem(source.path, f"cannot be parsed: {error or type(error).__name__}", help=help)
+        return Problem(source.path, f"cannot be parsed: {error or type(error).__name__}")
     return None
 
 

@@ -100,6 +100,12 @@ def test_text_that_the_parser_refuses_otherwise(text: str) -> None:
     assert not problem.internal
 
 
+def test_a_place_that_python_does_not_know_is_none() -> None:
+    (problem,) = check(f"import torch\nx = {'9' * 5000}\n", Zeros()).problems
+    assert problem.message.startswith("syntax error: Exceeds the limit (4300 digits)")
+    assert (problem.line, problem.column) == (2, None)
+
+
 def test_a_crash_is_reported_once_a_file_and_the_others_go_on() -> None:
     report = check(TEXT, Crashing(), Zeros(), CrashingAtOnce())
     assert [finding.code for finding in report.findings] == ["TPF101"] * 3
