@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 from perflint.frozen import dataclass
 
 _POSIX = r"\[:(\w+):\]"
+_DOTS = r"(?:^|/)\.\.?(?:/|$)"
+_BACKSLASH = r"(?<!\\)(?:\\\\)*\\\w"
+"""A separator of Windows: no letter needs an escape."""
 _NEEDS_TRANSLATION = frozenset("*?[\\/")
 _POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -79,13 +82,15 @@ class Patterns:
 
 
 def pattern_fault(line: str) -> str | None:
-    """The reason why a line is not a pattern, or None. Such lines of an ignore file match nothing, as in git."""
-    text = _without_trailing_spaces(line)
+    """The reason why a line can match no path that is meant, or None. Ignore files may have such lines, as in git."""
+    text = _without_trailing_spaces(line).removeprefix("!")
     try:
-        _translate(text.removeprefix("!").removesuffix("/"))
+        _translate(text.removesuffix("/"))
     except re.error as error:
         return error.msg
-    return None
+    if re.search(_DOTS, text):
+        return "paths are relative to the folder of the settings, without `.` and `..`"
+    return "folders are separated by `/`" if re.search(_BACKSLASH, text) else None
 
 
 def _parse(line: str) -> Pattern | None:

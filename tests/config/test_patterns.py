@@ -57,6 +57,7 @@ TABLE = [
     ("a.c", "abc", None),
     ("ü*", "über.py", True),
 ]
+UNMEANT = ("./a", "../a", "!./a", "a/../b", "..", "./", r"a\b.py", r"C:\lib", r"\\\a", "x/.")
 NO_PATTERNS = ("[", "a[.py", "[]", "![", "a/[b/", "[[:digit:]", "a\\", "[a\\")
 
 
@@ -160,5 +161,6 @@ def test_spaces_at_the_end_take_no_long_either() -> None:
 
 
 def test_only_lines_that_are_no_patterns_have_a_fault() -> None:
-    assert all(pattern_fault(line) for line in NO_PATTERNS)
+    assert all(pattern_fault(line) for line in (*NO_PATTERNS, *UNMEANT))
+    assert not [line for line in (".a", "..a", "a.", "a./b", "*.", r"a\[b", r"\\a", r"a\ ") if pattern_fault(line)]
     assert not [line for line, _, _ in TABLE if line not in NO_PATTERNS and pattern_fault(line)]

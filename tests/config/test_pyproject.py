@@ -113,6 +113,8 @@ FAULTS = [
     ("torch-version = 2024-01-01", "not a date", None),
     ('exclude = ["a", "["]', "`exclude` in [tool.perflint]: `[` is not a pattern of paths: a `[` without `]`", None),
     ('extend-exclude = ["a/[b"]', "`extend-exclude` in [tool.perflint]: `a/[b` is not a pattern of paths", "pattern"),
+    ("exclude = ['./a']", "`./a` is not a pattern of paths: paths are relative to the folder", None),
+    ("exclude = ['sub\\a.py']", "is not a pattern of paths: folders are separated by `/`", None),
     ("exclude = ['a\\']", "is not a pattern of paths: a `\\` at its end escapes nothing", "patterns are those of"),
     ('per-file-ignores = {"!a[!" = ["ALL"]}', "`per-file-ignores` in [tool.perflint]: `!a[!` is not", "patterns are"),
 ]
