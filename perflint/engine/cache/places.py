@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import sys
@@ -15,6 +16,8 @@ _PACKAGE = Path(__file__).parent.parent.parent
 _CODE = (".py", ".toml", ".pyi")
 _UNUSED = 30 * 24 * 3600
 """Seconds after which the files of a project, or of another version of perflint, are removed."""
+_TRIES = 3
+"""Attempts to remove a folder that other processes use; in the end, their results stay."""
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of perflint. It may be removed.\n"
 """https://bford.info/cachedir/: backups leave such folders out."""
 
@@ -62,7 +65,15 @@ def clean(folder: Path) -> int:
     if not (folder / "CACHEDIR.TAG").is_file() or (folder / "CACHEDIR.TAG").read_text("ascii") != _TAG:
         return 0
     files = sum(1 for _ in folder.glob("*/*.sqlite"))
-    shutil.rmtree(folder)
+    for _ in range(_TRIES):
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                raise
+            # Another process writes or removes results meanwhile.
+            continue
+        break
     return files
 
 

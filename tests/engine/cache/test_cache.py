@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -364,6 +365,40 @@ def test_idle_processes_end_before_the_run_does(sample: Path, monkeypatch: pytes
     monkeypatch.setattr("perflint.engine.workers.ProcessPoolExecutor", Pool)
     documents(sample, Means(jobs=2))
     assert waited == [True]
+
+
+@pytest.mark.parametrize("writes", [1, 99])
+def test_a_cache_is_removed_while_others_write(
+    sample: Path, means: Means, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    documents(sample, means)
+    assert means.cache is not None
+    (file,) = means.cache.glob("*/*.sqlite")
+    others = [file.with_name(f"{number}.sqlite") for number in range(writes)]
+    remove = os.rmdir
+
+    def rmdir(path: str, **named: int) -> None:
+        if others and file.parent.exists():
+            others.pop().write_text("")
+        remove(path, **named)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    assert places.clean(means.cache) == 1
+    assert not file.exists() and means.cache.exists() is (writes > 1)
+
+
+def test_a_cache_that_may_not_be_removed_is_an_error(
+    sample: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents(sample, means)
+
+    def rmdir(path: str, **named: int) -> None:
+        raise PermissionError(errno.EACCES, "no", path)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    assert means.cache is not None
+    with pytest.raises(PermissionError):
+        places.clean(means.cache)
 
 
 def test_a_cache_is_removed_only_by_its_tag(sample: Path, means: Means) -> None:
