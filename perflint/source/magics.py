@@ -10,11 +10,17 @@ _COMMAND = re.compile(
     r"""[ \t]*(?:
         [%!?]                                          # %magic, !command, ?name
         | [\w.,()\[\]* \t]+ = [ \t]* (?:!|%(?=[A-Za-z]))   # files = !ls
-        | %{0,2} [\w.*]+ \?{1,2} [ \t;]* (?:\#.*)? $      # name?
+        | [^\#"']* [\w*\]] \?{1,2} [ \t;]* (?:\#.*)? $     # name?, x = name?
     )""",
     re.VERBOSE,
 )
 """The start of a statement that is a command."""
+_WORDS = (
+    "cat cd conda config cp env less load load_ext ls mamba man matplotlib micromamba mkdir more mv pip prun pylab "
+    "reload_ext rm rmdir run set_env time timeit uv who whos"
+)
+_ALONE = re.compile(rf"(?:{'|'.join(_WORDS.split())})[ \t]+[\w./~$-]")
+"""The start of a magic without its `%`, which a cell of one line may have."""
 _OPENING = re.compile(r"\"\"\"|'''|[\"'#()\[\]{}]")
 _CLOSING = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ('"""', "'''", '"', "'")}
 _OF_PYTHON = frozenset("%%time %%timeit %%capture %%prun %%memit %%python %%python3 %%debug %%snakeviz %%mprun".split())
@@ -27,6 +33,8 @@ def masked(source: str, mark: str) -> str:
     first = next((line.split()[0] for line in lines if line.strip()), "")
     if first.startswith("%%") and first not in _OF_PYTHON:
         return "".join(line if line.isspace() else _hidden(line, mark, is_statement=False) for line in lines)
+    if len(lines) == 1 and _ALONE.match(source):
+        return _hidden(source, mark, is_statement=False)
     return "".join(_masked_lines(lines, mark))
 
 
