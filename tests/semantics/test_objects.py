@@ -228,7 +228,7 @@ class Runs(typing.Protocol):
     def go(self) -> Tensor: ...
 def h(r: Runs):
     r(cuda)                         # -> caller
-    r.go()                          # -> tensor
+    r.go()                          # -> caller
 T = typing.TypeVar("T")
 class Box(typing.Generic[T]):
     def __init__(self, x: T):

@@ -418,8 +418,13 @@ def _filled(info: FunctionInfo, function: Function, arguments: Arguments) -> tup
     }
     start = len(arguments.positional) + (function.receiver is not None)
     given = dict(arguments.keywords)
-    every = [arg.arg for arg in (*ordered[start:], *node.kwonlyargs)]
+    taken = (arg for arg in (*ordered[start:], *node.kwonlyargs) if not _is_of_number(arg.annotation))
+    every = [arg.arg for arg in taken]
     return tuple([name for name in every if name not in given and name not in optional])
+
+
+def _is_of_number(annotation: ast.expr | None) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id in ("bool", "complex", "float", "int", "str")
 
 
 def _spread(value: Value, spread: Tensor, default: Value | None, device: Device) -> Value:

@@ -217,9 +217,14 @@ def _tensor_for_number(inner: Frame, arg: ast.arg, passed: list[Value | None]) -
     assumed = (inner.names or {}).get(arg.arg)
     if inner.names is None or not isinstance(assumed, Scalar) or assumed.type not in ("int", "float", "complex"):
         return
-    if all(isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION for value in passed):
+    if all(map(_is_sure_number, passed)):
         device = functions.parameter_device(inner, inner.function) if inner.function is not None else Device.UNKNOWN
         inner.names[arg.arg] = union(_placed(value, device) for value in passed if value is not None)
+
+
+def _is_sure_number(value: Value | None) -> bool:
+    """True for a tensor that may hold one number."""
+    return isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION and value.rank in (0, None)
 
 
 def _device_of_tensors(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
