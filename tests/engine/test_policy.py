@@ -676,14 +676,35 @@ def training_step(self, lines: torch.Tensor):
 """
 
 
-def test_copies_for_a_picture_are_left_to_audit_in_each_step(tmp_path: Path) -> None:
-    file = tmp_path / "viz_lanes.py"
-    file.write_text(DRAWN)
+def copied_to_draw(folder: Path, text: str, name: str = "viz_lanes.py") -> list[tuple[str, str]]:
+    """The copies of a file that draws, with their severities."""
+    file = folder / name
+    file.write_text(text)
     rules = RuleSet(rule for rule in all_rules() if rule.code in ("TPF109", "TPF117", "TPF201"))
     settings = Settings(profile=Profile.AUDIT)
-    report = check_source(Source(str(file), DRAWN), Project([file]), rules, settings)
-    found = [(finding.code, finding.severity.value) for finding in report.findings]
+    report = check_source(Source(str(file), text), Project([file]), rules, settings)
+    return [(finding.code, finding.severity.value) for finding in report.findings]
+
+
+def test_copies_for_a_picture_are_left_to_audit_in_each_step(tmp_path: Path) -> None:
+    found = copied_to_draw(tmp_path, DRAWN)
     assert found == [("TPF109", "info"), ("TPF201", "warning"), ("TPF117", "info")]
+
+
+@pytest.mark.parametrize(
+    ("steps", "severity"),
+    [
+        ("scaler.step(opt_g)", "warning"),
+        ("optimizer.step()", "warning"),
+        ("scaler.update()", "info"),
+        ("other.step(opt_g)", "info"),
+    ],
+)
+def test_a_function_that_trains_and_draws_copies_for_its_steps(tmp_path: Path, steps: str, severity: str) -> None:
+    """A gradient scaler steps an optimizer of any name."""
+    text = DRAWN.replace("        plt.plot", f"        {steps}\n        plt.plot")
+    text = text.replace("def draw(", "scaler = torch.amp.GradScaler()\n\n\ndef fit(")
+    assert copied_to_draw(tmp_path, text, "gan.py")[0] == ("TPF109", severity)
 
 
 DRAWN = """

@@ -63,7 +63,8 @@ class Work:
         return self.steps or (self.runs and not self.loops) or (self.calls_run and not (self.loops or self.calls_loop))
 
 
-_STEP = "torch.optim.Optimizer.step"
+_STEP_METHODS = frozenset({"torch.optim.Optimizer.step", "torch.amp.GradScaler.step", "torch.cuda.amp.GradScaler.step"})
+"""Methods that step an optimizer."""
 _MODULE_CALL = "torch.nn.Module.__call__"
 _RUN_MODELS = (_MODULE_CALL, "torch.Tensor.backward")
 NO_WORK, _STEPS, _RUNS, _LOOPS = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
@@ -168,7 +169,7 @@ class WorkMap:
 
     def convention(self, call: ast.Call) -> Entry | None:
         """The convention by which a call runs a model or a step of training; None if something else shows it."""
-        if self._model.target(call) in (_STEP, *_RUN_MODELS):
+        if self._model.target(call) in (*_STEP_METHODS, *_RUN_MODELS):
             return None
         return _steps_by_name(call) or self._runs_by_name(call)
 
@@ -263,7 +264,7 @@ class WorkMap:
 
     def steps_optimizer(self, call: ast.Call) -> bool:
         """True for the call of the `step` of an optimizer, or of a gradient scaler."""
-        return self._model.target(call) == _STEP or _steps_by_name(call) is not None
+        return self._model.target(call) in _STEP_METHODS or _steps_by_name(call) is not None
 
     def acts(self, loop: ast.AST) -> ast.Call | None:
         """The call by which each turn of a loop gives an action to an environment: `env.step(action.cpu().numpy())`.
