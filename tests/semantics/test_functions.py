@@ -318,6 +318,21 @@ class Net(nn.Module):
         weight      # -> caller
         size        # -> int
 
+def f(x, marks, rows, n, names):
+    """Do.
+
+    params x: tensor in shape (B, C, N)
+    @param marks: float tensor of marks, 0 denotes unmasked
+    param rows: Tensor
+    params n: number of tensors
+    parameters names: tensor of names
+    """
+    x               # -> caller
+    marks           # -> caller
+    rows            # -> caller
+    n               # -> ?
+    names           # -> ?
+
 def f(x: int):
     """Do.
 
@@ -913,6 +928,22 @@ def f(bound, converted, asked, array, element, entry, other, named, listed, inne
     method.run()
     helper.exp(method)
     method          # -> ?
+
+def f(marks, weights, scores, text, size, ends, both):
+    marks           # -> caller
+    torch.where(marks == 0)[0]
+    weights         # -> caller
+    torch.sum(weights[:, 1:] > -0.5)
+    scores          # -> caller
+    torch.nonzero(-1 < scores)
+    scores = torch.where(scores, size, 0)
+    text            # -> ?
+    torch.any(text == "end")
+    size            # -> ?
+    ends            # -> ?
+    torch.all(ends[0] == 0)
+    both            # -> ?
+    torch.all(both == size)
 
 def f(called, sized: int, given=0, maybe=None):
     called          # -> cuda float 2

@@ -27,7 +27,7 @@ def types(text: str) -> dict[str, str]:
 _GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)\s*:", re.MULTILINE)
 _NUMPY = re.compile(r"^\s*(\w+)\s*:\s*([\w.\[\], |`~:]+?)(?:, optional.*)?\s*$", re.MULTILINE)
 _SPHINX = re.compile(r":type\s+(\w+):\s*([^\n]+)|:param\s+([\w.]+)\s+(\w+):")
-_SENTENCE = re.compile(r"^\s*(?::param\s+|[-*]\s+)?`{0,2}(\w+)`{0,2}\s*:\s*(\S.*)$", re.MULTILINE)
+_SENTENCE = re.compile(r"^\s*(?:[:@]?params?\s+|[-*]\s+)?`{0,2}(\w+)`{0,2}\s*:\s*(\S.*)$", re.MULTILINE)
 
 
 def _calls_tensor(sentence: str) -> bool:

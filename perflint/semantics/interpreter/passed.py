@@ -54,10 +54,17 @@ def _tensors(call: ast.Call, name: str) -> Iterator[ast.Name]:
 
 
 def _root(node: ast.expr) -> ast.Name | None:
-    """The `x` of `x` and of `x[:, i]`; None for other expressions, also for `x[i]`, which may be of a list."""
+    """The `x` of `x`, `x[:, i]` and `x == 0`; None for other expressions, also for `x[i]`, which may be of a list."""
+    if isinstance(node, ast.Compare) and all(map(_is_number, node.comparators)):
+        node = node.left
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and by_use.shows_array(node.slice):
         node = node.value
     return node if isinstance(node, ast.Name) else None
+
+
+def _is_number(node: ast.expr) -> bool:
+    number = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(number, ast.Constant) and isinstance(number.value, (int, float))
 
 
 def _takes_tensor(name: str) -> bool:
@@ -70,6 +77,6 @@ _OF_TENSORS = frozenset(
     """abs exp log log2 log10 log1p expm1 sqrt rsqrt square sin cos tan tanh sigmoid relu softmax log_softmax sum mean
     std var max min amax amin argmax argmin any all norm prod cumsum cumprod logsumexp matmul mm bmm mv dot outer
     clamp round floor ceil sign isnan isinf isfinite flatten squeeze unsqueeze transpose permute reshape flip roll
-    topk sort argsort unique nonzero gather index_select masked_select scatter chunk split unbind tril triu diag
+    topk sort argsort unique nonzero where gather index_select masked_select scatter chunk split unbind tril triu diag
     diagonal zeros_like ones_like rand_like randn_like empty_like full_like clone numel""".split()
 )
