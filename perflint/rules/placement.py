@@ -220,7 +220,7 @@ def _cuda(site: CallSite) -> Move | None:
 
 
 def goes_to_cuda(site: CallSite, moved: Move) -> bool:
-    """True if a move certainly goes to a GPU of CUDA, or to the CPU where there is none."""
+    """True if a move certainly goes to a GPU of CUDA, or to the CPU of a machine without one."""
     if moved.other is not None:
         followed = site.value(moved.other)
         return isinstance(followed, Tensor) and followed.device is Device.CUDA
