@@ -55,12 +55,17 @@ def references(tree: ast.Module, names: Symbols) -> Iterator[Reference]:
 
 
 def offers_modern(nodes: Iterable[ast.AST], device: str, names: Symbols) -> bool:
-    """True if some code uses `torch.amp` for `device`, or for a device from an argument."""
+    """True if some code uses `torch.amp` for `device` or for a device from an argument, or names it without a call."""
+    called: set[ast.AST] = set()
     for root in nodes:
         for node in walk(root):
-            if isinstance(node, ast.Call) and _MODERN.fullmatch(names.full_name(node.func)):
-                if _device_type(node) in (device, None):
+            if isinstance(node, ast.Call):
+                called.add(node.func)
+                if _MODERN.fullmatch(names.full_name(node.func)) and _device_type(node) in (device, None):
                     return True
+            elif isinstance(node, ast.Attribute) and node not in called and _MODERN.fullmatch(names.full_name(node)):
+                # `partial(torch.amp.custom_fwd, device_type="cuda")`
+                return True
     return False
 
 

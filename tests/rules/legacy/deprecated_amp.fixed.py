@@ -121,6 +121,12 @@ def by_version(version, enabled):
         return torch.GradScaler("cuda", enabled=enabled)
 
 
+if for_several_versions is None:
+    forward = functools.partial(torch.amp.custom_fwd, device_type="cuda")
+else:
+    forward = torch.cuda.amp.custom_fwd
+
+
 def device_by_device(device):
     if device == "cpu":
         context = torch.amp.autocast("cpu")
