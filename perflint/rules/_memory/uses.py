@@ -18,7 +18,7 @@ from perflint.semantics.dataflow.scope_flow import Bound, Flow
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Array, Function, Tensor
+from perflint.semantics.values import Array, Function, Tensor, scalar_type
 
 
 class Fate(Enum):
@@ -42,6 +42,7 @@ class Fate(Enum):
 _BUILTINS = frozenset("len print isinstance float int bool type id str repr range hasattr abs round".split())
 _DEPTH = 3
 """How many functions deep arguments are followed."""
+_NUMBERS = ("int", "float", "bool")
 _SUMS = (ast.Add, ast.Sub)
 """Operators of which autograd keeps no operand."""
 _STEPS = 80
@@ -167,7 +168,7 @@ class Uses:
             if isinstance(parent.op, ast.MatMult):
                 self._note(Fate.COMPUTED, how, node)
             else:
-                self._read(how, parent, None if isinstance(parent.op, _SUMS) else node)
+                self._read(how, parent, node if self._is_kept(parent, node) else None)
         elif isinstance(parent, (ast.IfExp, ast.BoolOp)) and node is not getattr(parent, "test", None):
             self.follow(parent, how)
         elif isinstance(parent, (ast.Compare, ast.UnaryOp)):
@@ -181,6 +182,13 @@ class Uses:
             self.follow(parent, how)
         else:
             self._keep(node, how)
+
+    def _is_kept(self, parent: ast.BinOp, node: ast.expr) -> bool:
+        """True if autograd keeps an operand: sums keep none, and a product with a number only keeps the number."""
+        if isinstance(parent.op, ast.Mult) or (isinstance(parent.op, ast.Div) and node is parent.left):
+            other = parent.left if node is parent.right else parent.right
+            return scalar_type(self.model.value(other)) not in _NUMBERS
+        return not isinstance(parent.op, _SUMS)
 
     def _elements(self, loop: ast.comprehension, target: ast.expr, how: _As) -> None:
         """Follow the names that a comprehension binds to elements."""

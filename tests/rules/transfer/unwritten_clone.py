@@ -305,3 +305,21 @@ def of_the_state(model: torch.nn.Linear, other: dict, optimizer, x: torch.Tensor
     fifth = list(model.buffers())[0].clone()
     model.weight.data.zero_()
     return first + 1, second + 1, third + 1, fourth + 1, fifth + 1
+
+
+class Averages(nn.Module):
+    """A product with a number keeps no operand for the backward pass, one with a tensor does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean = nn.Buffer(torch.zeros(4))
+
+    def forward(self, x: torch.Tensor, weight: torch.Tensor, rate: float) -> torch.Tensor:
+        near = x + self.mean.clone() * rate  # audit: TPF213
+        half = self.mean.clone() / 2  # audit: TPF213
+        far = self.mean.clone() * weight
+        inverse = 1 / self.mean.clone()
+        return near + half + far + inverse + self.mean.clone() ** 2
+
+    def update(self, x: torch.Tensor) -> None:
+        self.mean.mul_(0.9).add_(x)
