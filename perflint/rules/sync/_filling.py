@@ -110,7 +110,7 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
         return None
     if site.target in _NEW:
         return _new_full(site, filled)
-    there = _there(site, made, "torch.full", lambda inner: _arguments(inner, site, filled))
+    there = _there(site, made, "torch.full", lambda inner: _arguments(inner, site, filled), filled.number)
     if there is None:
         return None
     given = keyword(made, "dtype")
@@ -179,8 +179,17 @@ class _There:
     typed: bool
 
 
-def _there(site: CallSite, made: ast.Call, name: str, arguments: Callable[[cst.Call], list[cst.Arg]]) -> _There | None:
-    """A call of another constructor with the keywords of the one at a site, and the device and dtype of its move."""
+def _there(
+    site: CallSite,
+    made: ast.Call,
+    name: str,
+    arguments: Callable[[cst.Call], list[cst.Arg]],
+    number: ast.expr | None = None,
+) -> _There | None:
+    """A call of another constructor with the keywords of the one at a site, and the device and dtype of its move.
+
+    `number` is the element of a tensor whose elements are all the same.
+    """
     node = site.concrete
     if site.target in MOVES:
         assert isinstance(node.func, cst.Attribute)
@@ -197,7 +206,7 @@ def _there(site: CallSite, made: ast.Call, name: str, arguments: Callable[[cst.C
     casts = any(text.startswith("dtype=") for text in added)
     is_class = site.model.target(made).endswith("Tensor")
     if is_class:
-        added = _of_class(site, made, added)
+        added = _of_class(site, made, added, number)
         if added is None:
             return None
     new: cst.Call | None = inner.with_changes(func=cst.parse_expression(function.text), args=arguments(inner))
@@ -208,17 +217,27 @@ def _there(site: CallSite, made: ast.Call, name: str, arguments: Callable[[cst.C
     return _There(new, function.imports, casts, casts or is_class)
 
 
+def _is_float(site: CallSite, number: ast.expr) -> bool:
+    is_float = all(scalar_type(member) == "float" for member in site.value(number).members)
+    return is_float and is_number(site.model, number)
+
+
 _CLASSES = {"Float": "float32", "Double": "float64", "Long": "int64", "Int": "int32", "Bool": "bool"}
 
 
-def _of_class(site: CallSite, made: ast.Call, added: list[str]) -> list[str] | None:
-    """The added arguments with dtype and device of a class such as `torch.cuda.LongTensor`."""
+def _of_class(site: CallSite, made: ast.Call, added: list[str], number: ast.expr | None) -> list[str] | None:
+    """The added arguments with dtype and device of a class such as `torch.cuda.LongTensor`.
+
+    `torch.Tensor` has the default dtype, which `torch.full` gives to a float.
+    """
     module, _, name = site.model.target(made).rpartition(".")
     if made.keywords:
         return None
     if module == "torch.cuda":
         added = [*added, 'device="cuda"']
     if any(text.startswith("dtype=") for text in added):
+        return added
+    if (module, name) == ("torch", "Tensor") and number is not None and _is_float(site, number):
         return added
     known = _CLASSES.get(name.removesuffix("Tensor"))
     dtype = None if known is None else spell(site.model.symbols, f"torch.{known}", site.node)

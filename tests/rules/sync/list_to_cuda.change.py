@@ -100,3 +100,11 @@ def case_negative():
 def change_negative(error):
     """a negative length raises an error"""
     assert error[0] is None and "step sign" in error[1]
+
+
+def case_of_the_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        return {"floats": torch.Tensor([0.1] * 2).to("cuda"), "zero": torch.Tensor([0.0]).cuda()}
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -73,9 +73,10 @@ class Repeated(nn.Module):
         default = torch.tensor([1], dtype=torch.float32, device="cpu", pin_memory=x.is_cuda).to(
             x.device, non_blocking=x.is_cuda
         ), torch.full((1,), 3, device=x.device, dtype=x.dtype)
+        of_floats = torch.full((1,), 0.0, device=x.device), torch.full((3,), 0.5, device="cuda")
         old = x.data.new_full((1,), 1).expand(4, 4), x.new([1.0, 2.0])
         shared = torch.as_tensor(self.sizes, device=x.device)
-        print(classes, default, old, shared)
+        print(classes, default, of_floats, old, shared)
         return one, pair, same, rows, ids, new, moved, mixed, unknown, laid_out
 
 

@@ -58,9 +58,10 @@ class Repeated(nn.Module):
         )
         classes = torch.cuda.FloatTensor([1]), torch.LongTensor([2.5]).cuda()  # error: TPF117, TPF117
         default = torch.Tensor([1]).to(x.device), torch.FloatTensor([3]).to(x)  # error: TPF117, TPF117
+        of_floats = torch.Tensor([0.0]).to(x.device), torch.Tensor([0.5] * 3).cuda()  # error: TPF117, TPF117
         old = x.data.new([1]).expand(4, 4), x.new([1.0, 2.0])  # error: TPF117, TPF117
         shared = torch.as_tensor(self.sizes, device=x.device)  # error: TPF117
-        print(classes, default, old, shared)
+        print(classes, default, of_floats, old, shared)
         return one, pair, same, rows, ids, new, moved, mixed, unknown, laid_out
 
 
