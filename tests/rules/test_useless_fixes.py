@@ -204,3 +204,27 @@ def loader(data):
 )
 def test_the_device_of_a_loader_may_be_read(then: str, safety: Safety) -> None:
     assert safeties(PinMemoryDevice, LOADER.format(then=then)) == [safety]
+
+
+@pytest.mark.parametrize(
+    ("count", "kept"),
+    [
+        ("(out > 0).sum().item()", "(out > 0).sum()"),
+        ("out.gt(0).sum().item()", "out.gt(0).sum()"),
+        ("out.argmax(1).eq(x[:, 0]).sum().item()", "out.argmax(1).eq(x[:, 0]).sum()"),
+        ("out.clamp(0).sum().item()", "out.clamp(0).sum().detach().double()"),
+    ],
+)
+def test_the_sum_of_a_comparison_has_no_graph(count: str, kept: str) -> None:
+    text = f"""
+import torch
+
+def count(model: torch.nn.Module, loader):
+    model.cuda()
+    total = {"0.0" if "clamp" in count else "0"}
+    for x in loader:
+        out = model(x.cuda())
+        total += {count}
+    return total
+"""
+    assert f"total += {kept}\n" in fixed(ScalarReadInLoop, text)

@@ -227,10 +227,15 @@ def _is_divided(model: Model, name: ast.Name) -> bool:
 
 
 def is_of_comparison(node: ast.expr) -> bool:
-    """True if methods make a number of the result of a comparison: `(a == b).sum().item()`."""
+    """True if methods make a number of the result of a comparison: `(a == b).sum().item()`, `a.eq(b).sum().item()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in _COMPARES:
+            return True
         node = node.func.value
     return isinstance(node, ast.Compare)
+
+
+_COMPARES = frozenset("eq ne lt le gt ge".split())
 
 
 def _is_of_others(model: Model, loop: ast.stmt, name: str) -> bool:
