@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, Version
+from perflint.rules._project_text import names_apple_gpus
+from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, FUSED_ON_APPLE, Version
 from perflint.rules._statements import block_of, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import keyword, path_of
@@ -14,6 +15,8 @@ from perflint.semantics.values import Const, Device, DeviceValue
 
 def fused_since(model: Model, call: ast.Call, cls: str) -> Version:
     """The first torch in which a call that makes an optimizer may say `fused=True`."""
+    if names_apple_gpus(model):
+        return max(FUSED[cls], FUSED_ON_APPLE)
     return FUSED[cls] if _is_on_device(model, call) else max(FUSED[cls], FUSED_BEFORE_MOVE)
 
 

@@ -48,6 +48,8 @@ FUSED: dict[str, Version] = {
 """Optimizers with `fused=True` on CUDA devices: release notes of 2.0 (Adam) and 2.3 (SGD, #94791)."""
 FUSED_BEFORE_MOVE: Version = (2, 4)
 """The same for parameters that are still on the CPU when the optimizer is made (release notes of 2.4)."""
+FUSED_ON_APPLE: Version = (2, 5)
+"""The same for parameters on GPUs of Apple (#127242 and #129350, which came after the branch of 2.4)."""
 CAPTURABLE: dict[str, Version] = {
     "torch.optim.Adam": (1, 12),
     "torch.optim.AdamW": (1, 12),

@@ -31,6 +31,7 @@ MOVED = "    model.cuda()\n"
         (MADE, (2, 4)),
         (f"    if gpu:\n    {MOVED}{MADE}", (2, 4)),
         ("    other = torch.nn.Linear(3, 3).cuda()\n" + MADE, (2, 4)),
+        (f'    device = "mps" if gpu else "cuda"\n{MOVED}{MADE}', (2, 5)),
     ],
 )
 def test_the_model_must_have_been_moved(body: str, since: tuple[int, int]) -> None:

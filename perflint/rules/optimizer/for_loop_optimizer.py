@@ -73,7 +73,8 @@ class ForLoopOptimizer(Rule):
     Results differ in the last bits; the fused form raises for parameters other than floating point
     tensors on a supported device; the default needs more memory at its peak. Before torch 2.4 the
     fused form also raises if the model is moved to the GPU after the optimizer was created: for
-    these versions the fix needs parameters that are known to be on the GPU. Optimizers that
+    these versions the fix needs parameters that are known to be on the GPU. GPUs of Apple have fused forms since torch
+    2.5, which the fix needs if a file of the project names `mps`. Optimizers that
     Lightning asks for get no fix: its Trainer raises if it clips gradients in float16 and the
     optimizer is fused.
 
