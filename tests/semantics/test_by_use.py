@@ -117,6 +117,17 @@ def f(module):
     module.train()
     module          # -> Module
 
+def f(x):
+    x.shape, x.device
+    x               # -> caller int
+f(unknown().int())
+
+def f(x, y):
+    x.shape, x.device
+    x               # -> cpu float 2
+    y               # -> tensor int
+f(host, unknown().int())
+
 def f(model, expression, first, second):
     model.eval()
     model(cuda)
