@@ -11,7 +11,8 @@ the rows of the others stay in `truth.json.gz`. To score it:
     python benchmarks/accuracy/run_programs.py --set public --src DIR
 
 The programs import torch, numpy, scipy, networkx, matplotlib, Pillow, tqdm, torch-geometric, lightning, tensorboardX,
-loguru, pandas, scikit-learn, typed-argument-parser, transformers (4.36.2), torchvision, piq, torchattacks and easydict.
+loguru, pandas, scikit-learn, typed-argument-parser, transformers (4.36.2), torchvision, opencv-python, piq,
+torchattacks, easydict and torchaudio (without its compiled part, if that is of another build of torch).
 Packages that are only a service have a substitute in `drivers/substitutes.py`.
 """
 
