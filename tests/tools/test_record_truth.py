@@ -42,7 +42,7 @@ PROGRAMS = {
     "error": ERROR,
     "other": OTHER,
     "one": "from shared import f\nf()\n",
-    "two": "from shared import f\nf()\ndevice.sync()\n",
+    "two": "sys.path.insert(0, 'src/deep/..'); from shared import f\nf()\ndevice.sync()\n",
 }
 """The programs of one recording: each process imports torch, which takes longer than all of them."""
 
@@ -53,7 +53,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], 
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "libs").mkdir()
     (folder / "libs" / "device.py").write_text(DEVICE)
-    (folder / "src").mkdir()
+    (folder / "src" / "deep").mkdir(parents=True)
     (folder / "src" / "shared.py").write_text("import device\ndef f():\n    device.sync()\n")
     for name, text in PROGRAMS.items():
         (folder / "src" / f"{name}.py").write_text("import sys\nsys.path.append('libs')\nimport device\n" + text)
