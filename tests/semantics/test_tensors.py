@@ -281,7 +281,7 @@ def f(x: Tensor, model, box):
     torch.log(blur(x, host))        # -> tensor float
     torch.log(box.cuda())           # -> caller float
     torch.log(box.to("cuda:0"))     # -> caller float
-    torch.log(box.to("cpu"))        # -> tensor float
+    torch.log(box.to("cpu"))        # -> cpu float
     torch.tensor(blur(x))           # -> cpu
     for row in blur(x):
         torch.log(row)              # -> caller float
