@@ -9,6 +9,7 @@ _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34",
 
 
 _NARROWEST = 40
+_MOST_DIGITS = 9
 _UNITS = ("%", "×", "ms")
 _TERMINALS_WITH_LINKS = ("iTerm.app", "vscode", "WezTerm", "ghostty", "Hyper", "Tabby", "rio", "WarpTerminal")
 """Values of TERM_PROGRAM."""
@@ -89,7 +90,11 @@ def columns(stream: TextIO) -> int | None:
         return None
     told = os.environ.get("COLUMNS", "")
     try:
-        wide = int(told) if told.isdigit() else os.get_terminal_size(stream.fileno()).columns
+        wide = (
+            int(told)
+            if told.isdecimal() and len(told) < _MOST_DIGITS
+            else os.get_terminal_size(stream.fileno()).columns
+        )
     except OSError:
         return None
     return max(wide, _NARROWEST) if wide else None

@@ -11,7 +11,7 @@ from perflint.findings import Effect, Finding, Heat, Problem, Report, Ruling, Sa
 from perflint.output.costliest import costliest_text
 from perflint.output.formats import writer
 from perflint.output.summary import summary_text
-from perflint.output.terminal import Style, printable, wants_colours, width, wrapped
+from perflint.output.terminal import Style, columns, printable, wants_colours, width, wrapped
 from perflint.output.writer import Output, message_text, problem_text
 from perflint.source.text import Source
 from tests.output.reports import FINDINGS, SILENCED, SOURCE, finding, fix, report
@@ -164,6 +164,13 @@ def test_text_wraps_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, out.getvalue().splitlines())) <= 60
     assert out.getvalue().split() == piped.getvalue().split()
     assert max(map(len, piped.getvalue().splitlines())) > 150
+
+
+@pytest.mark.parametrize(("told", "expected"), [("60", 60), ("1", 40), ("0", None), ("²", None), ("9" * 5000, None)])
+def test_columns_that_the_environment_states(monkeypatch: pytest.MonkeyPatch, told: str, expected: int | None) -> None:
+    monkeypatch.setenv("COLUMNS", told)
+    # Its descriptor is none, so the size of the terminal is unknown.
+    assert columns(Terminal()) == expected
 
 
 @pytest.mark.parametrize("room", range(20, 60))
