@@ -54,11 +54,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     if module is None or info is None:
         return UNKNOWN
     if frame.recorder is not None and function.module == frame.recorder.module:
-        seen = arguments
-        if arguments.spread is not None:
-            filled = tuple([(name, arguments.spread) for name in _filled(info, function, arguments)])
-            seen = Arguments(arguments.positional, (*arguments.keywords, *filled))
-        frame.recorder.note(function.line, function.column, seen)
+        frame.recorder.note(function.line, function.column, _with_spread(info, function, arguments))
     declared = _declared_result(frame, module, info)
     is_number = may_return_tensor(declared, info, arguments)
     if _is_plain(declared) and not is_number and "setattr" not in info.calls:
@@ -67,7 +63,23 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         value = decorators.call(frame, module, info, function, arguments)
         if not value.is_unknown and value is not NEVER:
             return refine(value, declared)
-    memory = frame.view.memory
+    arguments, key = _kind_of_call(frame, function, info, arguments)
+    value = _remembered(frame, function, info, arguments, key, declared)
+    return returned(value, declared) if is_number else value
+
+
+def _with_spread(info: FunctionInfo, function: Function, arguments: Arguments) -> Arguments:
+    """The arguments of a call, with `**options` as a value for each parameter that it may fill."""
+    if arguments.spread is None:
+        return arguments
+    filled = tuple([(name, arguments.spread) for name in _filled(info, function, arguments)])
+    return Arguments(arguments.positional, (*arguments.keywords, *filled))
+
+
+def _kind_of_call(
+    frame: Frame, function: Function, info: FunctionInfo, arguments: Arguments
+) -> tuple[Arguments, CallKey]:
+    """The arguments of a call without details that its result does not depend on, and the key of such calls."""
     texts = _compared(info)
     arguments = Arguments(
         tuple([_passed(widen(value), texts) for value in arguments.positional]),
@@ -76,15 +88,22 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         _passed(widen(arguments.rest)),
         arguments.spread,
     )
-    budget = frame.budget
     more = (("*", arguments.rest), ("**", arguments.spread or UNKNOWN)) if arguments.unpacked else ()
     key = CallKey(function, arguments.positional, (*arguments.keywords, *more), frame.constructs)
-    contexts = budget.contexts.setdefault(function, set())
+    contexts = frame.budget.contexts.setdefault(function, set())
     if key not in contexts and len(contexts) >= _MOST_CONTEXTS:
         # Called in too many ways to tell them apart: once more for all others.
         arguments = Arguments(unpacked=True)
         key = CallKey(function, (), (), frame.constructs)
     contexts.add(key)
+    return arguments, key
+
+
+def _remembered(
+    frame: Frame, function: Function, info: FunctionInfo, arguments: Arguments, key: CallKey, declared: Value
+) -> Value:
+    """The result of a call from memory, or of a run of the function; `declared` if the budget does not allow one."""
+    memory, budget = frame.view.memory, frame.budget
     mark = (key, frame.depth)
     known = memory.results.get(key) or memory.results_at.get(mark)
     if known is not None:
@@ -108,11 +127,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         value = _followed(frame, function, arguments, key, info.size)
     finally:
         rests_on = memory.end(key, start)
-    if value is NEVER or _contradicts(value, declared):
-        value = promised if value is not NEVER or _is_of_host(arguments) else _of_object(function, promised)
-    elif value.is_unknown:
-        value = refine(value, promised)
-    value = widen(returned(value, declared) if is_number else value)
+    value = _completed(function, value, declared, promised, arguments)
     if rests_on != WHOLE:
         memory.keep(mark, value, rests_on)
     elif budget.too_deep == too_deep:
@@ -126,6 +141,15 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
 def _beside(declared: Value, arguments: Arguments) -> Value:
     """A declared result, with its tensors on the device of the arguments."""
     return placed(declared, made_of(arguments.values()).near, Device.UNKNOWN)
+
+
+def _completed(function: Function, value: Value, declared: Value, promised: Value, arguments: Arguments) -> Value:
+    """The result of a run, with the promised one for the parts that the run leaves open."""
+    if value is NEVER or _contradicts(value, declared):
+        value = promised if value is not NEVER or _is_of_host(arguments) else _of_object(function, promised)
+    elif value.is_unknown:
+        value = refine(value, promised)
+    return widen(value)
 
 
 def _is_of_host(arguments: Arguments) -> bool:
@@ -343,10 +367,9 @@ def _constructs(frame: Frame, info: FunctionInfo, function: Function, arguments:
 
 
 def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> dict[str, Value]:
+    """The values of all parameters in a call; without arguments, in a run of the function by itself."""
     node = info.node.args
-    names: dict[str, Value] = {}
     ordered = [*node.posonlyargs, *node.args]
-    default_of = defaults(info.node)
     positional = list(arguments.positional) if arguments is not None else []
     if function.receiver is not None and ordered:
         positional.insert(0, function.receiver)
@@ -354,7 +377,10 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
     if arguments is not None:
         given.update(arguments.keywords)
     device = parameter_device(inner, info)
-    filled = _filled(info, function, arguments) if arguments is not None else ()
+    default_of = defaults(info.node)
+    spread = None if arguments is None else arguments.spread
+    filled = () if arguments is None or spread is None else _filled(info, function, arguments)
+    names: dict[str, Value] = {}
     for arg in (*ordered, *node.kwonlyargs):
         passed = given.get(arg.arg)
         if _is_guess(passed) and _names_class(annotated(inner, arg.annotation)):
@@ -364,34 +390,38 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
             passed = arguments.rest if arguments.unpacked else None
         default = inner.evaluate(default_of[arg.arg]) if arg.arg in default_of else None
         if passed is not None and not passed.is_unknown:
-            names[arg.arg] = passed
+            value = passed
         elif arguments is not None and not arguments.unpacked and passed is None and default is not None:
-            names[arg.arg] = default
+            value = default
         else:
-            near = Device.CALLER if is_on_cpu(arg.arg) else device
-            names[arg.arg] = schedules.item(inner, arg.arg, parameter(inner, info, arg, default, near))
-            if passed == ON_CPU:
-                names[arg.arg] = placed(names[arg.arg], Device.CPU, near)
-            if passed is not None:
-                names[arg.arg] = refine(passed, names[arg.arg])
-            if arguments is not None and arguments.spread is not None and arg.arg in filled:
-                names[arg.arg] = _spread(names[arg.arg], arguments.spread, default, device)
-        names[arg.arg] = parameter_placed(info, arg.arg, names[arg.arg])
+            value = _expected(inner, info, arg, passed, default, device)
+            if spread is not None and arg.arg in filled:
+                value = _spread(value, spread, default, device)
+        names[arg.arg] = parameter_placed(info, arg.arg, value)
     if info.owner and function.receiver is None:
         for position, arg in enumerate(ordered):
             names[arg.arg] = autograd.parameter(inner, info, position, names[arg.arg])
+    is_whole = arguments is not None and not arguments.unpacked
     if node.vararg is not None:
+        rest = tuple(positional[len(ordered) :])
         declared = annotated(inner, node.vararg.annotation, device)
-        names[node.vararg.arg] = Sequence("tuple", declared)
-        if arguments is not None and not arguments.unpacked:
-            rest = tuple(positional[len(ordered) :])
-            names[node.vararg.arg] = Sequence("tuple", union(rest), rest)
+        names[node.vararg.arg] = Sequence("tuple", union(rest), rest) if is_whole else Sequence("tuple", declared)
     if node.kwarg is not None:
-        names[node.kwarg.arg] = Mapping(annotated(inner, node.kwarg.annotation, device))
-        if arguments is not None and not arguments.unpacked:
-            named = tuple([item for item in arguments.keywords if item[0] not in names])
-            names[node.kwarg.arg] = Mapping(NEVER, named)
+        named = tuple([item for item in arguments.keywords if item[0] not in names]) if arguments is not None else ()
+        declared = annotated(inner, node.kwarg.annotation, device)
+        names[node.kwarg.arg] = Mapping(NEVER, named) if is_whole else Mapping(declared)
     return names
+
+
+def _expected(
+    inner: Frame, info: FunctionInfo, arg: ast.arg, passed: Value | None, default: Value | None, device: Device
+) -> Value:
+    """The value of a parameter from its own declaration and use, if the call passes nothing that is known."""
+    near = Device.CALLER if is_on_cpu(arg.arg) else device
+    value = schedules.item(inner, arg.arg, parameter(inner, info, arg, default, near))
+    if passed == ON_CPU:
+        value = placed(value, Device.CPU, near)
+    return value if passed is None else refine(passed, value)
 
 
 def _is_guess(value: Value | None) -> bool:
