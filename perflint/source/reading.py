@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import sys
+from functools import cache
 from typing import BinaryIO
 
 from perflint.config.disk import carried_contents
@@ -60,11 +61,23 @@ def read(path: str) -> Text:
             raise Unreadable(Problem(path, "no such file or folder"))
         return decode(data, path)
     try:
+        if path.startswith(_DESCRIPTORS):
+            return decode(_opened_by_shell(path), path)
         _require_contents(path)
-        with open(path, "rb") as file:
-            return decode(_all_of(file, path), path)
+        return decode(_contents(path), path)
     except OSError as error:
         raise Unreadable(_unopened(path, error)) from None
+
+
+@cache
+def _opened_by_shell(path: str) -> bytes:
+    """The contents of a file of the shell, which may be a pipe: the check and the lines that it shows need them."""
+    return _contents(path)
+
+
+def _contents(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return _all_of(file, path)
 
 
 def read_standard_input(name: str) -> Text:
@@ -79,8 +92,6 @@ def read_standard_input(name: str) -> Text:
 
 def _require_contents(path: str) -> None:
     """Raise Unreadable for a named pipe or a device, which may block or have no end, and OSError for no file."""
-    if path.startswith(_DESCRIPTORS):
-        return
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         kind = "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"

@@ -129,9 +129,11 @@ def test_named_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs files for descriptors")
 def test_a_pipe_that_the_shell_has_opened_is_read() -> None:
     end, start = os.pipe()
+    reading._opened_by_shell.cache_clear()
     os.write(start, b"x = 1\n")
     os.close(start)
     try:
-        assert read(f"/dev/fd/{end}").text == "x = 1\n"
+        # The check reads the text, and the output once more, for the lines that it shows.
+        assert [read(f"/dev/fd/{end}").text for _ in range(2)] == ["x = 1\n"] * 2
     finally:
         os.close(end)
