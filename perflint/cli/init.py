@@ -17,6 +17,7 @@ from perflint.cli.fix import write_fixed
 from perflint.config.errors import ConfigurationError
 from perflint.config.kinds import quoted
 from perflint.config.outside import places
+from perflint.config.patterns import literal
 from perflint.config.pyproject import OWN_FILES, PYPROJECT
 from perflint.config.settings import Settings, combine
 from perflint.engine.active import active_rules
@@ -70,10 +71,11 @@ def _settings(folder: Path, settings: Settings) -> Iterator[str]:
     else:
         yield f"# The requirements of the project allow torch {'.'.join(map(str, settings.torch_version))} and newer."
     generated = [f"*{end}" for end in _GENERATED if any(file.endswith(end) for file in files)]
-    exclude = [*_folders(files, _OTHERS), *generated]
+    others = _folders(files, _OTHERS)
+    exclude = [*others, *generated]
     if exclude:
         yield "# Code of others, and generated code."
-        yield f"extend-exclude = [{', '.join(map(quoted, exclude))}]"
+        yield f"extend-exclude = [{', '.join(map(quoted, (*map(literal, others), *generated)))}]"
     tests = _folders(files, _TESTS)
     rest = [file for file, name in zip(listed.files, files, strict=True) if not _is_in(name, [*exclude, *tests])]
     shown = _checked(rest, settings)
@@ -86,7 +88,7 @@ def _settings(folder: Path, settings: Settings) -> Iterator[str]:
         yield ""
         yield "[tool.perflint.per-file-ignores]"
         yield "# Tests may read every number."
-        yield from (f'{quoted(f"{name}/**")} = ["ALL"]' for name in tests)
+        yield from (f'{quoted(f"{literal(name)}/**")} = ["ALL"]' for name in tests)
 
 
 def _checked(files: list[str], settings: Settings) -> Report:

@@ -81,6 +81,12 @@ class Patterns:
         return bool(self.verdict(path))
 
 
+def literal(path: str) -> str:
+    """The pattern that matches a path and nothing else with its name."""
+    text = re.sub(r"[\\*?\[]", r"\\\g<0>", path)
+    return f"\\{text}" if text.startswith(("!", "#")) else text
+
+
 def pattern_fault(line: str) -> str | None:
     """The reason why a line can match no path that is meant, or None. Ignore files may have such lines, as in git."""
     text = _without_trailing_spaces(line).removeprefix("!")

@@ -38,6 +38,19 @@ def test_settings_fit_the_project(perflint: Command) -> None:
     assert ran.code == 2 and "has settings of perflint already" in ran.err
 
 
+def test_names_of_folders_are_no_patterns(perflint: Command) -> None:
+    perflint.write("a[1]/vendor/a.py", BAD)
+    perflint.write("!b/tests/test_a.py", BAD)
+    assert perflint("init").code == 0
+    settings = tomllib.loads((perflint.folder / "perflint.toml").read_text())
+    assert settings == {
+        "extend-exclude": ["a\\[1]/vendor"],
+        "per-file-ignores": {"\\!b/tests/**": ["ALL"]},
+    }
+    ran = perflint("check")
+    assert (ran.code, ran.out) == (0, "No findings in 1 file.\n")
+
+
 def test_a_project_without_pyproject(perflint: Command) -> None:
     perflint.write("train.py", BAD)
     perflint.write("tests/test_a.py", BAD)

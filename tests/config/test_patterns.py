@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflint.config.patterns import Patterns, pattern_fault
+from perflint.config.patterns import Patterns, literal, pattern_fault
 
 TABLE = [
     ("build", "build", True),
@@ -158,6 +158,14 @@ def test_spaces_at_the_end_take_no_long_either() -> None:
     assert Patterns(["a" + " " * 1_000_000]).verdict("a")
     assert Patterns(["a\\" + " " * 1_000_000]).verdict("a ")
     assert time.process_time() - start < 2
+
+
+@given(st.text(st.sampled_from("a!#[]*?\\ ^-."), min_size=1, max_size=6))
+def test_a_literal_matches_its_path_alone(name: str) -> None:
+    path = f"x{name}x"
+    for each in (path, f"!{name}x", f"#{name}x", f"a/{path}"):
+        pattern = Patterns([literal(each)])
+        assert pattern.covers(each) and not pattern.covers(each.replace("x", "y"))
 
 
 def test_only_lines_that_are_no_patterns_have_a_fault() -> None:
