@@ -148,23 +148,20 @@ from torch.utils.data import DataLoader
 
 @torch.no_grad()
 def score(model: nn.Module, loader: DataLoader, device: torch.device):
-    total, kept = 0.0, []
+    kept = []
     for x, _ in loader:
-        x = x.to(device)                        # once TPF201
-        out = model(x)
-        total += out.sum().item()               # once TPF101
+        out = model(x.to(device))
         kept.append(out[out > 0])               # once TPF110
-    return total, kept, decode(model, out, len(kept))
+    return kept, decode(model, out, len(kept))
 
 
 def decode(model: nn.Module, out: torch.Tensor, steps: int):
-    total, kept = 0.0, []
+    kept = []
     for _ in range(steps):
         # A turn goes on with the results of the last.
         out = model(out)
-        total += out.sum().item()               # always TPF101
         kept.append(out[out > 0])               # always TPF110
-    return total, kept
+    return kept
 """
 
 
@@ -178,7 +175,7 @@ def decode(model: nn.Module, out: torch.Tensor, steps: int):
         ("def training_step(model, loader):\n    return score(model, loader, 'cuda')\n", "warning"),
     ],
 )
-def test_calls_of_a_function_that_reads_selects_and_uploads(tmp_path: Path, use: str, severity: str) -> None:
+def test_calls_of_a_function_that_selects(tmp_path: Path, use: str, severity: str) -> None:
     files = {"helper.py": SCORES + OPTIMIZER_USE, "run.py": "from helper import score\n\n\n" + use}
     found = {(each.span.line, each.code): each.severity.value for each in audited(tmp_path, files)}
     lines = [(n, line.partition("# ")[2].split()) for n, line in enumerate(SCORES.splitlines(), 1)]

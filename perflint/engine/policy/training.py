@@ -12,15 +12,15 @@ from perflint.rules._places import loops_around
 from perflint.rules._wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.semantics.sites import CallSite, FileSite, Site
 
-_READS, _COPIES, _LISTS, _TO_GPU = "TPF101", "TPF109", "TPF117", "TPF201"
-"""The rules about reads of numbers, copies to the CPU, copies of lists and arrays, and other copies to the GPU."""
+_COPIES, _LISTS = "TPF109", "TPF117"
+"""The rules about copies to the CPU, and about copies of lists and arrays to the GPU."""
 
 
 def outside_training(finding: Finding, site: Site) -> Finding:
     """A wait in a function that the project calls, but not in a training: information.
 
-    It runs once for a process, and its results are for the CPU. Of 31 such reads, selections and copies to the GPU that
-    were read, none was worth a change.
+    It runs once for a process, and its results are for the CPU. Of 16 such selections and copies of lists that were
+    read, none was worth a change.
     """
     if isinstance(site, FileSite) or finding.severity is Severity.INFO or not _counts_little(finding, site):
         return finding
@@ -30,22 +30,20 @@ def outside_training(finding: Finding, site: Site) -> Finding:
 def _counts_little(finding: Finding, site: Site) -> bool:
     """True if a wait counts little where no training runs.
 
-    Not a copy to the CPU where one before or after a loop would do. Of the copies to the GPU, those of batches. Of
-    lists, those of a file that is a program, but not in a loop over batches, whose tensors may be collated. Of reads and
-    selections, those in a loop: others may be in the loop of a caller. A loop that decodes is as long as its results.
+    Not a copy to the CPU where one before or after a loop would do. Of lists, those of a program, but not in a loop
+    over batches, whose tensors may be collated. Of selections, those in a loop: others may be in the loop of a caller.
+    A loop that decodes is as long as its results.
     """
     if finding.code == _COPIES:
         if not isinstance(site, CallSite):
             return False
         return whole_of(site) is None and not is_same_each_turn(site) and not is_added_up(site)
-    if finding.code == _TO_GPU:
-        return is_in_batch(site.model, site.node)
     if decodes(site):
         return False
     if finding.code == _LISTS:
         return site.model.module.is_program and not is_in_batch(site.model, site.node)
     in_loop = next(loops_around(site.model, site.node), None) is not None
-    return finding.code in (_READS, SELECTIONS) and finding.heat is Heat.HOT and in_loop
+    return finding.code == SELECTIONS and finding.heat is Heat.HOT and in_loop
 
 
 def is_outside_training(site: Site) -> bool:

@@ -35,8 +35,6 @@ class ScalarReadInLoop(Rule):
     checkpointing. The tensor is on the CPU: a batch of a `DataLoader` before it is moved, a random
     permutation, a NumPy scalar, the result of `.cpu()` (that copy is the sync). The next
     steps depend on the number, and only the GPU can compute it. The queue of the GPU never runs dry.
-    A function that the project calls only outside of trainings reads once for a run: info, unless its loop
-    decodes.
 
     ## Bad
     ```python

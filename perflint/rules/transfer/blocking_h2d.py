@@ -63,8 +63,7 @@ class BlockingH2d(Rule):
     ## When it is fine
     Copies in set-up code. Tensors of a few bytes that are copied once. Without pinned memory,
     `non_blocking=True` alone saves nothing. A move of a tensor that is on the GPU already copies
-    nothing and is not reported. Copies of batches in a function that the project calls only outside of
-    trainings are info: they run once for each batch of a run.
+    nothing and is not reported.
 
     ## Bad
     ```python
