@@ -287,9 +287,13 @@ class Labelled(torch.Tensor):
 class Pair:
     def __init__(self, x: Tensor):
         self.x = x
-def f(point, pair, model, table, missing, several, text):
+class Columns(torch.Tensor):
+    def __getitem__(self, names):
+        return self
+def f(point, columns, pair, model, table, missing, several, text):
     """Do.
 
+    :param Columns columns: They have names.
     :param Labelled point: The point.
     :param Pair pair: Two.
     :param nn.Module model: It runs.
@@ -299,6 +303,7 @@ def f(point, pair, model, table, missing, several, text):
     :param text: A Pair is described here.
     """
     point           # -> caller
+    columns         # -> ?
     pair.x          # -> caller
     model           # -> Module
     table           # -> array

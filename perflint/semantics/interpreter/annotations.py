@@ -10,7 +10,7 @@ from typing import TypeGuard
 from perflint.semantics.facts import by_use, conventions, docstrings, libraries, torch_api
 from perflint.semantics.facts.named import LOADER, by_name
 from perflint.semantics.interpreter.frame import Frame
-from perflint.semantics.interpreter.lineage import is_tensor_class, lineage
+from perflint.semantics.interpreter.lineage import info_of, is_tensor_class, lineage
 from perflint.semantics.interpreter.replaced import replaced_by_tensor
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo, last_name
@@ -397,8 +397,15 @@ def _documented_class(frame: Frame, text: str, device: Device) -> Value:
         return UNKNOWN
     value = _quoted(frame, text, device)
     if isinstance(value, Tensor):
-        return value.with_(evidence=Evidence.CONVENTION)
+        # A class of tensors with an index of its own takes names of columns, too.
+        return UNKNOWN if _has_own_index(frame, text) else value.with_(evidence=Evidence.CONVENTION)
     return value if isinstance(value, (Instance, Array)) else UNKNOWN
+
+
+def _has_own_index(frame: Frame, name: str) -> bool:
+    cls = frame.evaluate(_parsed(name))
+    order = lineage(frame, cls.name) if isinstance(cls, Class) else ()
+    return any((info := info_of(frame, each)) is not None and "__getitem__" in info.methods for each in order)
 
 
 _CLASS = re.compile(r"(?:[a-z_]\w*\.)*(?:[A-Z]\w*|ndarray)")
