@@ -34,13 +34,16 @@ _OF_CALLED = frozenset({"eval", "state_dict", "load_state_dict"})
 _MODULE_AMONG = frozenset("train eval modules children state_dict load_state_dict buffers zero_grad forward".split())
 
 
-def is_module(uses: set[str], is_called: bool) -> bool:
-    """True if the attributes that are read of a name are those of a module; other objects are not called as well."""
-    if is_called and not uses.isdisjoint(_OF_CALLED):
-        return True
+def is_module(uses: set[str]) -> bool:
+    """True if the attributes that are read of a name are those of a module."""
     if "parameters" in uses and not uses.isdisjoint(_MODULE_AMONG):
         return True
     return not uses.isdisjoint(MODULE_ONLY) or uses >= {"train", "eval"}
+
+
+def is_called_module(uses: set[str]) -> bool:
+    """True if the attributes that are read of a name which is called, too, are those of a module."""
+    return not uses.isdisjoint(_OF_CALLED)
 
 
 def counts_elements(uses: set[str]) -> bool:

@@ -358,7 +358,7 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     if device is Device.MODEL and (uses & (_OF_ARRAYS | torch_api.tensor_only_calls()) or by_use.ARRAY in uses):
         # Arrays have these too, but modules do not get arrays.
         return Tensor(device, evidence=Evidence.USE)
-    if by_use.is_module(uses, name in info.calls):
+    if by_use.is_module(uses):
         return Instance("torch.nn.Module")
     if device is Device.MODEL and "device" in uses and name not in info.calls:
         # A model that is passed to a module has a device, too, but is called.

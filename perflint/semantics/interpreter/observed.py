@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics.binders import defaults, on_cpu_by_default
+from perflint.semantics.facts import by_use
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.named import LOADER, parameter_placed
 from perflint.semantics.facts.tensors import device_of
@@ -140,11 +141,17 @@ def _says_anything(arguments: Arguments) -> bool:
 
 
 def take_passed(inner: Frame, info: FunctionInfo, names: Names | None) -> None:
-    """Parameters that are only guessed are tensors if functions of torch get them that take nothing else."""
+    """Parameters that are only guessed are tensors if functions of torch get them that take nothing else.
+
+    They are modules if they are called, and have a mode or a state.
+    """
     args, default_of = info.node.args, defaults(info.node)
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
         value = (names or {}).get(arg.arg, NONE)
         if value == NONE or not _says_nothing(arg) or not all(map(_is_guess, value.members)):
+            continue
+        if names is not None and value.is_unknown and _is_module(info, arg.arg):
+            names[arg.arg] = Instance("torch.nn.Module")
             continue
         if info.passed is None:
             info.passed = passed_to_torch(info, inner.module.imports)
@@ -156,6 +163,10 @@ def take_passed(inner: Frame, info: FunctionInfo, names: Names | None) -> None:
             if NONE in value.members or (isinstance(default, ast.Constant) and default.value is None):
                 found.append(NONE)
             names[arg.arg] = parameter_placed(info, arg.arg, union(found))
+
+
+def _is_module(info: FunctionInfo, name: str) -> bool:
+    return name in info.calls and by_use.is_called_module(info.uses.get(name, set()))
 
 
 def _is_guess(value: Value) -> bool:
@@ -352,7 +363,6 @@ def _agreed(values: list[Value]) -> list[Value]:
 
 
 _ELSEWHERE = frozenset({Device.UNKNOWN, Device.CALLER})
-_ANY_MODULE = Instance("torch.nn.Module")
 
 
 def _placed(value: Value, device: Device) -> Value:
@@ -371,9 +381,8 @@ def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None
     assumed = inner.names[arg.arg]
     tensor = assumed.tensor
     is_guess = assumed.is_unknown or (tensor is not None and tensor.evidence <= Evidence.USE)
-    # Loaders by their names, modules by their use, and lists of anything.
+    # Loaders by their names, and lists of anything.
     is_guess = is_guess or (assumed == LOADER and _yields_batches(value)) or says_nothing(assumed)
-    is_guess = is_guess or (assumed == _ANY_MODULE and all(isinstance(each, Instance) for each in value.members))
     # The name of a device by default, where the file passes devices.
     if is_guess or (isinstance(value, DeviceValue) and scalar_type(assumed) == "str"):
         elsewhere = isinstance(value, Tensor) and value.device is Device.UNKNOWN and not value.place
