@@ -185,46 +185,6 @@ def test_calls_of_a_function_that_selects(tmp_path: Path, use: str, severity: st
     }
 
 
-LISTS = """
-import torch
-from torch import nn
-
-
-@torch.no_grad()
-def simulate(model: nn.Module, rows: list[list[int]], device: torch.device):
-    model.to(device)
-    found = []
-    for row in rows:
-        found.append(model(torch.tensor([len(row)], device=device)))
-    return found
-"""
-
-
-@pytest.mark.parametrize(
-    ("program", "severity"),
-    [
-        ("def main(model, rows):\n    return simulate(model, rows, 'cuda')\n", "info"),
-        # Each epoch of a training.
-        ("def main(model, rows):\n    for epoch in range(9):\n        simulate(model, rows, 'cuda')\n", "warning"),
-    ],
-)
-def test_lists_of_a_program(tmp_path: Path, program: str, severity: str) -> None:
-    start = '\n\nif __name__ == "__main__":\n    import rows\n    main(rows.model(), rows.rows())\n'
-    of_rows = "def rows():\n    return []\n\n\ndef model():\n    return None\n"
-    files = {"program.py": LISTS + OPTIMIZER_USE + "\n\n" + program + start, "rows.py": of_rows}
-    found = {each.severity.value for each in audited(tmp_path, files, "program.py") if each.code == "TPF117"}
-    assert found == {severity}
-    # The function that collates a batch can make the tensor.
-    of_batches = LISTS.replace("rows: list[list[int]]", "rows: torch.utils.data.DataLoader")
-    files = {"program.py": of_batches + OPTIMIZER_USE + "\n\n" + program + start, "rows.py": of_rows}
-    assert {each.severity.value for each in audited(tmp_path, files, "program.py") if each.code == "TPF117"} == {
-        "warning"
-    }
-    # Other code may use a module more often.
-    files = {"helper.py": LISTS + OPTIMIZER_USE, "run.py": "from helper import simulate\n\n\n" + program}
-    assert {each.severity.value for each in audited(tmp_path, files) if each.code == "TPF117"} == {"warning"}
-
-
 TAKEN = """
 import numpy as np
 import torch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from perflint.engine.policy.analyses import decodes, is_in_model
-from perflint.engine.policy.evaluations import is_in_batch
 from perflint.engine.policy.selections import SELECTIONS
 from perflint.engine.policy.unreached import serves_project
 from perflint.findings import Finding, Heat, Severity
@@ -12,15 +11,15 @@ from perflint.rules._places import loops_around
 from perflint.rules._wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.semantics.sites import CallSite, FileSite, Site
 
-_COPIES, _LISTS = "TPF109", "TPF117"
-"""The rules about copies to the CPU, and about copies of lists and arrays to the GPU."""
+_COPIES = "TPF109"
+"""The rule about copies to the CPU."""
 
 
 def outside_training(finding: Finding, site: Site) -> Finding:
     """A wait in a function that the project calls, but not in a training: information.
 
-    It runs once for a process, and its results are for the CPU. Of 16 such selections and copies of lists that were
-    read, none was worth a change.
+    It runs once for a process, and its results are for the CPU. Of five such selections that were read, none was
+    worth a change.
     """
     if isinstance(site, FileSite) or finding.severity is Severity.INFO or not _counts_little(finding, site):
         return finding
@@ -30,9 +29,8 @@ def outside_training(finding: Finding, site: Site) -> Finding:
 def _counts_little(finding: Finding, site: Site) -> bool:
     """True if a wait counts little where no training runs.
 
-    Not a copy to the CPU where one before or after a loop would do. Of lists, those of a program, but not in a loop
-    over batches, whose tensors may be collated. Of selections, those in a loop: others may be in the loop of a caller.
-    A loop that decodes is as long as its results.
+    Not a copy to the CPU where one before or after a loop would do. Of selections, those in a loop: others may be in
+    the loop of a caller. A loop that decodes is as long as its results.
     """
     if finding.code == _COPIES:
         if not isinstance(site, CallSite):
@@ -40,8 +38,6 @@ def _counts_little(finding: Finding, site: Site) -> bool:
         return whole_of(site) is None and not is_same_each_turn(site) and not is_added_up(site)
     if decodes(site):
         return False
-    if finding.code == _LISTS:
-        return site.model.module.is_program and not is_in_batch(site.model, site.node)
     in_loop = next(loops_around(site.model, site.node), None) is not None
     return finding.code == SELECTIONS and finding.heat is Heat.HOT and in_loop
 

@@ -50,8 +50,7 @@ class ListToCuda(Rule):
     In constructors and set-up code. An empty list copies nothing. Outside of code that runs each
     step the copy is reported as info: once per call or image it takes microseconds. So are numbers
     for a collective, which must be on the GPU, lists that a program without training copies for
-    its work, and numbers in place of an argument that is missing (`if lengths is None:`). So are lists that a
-    function of a program copies if no training calls it, unless its loop decodes.
+    its work, and numbers in place of an argument that is missing (`if lengths is None:`).
 
     ## Bad
     ```python
