@@ -181,7 +181,7 @@ def test_lists_for_certain_are_pinned(data: str, device: str, pin: str) -> None:
     text = LIST.format(data=data, device=device)
     text = text.replace("self.device = device", "self.where = torch.device('cuda:0')")
     after = fixed(ListToCuda, text)
-    assert "non_blocking=True" in after and f"pin_memory={pin}" in after
+    assert f"non_blocking={pin}" in after and f"pin_memory={pin}" in after
 
 
 @pytest.mark.parametrize(
