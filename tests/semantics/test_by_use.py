@@ -128,6 +128,11 @@ def f(x, y):
     y               # -> tensor int
 f(host, unknown().int())
 
+def f(model, x):
+    model.eval()
+    model(x)        # -> model float
+f(nn.Linear(2, 2), host)
+
 def f(model, expression, first, second):
     model.eval()
     model(cuda)
