@@ -271,6 +271,26 @@ def f(x: Tensor, y: Tensor, n: int):
     if x.device == y.device or str(x) == "cpu" or "cpu" in x.device.kind:
         x           # -> caller
 
+def chosen(x: Tensor):
+    if x.device.type == "cpu":
+        return x + 1
+    return x.abs()
+def f(x: Tensor, y: Tensor):
+    if x.device.type == "cpu":
+        y = y.abs()
+        z = torch.zeros(3)
+        z           # -> cpu float 1
+    else:
+        z = y * 2
+    x               # -> caller
+    y               # -> caller
+    z               # -> caller
+    chosen(y)       # -> caller
+    if x.device.type == "mps":
+        y = y.float()
+        y           # -> caller float
+    y               # -> caller
+
 def f(config, x: Tensor):
     if config.device == "cpu":
         torch.zeros(3, device=config.device)    # -> cpu float 1

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics.interpreter import batch_loops, protocols
+from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.assignments import assign
 from perflint.semantics.interpreter.elements import iterate
 from perflint.semantics.interpreter.expressions import evaluate
@@ -14,7 +15,7 @@ from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Names, j
 from perflint.semantics.interpreter.narrowing import narrow
 from perflint.semantics.interpreter.patterns import matched, unmatched
 from perflint.semantics.structure import path_of
-from perflint.semantics.values import NONE, UNKNOWN, Const, DeviceValue, Name, Sequence, Unknown, Value
+from perflint.semantics.values import NONE, UNKNOWN, Const, Device, DeviceValue, Name, Sequence, Tensor, Unknown, Value
 
 
 def _if(frame: Frame, node: ast.If) -> None:
@@ -32,6 +33,9 @@ def _if(frame: Frame, node: ast.If) -> None:
             # A branch that constants rule out is read, and forgotten.
             del frame.returns[returned:], frame.yields[yielded:]
             frame.names = None
+        if before is not None and _is_for_cpu(before, told[-1]):
+            frame.returns[returned:] = map(_of_caller, frame.returns[returned:])
+            _place_with_caller(frame.names or {}, before, told[-1])
         after.append(frame.names)
     frame.names = join_names(after[0], after[1])
     if before is not None and frame.names is not None and None not in after:
@@ -43,6 +47,28 @@ def _told(before: Names | None, narrowed: Names | None) -> Names:
     if before is None or narrowed is None:
         return {}
     return {name: value for name, value in narrowed.items() if before.get(name) is not value}
+
+
+def _is_for_cpu(before: Names, told: Names) -> bool:
+    """True if a test has put tensors of the callers on the CPU: `if x.device.type == "cpu":`."""
+    return any(
+        isinstance(value, Tensor)
+        and value.device is Device.CPU
+        and isinstance(was := before.get(name), Tensor)
+        and was.device is Device.CALLER
+        for name, value in told.items()
+    )
+
+
+def _of_caller(value: Value) -> Value:
+    """A value of such a branch for the code behind it: its tensors are on the device of the callers' tensors."""
+    return placed(value, Device.CALLER, Device.CPU)
+
+
+def _place_with_caller(names: Names, before: Names, told: Names) -> None:
+    for name, value in names.items():
+        if value is not before.get(name) and value is not told.get(name):
+            names[name] = _of_caller(value)
 
 
 def _forget_test(names: Names, before: Names, told: list[Names], after: list[Names | None]) -> None:

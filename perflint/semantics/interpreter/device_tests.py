@@ -23,7 +23,7 @@ def narrow(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> bool:
     if device is None or not kind:
         return False
     holds = isinstance(operator, (ast.In, ast.Eq)) is truth
-    if kind == "cuda" or holds:
+    if kind in ("cpu", "cuda") and (kind == "cuda" or holds):
         # Excluding the CPU, or a device other than CUDA, leaves several devices.
         place = Device.CUDA if (kind == "cuda") is holds else Device.CPU
         refine(frame, device, names, lambda value: value if value.tensor else _placed(value, place))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.frozen import replace
 from perflint.semantics.binders import defaults, on_cpu_by_default
 from perflint.semantics.facts import by_use
 from perflint.semantics.facts.arguments import Arguments
@@ -99,7 +100,7 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     ]
     inherited = recorder.inherited.get((info.node.lineno, info.node.col_offset))
     if inherited and not any(map(_says_anything, seen)):
-        seen = inherited
+        seen = list(map(_without_dicts, inherited))
     if not seen or inner.names is None:
         return
     if recorder.any_caller and not _is_own(inner, info) and not _is_of_program(inner, info):
@@ -138,6 +139,16 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
 def _says_anything(arguments: Arguments) -> bool:
     values = (*arguments.positional, *(value for _, value in arguments.keywords))
     return arguments.unpacked or not all(value.is_unknown for value in values)
+
+
+def _without_dicts(arguments: Arguments) -> Arguments:
+    """The arguments that a base class passes. Its dicts have entries for all classes, which differ between these."""
+
+    def known(value: Value) -> Value:
+        return UNKNOWN if isinstance(value, Mapping) else value
+
+    keywords = tuple([(name, known(value)) for name, value in arguments.keywords])
+    return replace(arguments, positional=tuple(map(known, arguments.positional)), keywords=keywords)
 
 
 def take_passed(inner: Frame, info: FunctionInfo, names: Names | None) -> None:
