@@ -271,20 +271,7 @@ class WorkMap:
 
         None if no tensor decides the action, or if a loop or function inside holds the call.
         """
-        stack = [*children(loop)]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, ast.Call) and steps_environment(node) and self._reads_tensor(node):
-                return node
-            if not isinstance(node, _OTHER_CODE):
-                stack += children(node)
-        return None
-
-    def _reads_tensor(self, call: ast.Call) -> bool:
-        """True if a call gets what is computed from a tensor that may be on the GPU."""
-        parts = (node for given in call.args for node in walk(given) if isinstance(node, ast.expr))
-        tensors = filter(None, (self._model.value(part).tensor for part in parts))
-        return any(tensor.device not in (Device.CPU, Device.META) for tensor in tensors)
+        return _acts(self._model, loop)
 
     def steps(self, loop: ast.AST) -> bool:
         """True if a stretch of code steps an optimizer or calls `backward()`."""
@@ -456,6 +443,25 @@ def steps_environment(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return False
     return conventions.is_environment(last_name(call.func.value)) is not None
+
+
+@once_per_node
+def _acts(model: Model, loop: ast.AST) -> ast.Call | None:
+    stack = [*children(loop)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call) and steps_environment(node) and _reads_tensor(model, node):
+            return node
+        if not isinstance(node, _OTHER_CODE):
+            stack += children(node)
+    return None
+
+
+def _reads_tensor(model: Model, call: ast.Call) -> bool:
+    """True if an argument of a call is computed from a tensor that may be on the GPU."""
+    parts = (node for given in call.args for node in walk(given) if isinstance(node, ast.expr))
+    tensors = filter(None, (model.value(part).tensor for part in parts))
+    return any(tensor.device not in (Device.CPU, Device.META) for tensor in tensors)
 
 
 def _steps_by_name(call: ast.Call) -> Entry | None:

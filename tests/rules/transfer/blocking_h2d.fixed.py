@@ -355,3 +355,39 @@ def of_batches_that_are_there(model: nn.Module, loader: DataLoader):
             batch = batch[0]
         batch = batch.to("cuda")
         model(batch.to("cuda")).sum().backward()
+
+
+class WeightedLoss(nn.Module):
+    """A loss keeps its weights as buffers, which move with it; a tensor that the object keeps does not."""
+
+    def __init__(self, positive: float):
+        super().__init__()
+        self.loss = nn.BCEWithLogitsLoss(pos_weight=torch.tensor(positive))
+        self.plain = nn.BCEWithLogitsLoss()
+        self.factor = torch.tensor(positive)
+
+    def forward(self, logits: torch.Tensor):
+        weight = self.loss.pos_weight
+        if weight is not None:
+            weight = weight.to(logits.device)
+        if self.plain.pos_weight is not None:
+            weight = self.plain.pos_weight.to(logits.device)
+        return logits * weight * self.factor.to(logits.device)
+
+
+def similarity(image: np.ndarray, other: torch.Tensor):
+    """`torch.Tensor(…)` is on the CPU."""
+    image = torch.Tensor(image).unsqueeze(0)
+    window = torch.ones(11, 11)
+    if image.is_cuda:
+        window = window.cuda(image.get_device())
+    kernel = torch.ones(11, 11)
+    if other.is_cuda:
+        kernel = kernel.cuda()
+    return image, window, kernel
+
+
+def of_similarities(model: nn.Module, loader: DataLoader):
+    for x, images in loader:
+        model(x.cuda()).sum().backward()
+        similarity(images.numpy(), model(x))
