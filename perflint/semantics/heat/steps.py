@@ -320,7 +320,7 @@ def by_name(model: Model, info: FunctionInfo) -> Named | None:
     hot = conventions.runs_each_step(name, bool(info.owner))
     if hot:
         return Named.by(Heat.HOT, hot)
-    cold = conventions.sets_up(name) or _runs_rarely(info) or _joins_parts(info)
+    cold = conventions.sets_up(name) or _runs_rarely(model, info) or _joins_parts(info)
     cold = cold or (conventions.checks_results(name) if checks(model, info.node) else None) or _sums_up(model, info)
     if cold:
         return Named.by(Heat.COLD, cold)
@@ -329,16 +329,19 @@ def by_name(model: Model, info: FunctionInfo) -> Named | None:
     return Named.by(Heat.HOT, hot) if hot else None
 
 
-def _runs_rarely(info: FunctionInfo) -> Entry | None:
-    """Why a function runs rarely by its name; None for a method that only stores values in elements of its object.
+def _runs_rarely(model: Model, info: FunctionInfo) -> Entry | None:
+    """Why a function runs rarely by its name; None for a method that only stores values in elements of its object."""
+    entry = conventions.runs_rarely(info.name)
+    return None if entry is not None and info.owner and _only_stores(model, info.node) else entry
 
-    `def save_turn(self, state): self.states[self.turn] = state` writes no file.
-    """
-    body = [] if isinstance(info.node, ast.Lambda) else info.node.body
+
+@once_per_node
+def _only_stores(model: Model, function: FunctionNode) -> bool:
+    """True for `def save_turn(self, state): self.states[self.turn] = state`, which writes no file."""
+    body = [] if isinstance(function, ast.Lambda) else function.body
     targets = [target for each in body if isinstance(each, ast.Assign) for target in each.targets]
     stores = any(isinstance(each, ast.Subscript) and path_of(each.value).startswith("self.") for each in targets)
-    only = all(isinstance(each, (ast.Assign, ast.AugAssign)) or _is_docstring(each) for each in body)
-    return None if info.owner and stores and only else conventions.runs_rarely(info.name)
+    return stores and all(isinstance(each, (ast.Assign, ast.AugAssign)) or _is_docstring(each) for each in body)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
