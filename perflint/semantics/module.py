@@ -100,6 +100,15 @@ class Module:
         return None if any(_is_of_package(each, package) for each in imports) else folder
 
     @cached_property
+    def calls_at(self) -> Mapping[tuple[int, int], list[ast.Call]]:
+        """The calls by the line and column at which they begin: two for `f()()`."""
+        found: dict[tuple[int, int], list[ast.Call]] = {}
+        for node in self.structure.nodes.get(ast.Call, ()):
+            assert isinstance(node, ast.Call)
+            found.setdefault((node.lineno, node.col_offset), []).append(node)
+        return found
+
+    @cached_property
     def assigned(self) -> Mapping[str, int]:
         """The names that the top level assigns, and the number of places that do. Small, since it serves imports."""
         stores = (node for node in own_nodes(self.tree) if isinstance(node, ast.Name))

@@ -13,7 +13,7 @@ from perflint.semantics import symbols
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.reaching import Reaching, reaching
 from perflint.semantics.facts import rule_conventions
-from perflint.semantics.memo import Memo, once
+from perflint.semantics.memo import Memo, once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import children, last_name, walk
 
@@ -26,16 +26,6 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _MOST_OF_A_NAME = 8
 """A method that so many classes of a file define may be any of them; a call of more is not followed."""
-
-
-def _makes_no_base(node: ast.ClassDef) -> bool:
-    """True if the constructor of a class calls something for an attribute, and never the constructor of a base."""
-    own = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
-    inside = [each for constructor in own for each in walk(constructor)]
-    if any(isinstance(each, ast.Attribute) and each.attr == "__init__" for each in inside):
-        return False
-    made = (each for each in inside if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call))
-    return any(dotted(target).startswith("self.") for each in made for target in each.targets)
 
 
 def dotted(node: ast.AST | None) -> str:
@@ -254,7 +244,7 @@ class Survey:
         return any(
             self.is_module_class(self.classes[name], depth - 1)
             if name in self.classes
-            else bool(rule_conventions.is_module_base(name)) and not (len(names) == 1 and _makes_no_base(node))
+            else bool(rule_conventions.is_module_base(name)) and not (len(names) == 1 and _makes_no_base(self, node))
             for name in names
         )
 
@@ -350,3 +340,14 @@ def assigned_to(model: Model, call: ast.Call) -> Iterable[str]:
     if isinstance(around, ast.Assign):
         return map(dotted, around.targets)
     return [dotted(around.target)] if isinstance(around, (ast.AnnAssign, ast.NamedExpr)) else []
+
+
+@once_per_node
+def _makes_no_base(survey: Survey, node: ast.ClassDef) -> bool:
+    """True if the constructor of a class calls something for an attribute, and never the constructor of a base."""
+    own = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+    inside = [each for constructor in own for each in walk(constructor)]
+    if any(isinstance(each, ast.Attribute) and each.attr == "__init__" for each in inside):
+        return False
+    made = (each for each in inside if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call))
+    return any(dotted(target).startswith("self.") for each in made for target in each.targets)

@@ -119,8 +119,7 @@ def _is_part(given: Value) -> bool:
 
 def _bound_to(module: Module, origin: Origin) -> Variable | None:
     """The variable to which alone the object that a call makes is bound; None if there is none."""
-    calls = module.structure.nodes.get(ast.Call, ())
-    made = [node for node in calls if isinstance(node, ast.Call) and _place(node) == (origin.line, origin.column)]
+    made = module.calls_at.get((origin.line, origin.column), [])
     # The call of an attribute of the object begins at the same place: `Model().cuda()`.
     inner = made[0] if len(made) == 1 else None
     statement = None if inner is None else module.structure.parents.get(inner)
@@ -134,10 +133,6 @@ def _bound_to(module: Module, origin: Origin) -> Variable | None:
     variable = module.symbols.variable(target)
     is_only = [binding.how for binding in variable.bindings] == [How.ASSIGNED]
     return variable if is_only and not variable.is_shared else None
-
-
-def _place(node: ast.expr) -> tuple[int, int]:
-    return node.lineno, node.col_offset
 
 
 def _is_plain(module: Module, statement: ast.AST) -> bool:
