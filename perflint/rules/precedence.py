@@ -81,9 +81,11 @@ def _gravest(findings: Sequence[Finding]) -> Speaking:
     graver = [finding for finding in findings if finding.effect in _IMPLIED]
     replaced: dict[int, Replaced] = {}
     changed: dict[int, Finding] = {}
+    waits = _by_line(findings if graver else ())
     for claim in graver:
         implied = _IMPLIED[claim.effect]
-        same = [each for each in findings if each.effect in implied and each.span.overlaps(claim.span)]
+        near = [findings[number] for number in sorted({n for line in _lines(claim.span) for n in waits.get(line, ())})]
+        same = [each for each in near if each.effect in implied and each.span.overlaps(claim.span)]
         if not same:
             continue
         sure = next((wait for wait in same if wait.confidence is not Confidence.LOW), None)
@@ -96,3 +98,16 @@ def _gravest(findings: Sequence[Finding]) -> Speaking:
             changed[id(claim)] = replace(claim, fix=fix)
     kept = [changed.get(id(finding), finding) for finding in findings if id(finding) not in replaced]
     return Speaking(kept, list(replaced.values()))
+
+
+def _by_line(findings: Sequence[Finding]) -> dict[int, list[int]]:
+    """The indices of findings by each line of their places."""
+    found: dict[int, list[int]] = {}
+    for number, finding in enumerate(findings):
+        for line in _lines(finding.span):
+            found.setdefault(line, []).append(number)
+    return found
+
+
+def _lines(span: Span) -> range:
+    return range(span.line, span.end_line + 1)
