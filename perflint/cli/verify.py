@@ -122,7 +122,7 @@ def run(arguments: Namespace) -> int:
         raise ConfigurationError(
             "there is no program to run", "perflint verify [options] [PATH ...] -- python train.py"
         )
-    # Before the work that it would be in vain for: copying and checking take long.
+    # Copying and checking take long, and would be for nothing.
     runnable(arguments.command)
     if hasattr(sys.stdout, "reconfigure"):
         # The lines of a diff end as those of the file do.

@@ -25,7 +25,7 @@ def given_on_cpu(model: Model, node: ast.AST) -> str:
 def values_given(model: Model, node: ast.AST) -> list[Value]:
     """The values that the calls of the project pass for a parameter; none if one of them is not seen."""
     function = _function_given(model, node)
-    info = None if function is None else model.module.function(function.lineno, function.col_offset)
+    info = model.module.defined_by(function)
     if function is None or info is None or not isinstance(node, ast.Name):
         return []
     ordered = _ordered(function, info)

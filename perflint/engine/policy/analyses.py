@@ -188,8 +188,7 @@ def decodes(site: Site) -> bool:
 def is_decoded(site: Site) -> bool:
     """True if such a loop is around a place, or around a call of its function in the file."""
     model = site.model
-    function = model.function(site.node)
-    info = model.module.function(function.lineno, function.col_offset) if function is not None else None
+    info = model.module.defined_by(model.function(site.node))
     calls = () if info is None else model.heat_map.callers(info)
     return any(_goes_on(model, node) for node in (site.node, *calls))
 

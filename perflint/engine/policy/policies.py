@@ -273,7 +273,7 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
     """
     if finding.code in (_COPIES, _TO_GPU):
         is_work = copies_for_evaluation(site)
-    elif finding.code == _POSITIONS and finding.heat is Heat.HOT and is_decoded(site):
+    elif _is_position_of_decoding(finding, site):
         is_work = False
     elif finding.code in FEW_NUMBERS:
         is_work = selects_for_evaluation(site) and not _is_round_trip(site) and not _is_of_read(site)
@@ -294,7 +294,7 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
     is_copy = finding.code in (_COPIES, _TO_GPU) and not _is_carried_back(site)
     if not (is_of_analysis(site) or (is_copy and is_of_evaluation(site))):
         return finding
-    if finding.code == _POSITIONS and finding.heat is Heat.HOT and is_decoded(site):
+    if _is_position_of_decoding(finding, site):
         return finding
     if finding.code == _COPIES:
         counts = isinstance(site, CallSite) and (
@@ -307,6 +307,11 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
     return (
         finding if counts or (finding.code != _COPIES and decodes(site)) else replace(finding, severity=Severity.INFO)
     )
+
+
+def _is_position_of_decoding(finding: Finding, site: Site) -> bool:
+    """True for a position that each turn of a decoding copies."""
+    return finding.code == _POSITIONS and finding.heat is Heat.HOT and is_decoded(site)
 
 
 def _is_carried_back(site: Site) -> bool:

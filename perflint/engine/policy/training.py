@@ -36,10 +36,9 @@ def _counts_little(finding: Finding, site: Site) -> bool:
         if not isinstance(site, CallSite):
             return False
         return whole_of(site) is None and not is_same_each_turn(site) and not is_added_up(site)
-    if decodes(site):
+    if finding.code != SELECTIONS or finding.heat is not Heat.HOT:
         return False
-    in_loop = next(loops_around(site.model, site.node), None) is not None
-    return finding.code == SELECTIONS and finding.heat is Heat.HOT and in_loop
+    return next(loops_around(site.model, site.node), None) is not None and not decodes(site)
 
 
 def is_outside_training(site: Site) -> bool:

@@ -44,5 +44,4 @@ def is_outside_training(model: Model, function: FunctionNode) -> bool:
 
 
 def _caller(model: Model, call: ast.Call) -> FunctionInfo | None:
-    function = model.function(call)
-    return model.module.defined_by(function)
+    return model.module.defined_by(model.function(call))

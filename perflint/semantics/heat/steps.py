@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.findings import Heat
 from perflint.frozen import dataclass
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.guards import fails
 from perflint.semantics.heat.turns import turns_once
 from perflint.semantics.memo import once_per_node
-from perflint.semantics.structure import children, last_name, names_in, path_of, walk
+from perflint.semantics.structure import FUNCTIONS, children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Device, Function, Instance, Mapping, Scalar, Sequence, Tensor
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class WorkMap:
             node = stack.pop()
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
                 continue
-            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and not turns_once(node):
+            if isinstance(node, LOOPS) and not turns_once(node):
                 over = not isinstance(node, ast.While) and self.is_over_batches(node.iter)
                 inner = self.of(node.body)
                 if over or inner.any:
@@ -387,7 +388,7 @@ def _named_work(nodes: Iterable[ast.AST]) -> Work:
         node = stack.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             continue
-        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and not turns_once(node):
+        if isinstance(node, LOOPS) and not turns_once(node):
             inner = _named_work(children(node))
             work = work | (inner if inner in (NO_WORK, _STEPS) else _LOOPS)
             continue
@@ -438,7 +439,7 @@ def _named_model(node: ast.expr) -> Entry | None:
     return conventions.is_model(last_name(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
-_OTHER_CODE = (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.comprehension)
+_OTHER_CODE = (*LOOPS, *FUNCTIONS, ast.comprehension)
 
 
 def steps_environment(call: ast.Call) -> bool:

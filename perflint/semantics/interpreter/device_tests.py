@@ -15,9 +15,9 @@ def narrow(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> bool:
     """True if a test compares the kind of a device with a text. Its outcome has placed the device and its tensor."""
     operator, left, right = test.ops[0], test.left, test.comparators[0]
     if isinstance(operator, (ast.In, ast.NotIn)):
-        device, kind = _told(right), _kind(left)
+        device, kind = _device_shown(right), _kind(left)
     elif isinstance(operator, (ast.Eq, ast.NotEq)):
-        device, kind = _told(left), _kind(right)
+        device, kind = _device_shown(left), _kind(right)
     else:
         return False
     if device is None or not kind:
@@ -32,12 +32,12 @@ def narrow(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> bool:
     return True
 
 
-def _told(node: ast.expr) -> ast.expr | None:
+def _device_shown(node: ast.expr) -> ast.expr | None:
     """The device that an expression shows: `x.device` of itself, of `x.device.type` and of `str(x.device)`."""
     if isinstance(node, ast.Attribute):
         return node.value if node.attr == "type" else node if node.attr == "device" else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and len(node.args) == 1:
-        return _told(node.args[0])
+        return _device_shown(node.args[0])
     return None
 
 
