@@ -136,7 +136,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace the text of `span` by `text`; an empty span inserts."""
+    """Replace the text of `span` with `text`; an empty span inserts."""
 
     span: Span
     text: str
@@ -150,7 +150,7 @@ class Fix:
 
     `imports` holds statements such as `import torch`; they are added once a file. `leaves` holds
     the codes of the smaller findings that stand where the cured one was: one bulk copy for many
-    reads, one read after a loop for one in each turn. `brings` holds the starts of codes that may be
+    reads, one read after a loop for one in each iteration. `brings` holds the starts of codes that may be
     reported anywhere in the file afterwards, because other rules then apply. `since` is the first torch
     version that has the API that the fix writes; None stands for any version. `proof` says in a clause why a
     risky fix is right for this place; without it, the finding must have high confidence. The engine

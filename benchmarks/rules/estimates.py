@@ -6,7 +6,7 @@
 Random layers, losses and loops, of sizes that `worth.toml` does not hold, are written as source and run:
 `--measure` times each against its cure, `--judge` lets perflint check the source and compares each number
 that it says for the line with the ratio that was measured. A case fails where they differ by more than
-25 %; a message without a number claims nothing.
+25%; a message without a number claims nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 from cases import Case, cases
 
 ALLOWED = 0.25
-_NUMBER = re.compile(r"about (?:(?P<times>\d+(?:\.\d+)?) ×|(?P<percent>\d+) %)|(?P<none>not measurably) slower")
+_NUMBER = re.compile(r"about (?:(?P<times>\d+(?:\.\d+)?) ×|(?P<percent>\d+)%)|(?P<none>not measurably) slower")
 
 
 def measured(seed: int) -> dict[str, Any]:

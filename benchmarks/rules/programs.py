@@ -76,7 +76,7 @@ def ids(batch: int, tokens: int, vocabulary: int = 50000) -> torch.Tensor:
 def gpt_step(
     model: GPT, batch: torch.Tensor, *, layer: Hook | None = None, end: Hook | None = None, ms: float = 0
 ) -> Run:
-    """A training step under bfloat16 autocast; `end` sees the loss, and `ms` of CPU work follow it."""
+    """A training step under bfloat16 autocast; `end` sees the loss, and `ms` of CPU work follows it."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 
     def step() -> None:

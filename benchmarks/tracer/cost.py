@@ -8,8 +8,8 @@ reports for the planted lines. Both are of one process, because one process is a
 at launching than the next. Of several plants in a step the sum is judged; what a step saves where only
 one goes is shown beside it.
 
-Exits with 1 where a reported cost is not within 15 % of the truth (or 1 % of the step, which is no
-difference), or of plants without effect more than 1 % of the step.
+Exits with 1 where a reported cost is not within 15% of the truth (or 1% of the step, which is no
+difference), or of plants without effect more than 1% of the step.
 """
 
 from __future__ import annotations

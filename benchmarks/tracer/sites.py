@@ -8,7 +8,7 @@ and what is too much is printed. The programs are the twelve of benchmarks/accur
 `programs` here, whose syncs count inside timm, torchvision, transformers and accelerate, too. In
 `programs/pageable_copies.py` the lines with copies that are to be found are marked.
 
-Exits with 1 where less than 99 % are found, or where copies are missed or too many.
+Exits with 1 where less than 99% are found, or where copies are missed or too many.
 """
 
 from __future__ import annotations

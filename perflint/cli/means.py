@@ -113,7 +113,7 @@ class Progress:
         if spent < _SILENT or now - self._shown < _INTERVAL or not done:
             return
         left = spent * (size - done) / done
-        self._write(f"perflint: {done * 100 // size} % checked, about {_duration(left)} left")
+        self._write(f"perflint: {done * 100 // size}% checked, about {_duration(left)} left")
         self._shown = now
 
     def clear(self) -> None:

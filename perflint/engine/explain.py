@@ -148,11 +148,11 @@ def _nothing(
         help = f"expressions begin at columns {', '.join(map(str, columns))}" if columns else None
         return ConfigurationError(f"no expression at column {column} of {place}", help)
     if statement is not None:
-        help = f"its statement begins in line {statement.lineno}"
-        return ConfigurationError(f"no expression begins in {place}", help)
+        help = f"its statement begins on line {statement.lineno}"
+        return ConfigurationError(f"no expression begins on {place}", help)
     what = "is empty" if not text else "is a comment" if text.startswith("#") else "holds no expression"
     after = [node.lineno for node in model.everything() if isinstance(node, ast.stmt) and node.lineno > line]
-    return ConfigurationError(f"{place} {what}", f"the next statement is in line {min(after)}" if after else None)
+    return ConfigurationError(f"{place} {what}", f"the next statement is on line {min(after)}" if after else None)
 
 
 # Expressions

@@ -34,7 +34,7 @@ _PLACES = {
     Device.META: "on a device other than CUDA",
 }
 _TO_GPU = "TPF201"
-_BATCHES = "goes over the batches of"
+_BATCHES = "iterates over the batches of"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LONGEST_CHAIN = 4
 """Functions that are named from the loop to the line."""
@@ -101,7 +101,7 @@ class Whys:
         assert isinstance(origin.node, ast.expr)
         node = origin.node
         code = quote(self._model, node)
-        line = f" in line {node.lineno}"
+        line = f" on line {node.lineno}"
         if origin.source is Source.BATCH:
             return f"from a batch of {quote(self._model, _iterated(node))} (line {origin.line})"
         if origin.source is Source.ELEMENT:
@@ -193,7 +193,7 @@ class _HeatWords:
         for outer in self._model.ancestors(node):
             test = self._map.guard(outer, inner) if heat is Heat.COLD else None
             if test is not None:
-                return f"runs only now and then: {quote(self._model, test)} in line {test.lineno}"
+                return f"runs only now and then: {quote(self._model, test)} on line {test.lineno}"
             if isinstance(inner, (ast.Raise, ast.ExceptHandler)):
                 return "runs only when something fails"
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and stands_in(outer.body, inner):
@@ -206,14 +206,14 @@ class _HeatWords:
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
         if not isinstance(loop, ast.While) and self._model.is_over_batches(loop.iter):
             source = quote(self._model, _iterated(loop.iter))
-            return f"the loop in line {loop.lineno} {_BATCHES} {source}"
+            return f"the loop on line {loop.lineno} {_BATCHES} {source}"
         for call in self._calls_in(loop):
             if self._map.work.is_work(call):
-                return f"the loop in line {loop.lineno} runs {quote(self._model, call.func)}"
+                return f"the loop on line {loop.lineno} runs {quote(self._model, call.func)}"
         acts = self._map.work.acts(loop)
         if acts is not None:
-            return f"the loop in line {loop.lineno} runs {quote(self._model, acts.func)}"
-        return f"the loop in line {loop.lineno} runs every step"
+            return f"the loop on line {loop.lineno} runs {quote(self._model, acts.func)}"
+        return f"the loop on line {loop.lineno} runs every step"
 
     def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
         for node in walk(loop):

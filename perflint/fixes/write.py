@@ -15,7 +15,7 @@ class FileChangedError(Exception):
 
 
 def write_file(path: str, before: bytes, after: bytes) -> None:
-    """Replace the contents `before` of a file by `after`.
+    """Replace the contents `before` of a file with `after`.
 
     A reader sees the old file or the new one. The file keeps its mode and, where the system
     allows, its owner; a symbolic link stays one and its target changes. Raises

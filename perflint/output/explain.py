@@ -113,7 +113,7 @@ class _Text:
 
     def _decisions(self) -> Iterable[str]:
         if not self._explanation.decisions:
-            yield self._note(self._style("rules", "bold"), "none looks for what is here")
+            yield self._note(self._style("rules", "bold"), "no rule applies to this line")
         silent: dict[str, list[str]] = {}
         for decision in self._explanation.decisions:
             name = f"{decision.code} {decision.name}"

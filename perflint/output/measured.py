@@ -12,7 +12,7 @@ _EXPLANATION = "Median time in ms with the pattern and without; the ratio with i
 _GUESS = "No step of a program was measured for this rule yet: its severity is a guess."
 _INSTEAD = "It is a warning because"
 _SEVERITY = (
-    "Rows marked with * decide the severity of the rule: error from a quarter of the step lost, warning from 3 %."
+    "Rows marked with * decide the severity of the rule: error from a quarter of the step lost, warning from 3%."
 )
 
 

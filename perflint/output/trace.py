@@ -18,8 +18,8 @@ FASTER = 1.02
 """The ratio of an experiment from which a change is shown for itself."""
 _NO_GPU = "The program used no GPU, so no wait could be seen: `perflint trace --simulate` shows them without one."
 NO_LINES = (
-    "Not every line that ran was recorded, so no finding is called `not executed` "
-    "(all are from Python 3.12 on, if the program does not compile)."
+    "Python 3.11 cannot record every executed line, so no finding is marked `not executed`. "
+    "Python 3.12 can, unless the program uses torch.compile."
 )
 _NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `t.step()`, or trace with `--warmup 0`."
 

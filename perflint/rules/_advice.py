@@ -16,21 +16,21 @@ from perflint.source.quoting import quoted
 _READ = {
     Use.ACTION: "The environment takes a number of the CPU, so this wait stays: read all actions of a step at once.",
     Use.BYTES: "Bytes are made on the CPU, so this wait stays: read all numbers that are written at once.",
-    Use.TEST: "Decide from what the CPU knows, or test every hundredth step.",
+    Use.TEST: "Test a value that is already on the CPU, or test only every 100 steps.",
     Use.SIZE: "Get the size on the CPU: from a shape, the collate function or the settings.",
     Use.INDEX: "Index a tensor with the tensor itself, or get the index on the CPU.",
     Use.KEY: "The CPU needs the key: read all keys of a step at once, or get it before the tensor goes to the GPU.",
     Use.SUM: "Sum on the GPU (`total += {0}.detach()`) and read the sum after the loop.",
-    Use.LOG: "Log every hundredth step, or keep `{0}.detach()` and read many at once.",
+    Use.LOG: "Log every 100 steps, or keep `{0}.detach()` and read many at once.",
     Use.LIST: "Append `{0}.detach()` and read all of them at once after the loop: `torch.stack(xs).tolist()`.",
     Use.KEPT: "Keep the tensor (`{0}.detach()`) and read it when the number is needed.",
     Use.RETURNED: "Return the tensor, so that the caller decides when to read it.",
-    Use.OTHER: "Keep the number on the GPU, or read it every hundredth step, together with others.",
+    Use.OTHER: "Keep the number on the GPU, or read it every 100 steps, together with others.",
 }
 _COPIED = {
     Use.ACTION: "The environment takes numbers of the CPU, so this wait stays: copy all that a step needs at once.",
-    Use.TEST: "Decide from what the CPU knows, or test every hundredth step.",
-    Use.LOG: "Log every hundredth step, or keep `x.detach()` and copy many at once.",
+    Use.TEST: "Test a value that is already on the CPU, or test only every 100 steps.",
+    Use.LOG: "Log every 100 steps, or keep `x.detach()` and copy many at once.",
     Use.LIST: "Keep the results on the GPU and copy them all at once after the loop.",
 }
 _WAITS_HERE = (
@@ -61,7 +61,7 @@ def copied_later(site: Site) -> str:
     if whole is not None:
         return f"Copy all of {quoted(site.text(whole))} at once before the loop."
     if isinstance(site, CallSite) and is_same_each_turn(site):
-        return "Copy it once before the loop: it is the same in each turn."
+        return "Copy it once before the loop: it is the same in each iteration."
     if isinstance(site, CallSite) and is_added_up(site):
         return "Add up on the GPU, and copy the sum after the loop."
     use = use_of(site)

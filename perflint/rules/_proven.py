@@ -209,7 +209,7 @@ class _Prover:
         return proof(binding.value) if binding.whole else proof == self.number and self._is_shape(binding.value)
 
     def _counts(self, target: ast.AST, source: ast.expr) -> bool:
-        """True if a target gets one of the numbers of a shape, or counts the turns of a loop."""
+        """True if a target gets one of the numbers of a shape, or counts the iterations of a loop."""
         outer = self._model.parent(target)
         if isinstance(outer, (ast.For, ast.comprehension)):
             return self._is_call(source, "builtins.range")

@@ -1,4 +1,4 @@
-"""Copies in each turn of a loop, where one copy before or after the loop would do."""
+"""Copies in each iteration of a loop, where one copy before or after the loop would do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTS = frozenset({"split", "chunk", "unbind", "tensor_split"})
 
 
 def whole_of(site: CallSite) -> ast.expr | None:
-    """The tensor from before the innermost loop that is copied part by part, one in each turn; None if there is none.
+    """The tensor from before the innermost loop that each iteration copies a part of; None if there is none.
 
     `x` of `for i in range(n): x[i].cpu()`, of `for y in x: y.cpu()` and of `for y in x.split(2): y.cpu()`.
     """

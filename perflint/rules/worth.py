@@ -40,7 +40,7 @@ class Cost:
 
     @property
     def slower(self) -> str:
-        """The ratio in words: "about 4.4 × slower", "about 10 % slower"."""
+        """The ratio in words: "about 4.4 × slower", "about 10% slower"."""
         return slower(self.ratio)
 
     @property
@@ -127,17 +127,17 @@ def _between(axis: tuple[int, ...], value: int) -> tuple[tuple[int, float], tupl
 
 
 def amount(ratio: float) -> str:
-    """A ratio, "4.4 ×", or from below 1.45 the surplus, "10 %"; empty if there is none."""
+    """A ratio, "4.4 ×", or from below 1.45 the surplus, "10%"; empty if there is none."""
     if ratio >= 10:
         return f"{ratio:.0f} ×"
     if ratio >= 1.45:
         return f"{ratio:.1f} ×"
     percent = round((ratio - 1) * 100)
-    return f"{percent} %" if percent > 0 else ""
+    return f"{percent}%" if percent > 0 else ""
 
 
 def slower(ratio: float) -> str:
-    """A ratio in words: "about 4.4 × slower", "about 10 % slower"."""
+    """A ratio in words: "about 4.4 × slower", "about 10% slower"."""
     return f"about {amount(ratio)} slower" if amount(ratio) else "not measurably slower"
 
 
@@ -148,7 +148,7 @@ _EACH_LAYER = " in each of 12 layers"
 def sentence(template: str, *names: str) -> str:
     """A sentence on the cost of a pattern, with the device and dtype that it was measured with.
 
-    In the template `{0}` stands for the ratio of the first row, "about 9 %", `{1}` for that of the second.
+    In the template `{0}` stands for the ratio of the first row, "about 9%", `{1}` for that of the second.
     """
     quoted = [cost(name) for index, name in enumerate(names) if f"{{{index}}}" in template]
     dtypes = {row.dtype for row in quoted}
@@ -171,9 +171,9 @@ def usual(names: tuple[str, ...]) -> str | None:
     if step is None or f"{step}-host-work" not in names:
         return None
     if _EACH_LAYER in cost(step).pattern:
-        text = "once in each layer it costs GPT-2 training {0}, once per step {1} if 2 ms of CPU work follow"
+        text = "once in each layer it costs GPT-2 training {0}, once per step {1} if 2 ms of CPU work follows"
     else:
-        text = "once per step it costs GPT-2 training {0}, {1} if 2 ms of CPU work follow"
+        text = "once per step it costs GPT-2 training {0}, {1} if 2 ms of CPU work follows"
     return sentence(text, step, f"{step}-host-work")
 
 

@@ -378,7 +378,7 @@ class Model:
         return self._heat
 
     def is_over_batches(self, node: ast.expr) -> bool:
-        """True if a loop over an expression goes over the batches of a loader."""
+        """True if a loop over an expression iterates over the batches of a loader."""
         return self._heat.work.is_over_batches(node)
 
     @cached_property

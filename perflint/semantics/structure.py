@@ -40,7 +40,7 @@ class FunctionInfo:
     on_cpu: frozenset[str] | None = None
     """The parameters that its name or docstring puts on the CPU, once that has been asked."""
     replaced: frozenset[str] | None = None
-    """The parameters that it replaces by a tensor if they are None, once that has been asked."""
+    """The parameters that it replaces with a tensor if they are None, once that has been asked."""
     passed: frozenset[str] | None = None
     """The names that it passes to functions of torch that take only tensors, once that has been asked."""
     texts: frozenset[str] | None = None

@@ -283,7 +283,7 @@ class _Profile:
         return [Observation(place, ONE_OF, hits, ms=round(ms, 4), detail=detail) for place in found.places]
 
     def _in_order(self, group: _Group, found: Candidates) -> dict[Place, list[_Wait]] | None:
-        """The waits of places that each turn of a loop evaluates in order; None if the calls do not fit that."""
+        """The waits of places that each iteration of a loop evaluates in order; None if the calls do not fit that."""
         count = len(found.places)
         numbers: dict[int, int] = {}
         for run in {id(run): run for _, _, run in group.waits}.values():

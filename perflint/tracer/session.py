@@ -112,7 +112,7 @@ class Session:
             raise TraceError("a trace is already being recorded in this process", "end the other one first")
         _current = self
         if self.options.simulate and "torch" in sys.modules:
-            # The watch of waits wraps functions that the simulation replaces by identity.
+            # The watch of waits wraps functions that the simulation replaces with the identity.
             simulation.start(self._fail)
         self._listen()
         self._lines.start()

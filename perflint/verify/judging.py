@@ -163,7 +163,7 @@ def _other_means(before: list[list[float]], after: list[float], length: int, sha
         allowed = _NOISE * max(usual, *apart[: index + 2]) + share * max(sizes[index], _LEAST * max(sizes))
         if _distance(now, known) > allowed:
             was, place = median(known), f"losses {part.start + 1} to {part.stop}"
-            change = f" ({(now / was - 1) * 100:+.1f} %)" if was else ""
+            change = f" ({(now / was - 1) * 100:+.1f}%)" if was else ""
             return f"the mean of {place} changes from {was:.6g} to {now:.6g}{change}"
     return None
 

@@ -72,7 +72,7 @@ def test_a_line(perflint: Command) -> None:
         "       line 7: `loss = torch.ones((), device=\"cuda\")`: the result of torch.ones with `device='cuda'`",
         "   = heat: hot, runs each step",
     ]
-    assert "\n   = heat: hot, runs each step\n       line 6: in the loop `for x, y in loader`, which goes" in ran.out
+    assert "\n   = heat: hot, runs each step\n       line 6: in the loop `for x, y in loader`, which" in ran.out
     assert (
         "\n   = TPF101 scalar-read-in-loop: shown (warning, high confidence, hot)\n       `loss.item()` blocks"
         in ran.out
@@ -283,7 +283,7 @@ def test_no_finding(perflint: Command, text: str, place: str, why: str) -> None:
 def test_no_rule(perflint: Command) -> None:
     perflint.write("a.py", "x = 1\n")
     assert perflint("explain", "a.py:1").out.endswith(
-        "   = rules: none looks for what is here\n".replace("   ", "  ", 1)
+        "   = rules: no rule applies to this line\n".replace("   ", "  ", 1)
     )
 
 
@@ -356,14 +356,14 @@ FAULTS = [
     ("a.py:0", "`a.py:0`: lines and columns count from 1", None),
     ("a.py:4:0", "`a.py:4:0`: lines and columns count from 1", None),
     ("a.py:99", "a.py has no line 99", "its last line is 11"),
-    ("a.py:2", "line 2 of a.py is empty", "the next statement is in line 4"),
+    ("a.py:2", "line 2 of a.py is empty", "the next statement is on line 4"),
     ("a.py:5:99", "line 5 of a.py has no column 99", "its last column is 15"),
     ("a.py:5:2", "no expression at column 2 of line 5 of a.py", "expressions begin at columns 5, 13"),
     ("broken.py:1", "broken.py:1:", "perflint reads the syntax of Python"),
     ("nulls.py:1", "nulls.py:", None),
     ("latin.py:1", "latin.py:1: not UTF-8: byte 0xe9", "save the file as UTF-8"),
-    ("comment.py:1", "line 1 of comment.py is a comment", "the next statement is in line 2"),
-    ("comment.py:5", "no expression begins in line 5 of comment.py", "its statement begins in line 2"),
+    ("comment.py:1", "line 1 of comment.py is a comment", "the next statement is on line 2"),
+    ("comment.py:5", "no expression begins on line 5 of comment.py", "its statement begins on line 2"),
     ("comment.py:6", "line 6 of comment.py is a comment", None),
     ("empty.py:1", "empty.py has no line 1", "it is empty"),
     ("folder:1", "folder: cannot be read: ", None),

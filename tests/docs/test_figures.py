@@ -20,7 +20,7 @@ def test_accuracy(row: str, profile: str) -> None:
     assert shown is not None and measured is not None
     recall, _, precision, f1 = map(float, measured[1].split("|"))
     assert [cell.strip() for cell in shown[1].split("|")] == [
-        f"{recall:.0%}"[:-1] + " %",
-        f"{precision:.0%}"[:-1] + " %",
+        f"{recall:.0%}",
+        f"{precision:.0%}",
         f"{f1:.2f}",
     ]

@@ -38,6 +38,12 @@ PHRASES = {
     r"\bspeaks? of\b": "say `mentions` or `is about`",
     r"\b(?:knows?|says?) nothing\b": "say `is unknown`, `does not mention`",
     r"(?<!there )\b(?:is|are) no (?!longer|slower|faster|more|less|fix)": "say `is not a …`, `has no …`",
+    r"\bin lines? \d": "say `on line`",
+    r"\d[ \u00a0]%(?!\w)": "write `3%`",
+    r"\breplaces? (?:it|them|this|that|…) by\b": "say `replace it with`",
+    r"(?:each|next|every) turn of\b": "say `iteration`",
+    r"\bloop goes over\b": "say `iterates over`",
+    r"\b(?:hundredth|thousandth) (?:step|iteration)\b": "say `every 100 steps`",
     r"\bwhat (?:[\w'-]+ ){1,4}(?:gives|makes)\b": "say `the result of …`",
     r"(?-i:(?:^|[.:;] )What (?!else|it does)(?:[\w'-]+ ){1,6}(?:is|are|has|have|does|needs?|depends)\b)": "use a noun",
 }
@@ -107,6 +113,9 @@ def test_words_for_hardware(path: Path) -> None:
         "It uses what the call makes of them.",
         "What a layer holds depends on sizes.",
         "The code\n`x` is fine, and\nthe rest is dear.",
+        "The tensor of `x` in line 3 costs 12 %.",
+        "Replace it by the sum, every hundredth step.",
+        "The loop goes over batches.",
     ],
 )
 def test_phrases_are_found(text: str) -> None:

@@ -158,7 +158,7 @@ def score(model: nn.Module, loader: DataLoader, device: torch.device):
 def decode(model: nn.Module, out: torch.Tensor, steps: int):
     kept = []
     for _ in range(steps):
-        # A turn goes on with the results of the last.
+        # An iteration goes on with the results of the last.
         out = model(out)
         kept.append(out[out > 0])               # always TPF110
     return kept

@@ -78,7 +78,8 @@ def train(model, loader, optimizer, scale: torch.Tensor):
         print(scale.item())
 """
     assert whys(text) == [
-        "`scale`: annotated `torch.Tensor`, assumed on the GPU; the loop in line 4 goes over the batches of `loader`"
+        "`scale`: annotated `torch.Tensor`, assumed on the GPU; "
+        "the loop on line 4 iterates over the batches of `loader`"
     ]
 
 
@@ -90,7 +91,7 @@ for _ in range(100):
     print(loss.item())
 """
     assert whys(text) == [
-        "`loss`: computed from the result of `model(…)` in line 5, on the GPU; the loop in line 4 runs `model`"
+        "`loss`: computed from the result of `model(…)` on line 5, on the GPU; the loop on line 4 runs `model`"
     ]
 
 
@@ -111,7 +112,7 @@ def train(model, loader, optimizer):
             print(loss.item())
 """
     (why,) = whys(text, profile=Profile.AUDIT)
-    assert why is not None and why.endswith("; runs only now and then: `step % 100 == 0` in line 8")
+    assert why is not None and why.endswith("; runs only now and then: `step % 100 == 0` on line 8")
 
 
 # Costs
@@ -121,8 +122,8 @@ def test_cost_is_one_sentence_with_its_conditions() -> None:
     text = "\ndef f(x: torch.Tensor):\n    return x.item()\n"
     (finding,) = found("import torch\n" + text, "TPF101", Profile.AUDIT)
     assert finding.cost == (
-        "Measured on an H200 (bf16): once per step it costs GPT-2 training about 3 %, "
-        "about 11 % if 2 ms of CPU work follow."
+        "Measured on an H200 (bf16): once per step it costs GPT-2 training about 3%, "
+        "about 11% if 2 ms of CPU work follows."
     )
 
 

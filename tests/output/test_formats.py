@@ -87,7 +87,7 @@ def test_golden(format: OutputFormat, update_golden: bool) -> None:
     verdict = Verdict(Ruling.CONFIRMED, "1.5 ms of 10 ms a step", 1.5, 0.15, 1.0)
     part = report()
     part.findings[1] = finding(
-        Span(3, 21, 3, 29), "TPF103", verdict=verdict, why="`y` is a tensor", cost="3 %", function="Net.forward"
+        Span(3, 21, 3, 29), "TPF103", verdict=verdict, why="`y` is a tensor", cost="3%", function="Net.forward"
     )
     text = written(format, part, rule_url=URL)
     if format is OutputFormat.SARIF:

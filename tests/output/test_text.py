@@ -96,10 +96,10 @@ def test_grouped() -> None:
 
 
 GROUP = [
-    finding(Span(2, 11, 2, 16), group="a", help="Do it once", cost="It costs 3 %.", why="because"),
-    finding(Span(2, 19, 2, 24), group="a", help="Do it once", cost="It costs 3 %.", why="because"),
-    finding(Span(4, 9, 4, 10), group="a", help="Do it once", cost="It costs 3 %."),
-    finding(Span(6, 5, 6, 6), help="Do it once", cost="It costs 3 %."),
+    finding(Span(2, 11, 2, 16), group="a", help="Do it once", cost="It costs 3%.", why="because"),
+    finding(Span(2, 19, 2, 24), group="a", help="Do it once", cost="It costs 3%.", why="because"),
+    finding(Span(4, 9, 4, 10), group="a", help="Do it once", cost="It costs 3%."),
+    finding(Span(6, 5, 6, 6), help="Do it once", cost="It costs 3%."),
 ]
 BLOCKS = """\
 warning[TPF101] `.item()` waits for the device (3 places)
@@ -112,7 +112,7 @@ warning[TPF101] `.item()` waits for the device (3 places)
   |         ^
   = why: because
   = help: Do it once
-  = cost: It costs 3 %.
+  = cost: It costs 3%.
 
 warning[TPF101] `.item()` waits for the device
  --> src/train.py:6:5
@@ -145,7 +145,7 @@ def test_places_that_do_not_fit_are_named() -> None:
     source = Source("a.py", "x.item()\n" * 9)
     found = [finding(Span(line, 1, line, 9), group="a") for line in (1, 2, 3, 5, 8, 9)]
     writer(OutputFormat.FULL, Output(out, PLAIN)).file(source, Report(found))
-    assert "  = also in lines 5, 8 and 9\n" in out.getvalue()
+    assert "  = also on lines 5, 8 and 9\n" in out.getvalue()
 
 
 class Terminal(io.StringIO):
@@ -175,7 +175,7 @@ def test_columns_that_the_environment_states(monkeypatch: pytest.MonkeyPatch, to
 
 @pytest.mark.parametrize("room", range(20, 60))
 def test_numbers_stay_with_their_units(room: int) -> None:
-    lines = wrapped("it costs training about 9 %, and makes it 1.5 × slower, by 12 ms", room, 3, 4)
+    lines = wrapped("it costs training about 9%, and makes it 1.5 × slower, by 12 ms", room, 3, 4)
     assert not any(line.endswith((" 9", "1.5", "12")) for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Sums stay as they are in loops that wait for another number in each turn."""
+"""Sums stay as they are in loops that wait for another number in each iteration."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def test_rows_are_found_by_name() -> None:
     [
         (50.236, "about 50 × slower"),
         (4.42, "about 4.4 × slower"),
-        (1.371, "about 37 % slower"),
-        (1.1, "about 10 % slower"),
+        (1.371, "about 37% slower"),
+        (1.1, "about 10% slower"),
         (1.004, "not measurably slower"),
         (0.9, "not measurably slower"),
     ],
@@ -109,9 +109,9 @@ def test_the_cost_is_one_sentence_with_its_conditions(rule: Rule) -> None:
 
 
 def test_a_sentence_names_a_dtype_that_all_its_rows_share() -> None:
-    assert sentence("{0}", "adamw-not-fused-gpt") == "Measured on an H200 (bf16): about 9 %."
+    assert sentence("{0}", "adamw-not-fused-gpt") == "Measured on an H200 (bf16): about 9%."
     assert sentence("{0} and {1}", "adam-not-fused", "adamw-not-fused-gpt").startswith("Measured on an H200: about 3.")
-    assert sentence("{1}", "adam-not-fused", "adamw-not-fused-gpt") == "Measured on an H200 (bf16): about 9 %."
+    assert sentence("{1}", "adam-not-fused", "adamw-not-fused-gpt") == "Measured on an H200 (bf16): about 9%."
 
 
 def test_what_was_measured_stays_so() -> None:
@@ -184,9 +184,9 @@ def test_grids_are_read_at_their_cells_between_and_not_beyond() -> None:
 
 
 def test_the_readme_says_what_waits_cost() -> None:
-    """Half of the measured steps lose from 1 to about 10 %, and some more than half of their time."""
+    """Half of the measured steps lose from 1 to about 10%, and some more than half of their time."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    said = "A single wait often costs 1 to 10 % of a training step. Together, or in small models, they can cost more"
+    said = "A single wait often costs 1 to 10% of a training step. Together, or in small models, they can cost more"
     assert said in " ".join(readme.split())
     steps = [row for row in rows() if row.scope == "step" and any(code.startswith("TPF1") for code in row.rules)]
     low, _, high = quantiles([row.ratio for row in steps], n=4)

@@ -2288,7 +2288,7 @@ def test_expressions() -> None:
     named = [(call, call.func.id) for call in calls if isinstance(call.func, ast.Name) and call.func.id in HEATS]
     assert len(named) > 15
     wrong = [
-        f"{name}: {ast.unparse(call)} in line {call.lineno}" for call, name in named if model.heat(call).value != name
+        f"{name}: {ast.unparse(call)} on line {call.lineno}" for call, name in named if model.heat(call).value != name
     ]
     assert not wrong
 

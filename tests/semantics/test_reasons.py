@@ -49,7 +49,7 @@ def expression(model: Model, line: int, text: str | None) -> ast.expr:
             is_read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
             if ast.unparse(node) == text or (text is None and is_read):
                 return node
-    raise AssertionError(f"{text} is not in line {line}")
+    raise AssertionError(f"{text} is not on line {line}")
 
 
 def reasons(code: str) -> list[str]:
@@ -86,7 +86,7 @@ NAMES: dict[str, tuple[str, list[str]]] = {
         "import torch\ndef f(a):\n    x = 1\n    if a:\n        x = 'a'\n        return x\n    x  # ?\n",
         ["3: `x = 1`"],
     ),
-    "before the next turn of a loop": (
+    "before the next iteration of a loop": (
         "def f(a):\n    x = None\n    for b in a:\n        x  # ?\n        x = b\n",
         [
             "2: `x = None`",
@@ -96,7 +96,7 @@ NAMES: dict[str, tuple[str, list[str]]] = {
     "after break and continue": (
         "def f(a):\n    x = 0\n    while a:\n        if a > 1:\n            x = 1\n            break\n        x = 'a'\n"
         "        if a > 2:\n            x = []\n            continue\n        x = 0\n    x  # ?\n",
-        ["2: `x = 0`", "5: `x = 1`", "9: `x = []`", "12: also bound in line 11"],
+        ["2: `x = 0`", "5: `x = 1`", "9: `x = []`", "12: also bound on line 11"],
     ),
     "after an endless loop": (
         "def f(a):\n    while True:\n        if a:\n            x = 1\n            break\n"
@@ -249,7 +249,7 @@ PARAMETERS: dict[str, tuple[str, list[str]]] = {
     "default of a keyword": ("def f(*, n='a'):\n    n  # ?\n", ["1: parameter `n`: `'a'` by default"]),
     "use": (
         "def f(x):\n    y = x.detach()\n    x  # ?\n",
-        ["1: parameter `x`: used as tensors are, by `x.detach` in line 2"],
+        ["1: parameter `x`: used as tensors are, by `x.detach` on line 2"],
     ),
     "its name": ("def f(device):\n    device  # ?\n", ["1: parameter `device`: by its name, it is a device"]),
     "call": (
@@ -479,11 +479,11 @@ HEAT: dict[str, tuple[str, list[str]]] = {
     "import": ("x = 1  # ?\n", ["top level of the module: it runs once, on import"]),
     "loop over batches": (
         f"{LOADER}def f(loader: DataLoader):\n    for x in loader:\n        print(x)  # ?\n",
-        ["3: in the loop `for x in loader`, which goes over the batches of a loader"],
+        ["3: in the loop `for x in loader`, which iterates over the batches of a loader"],
     ),
     "loop that steps": (
         "def f(loss):\n    while True:\n        loss.backward()\n        print(1)  # ?\n",
-        ["2: in the loop `while True`, which steps: `loss.backward()` in line 3"],
+        ["2: in the loop `while True`, which steps: `loss.backward()` on line 3"],
     ),
     "guard": (
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        if self.step % 100 == 0:\n"
@@ -527,7 +527,7 @@ HEAT: dict[str, tuple[str, list[str]]] = {
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        return self.g(x)\n"
         "    def g(self, x):\n        return x  # ?\n",
         [
-            "5: in `A.g`, which is called: `self.g(x)` in line 4",
+            "5: in `A.g`, which is called: `self.g(x)` on line 4",
             "3: in `A.forward`: by its name, it runs a model, forward or backward",
         ],
     ),
@@ -535,8 +535,8 @@ HEAT: dict[str, tuple[str, list[str]]] = {
         f"{LOADER}class A:\n    def g(self, x):\n        return x  # ?\n"
         "def f(loader: DataLoader, a):\n    for x in loader:\n        a.g(x)\n",
         [
-            "3: in `A.g`, which may be called: `a.g(x)` in line 7",
-            "6: in the loop `for x in loader`, which goes over the batches of a loader",
+            "3: in `A.g`, which may be called: `a.g(x)` on line 7",
+            "6: in the loop `for x in loader`, which iterates over the batches of a loader",
         ],
     ),
     "set-up": (
@@ -553,7 +553,7 @@ HEAT: dict[str, tuple[str, list[str]]] = {
     "nobody calls": ("def f():\n    return 1  # ?\n", ["1: in `f`, which nothing in this file calls"]),
     "called once, and perhaps elsewhere": (
         "def f():\n    return 1  # ?\nf()\n",
-        ["1: in `f`: `f()` in line 3 rarely runs, but other files may call it"],
+        ["1: in `f`: `f()` on line 3 rarely runs, but other files may call it"],
     ),
     "raise": (
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        if x is None:\n"

@@ -43,7 +43,7 @@ def test_unsafe_fixes_change_losses_within_the_tolerance() -> None:
     before = [run(CURVE), run(CURVE)]
     assert not said(before, run(scaled(1.04)), Safety.UNSAFE)
     assert "the mean of losses 1 to 10 changes from 2.255 to 2.43" in said(before, run(scaled(1.08)), Safety.UNSAFE)
-    assert "(+8.0 %)" in said(before, run(scaled(1.08)), Safety.UNSAFE)
+    assert "(+8.0%)" in said(before, run(scaled(1.08)), Safety.UNSAFE)
     assert said(before, run(scaled(1.04)), Safety.UNSAFE, tolerance=0.03)
 
 

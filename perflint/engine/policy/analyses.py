@@ -88,8 +88,9 @@ def is_of_analysis(site: Site) -> bool:
 def is_of_evaluation(site: Site) -> bool:
     """True if a place is in a loop that evaluates a model, in a file of a project that updates no weights.
 
-    The loop goes over the batches of a loader or runs a model, and copies results to the CPU in each turn. Not in a
-    model, nor in code that a package offers to others, nor in a function that runs in each step of a training.
+    The loop iterates over the batches of a loader or runs a model, and copies results to the CPU in each
+    iteration. Not in a model, nor in code that a package offers to others, nor in a function that runs in
+    each step of a training.
     """
     model = site.model
     if isinstance(site, FileSite) or updates_weights(model):
@@ -105,7 +106,7 @@ def is_of_evaluation(site: Site) -> bool:
 
 @once_per_node
 def _evaluates(model: Model, loop: ast.AST) -> bool:
-    """True if a loop goes over the batches of a loader, or runs a model in each turn."""
+    """True if a loop iterates over the batches of a loader, or runs a model in each iteration."""
     over_batches = isinstance(loop, (ast.For, ast.AsyncFor)) and model.is_over_batches(loop.iter)
     return over_batches or is_step(model, loop)
 
@@ -165,7 +166,7 @@ def is_one_of_many(model: Model) -> bool:
 
 
 def feeds_batches(site: Site) -> bool:
-    """True if a place is in a loop whose turns leave their results on the GPU, so that the CPU could be ahead of it."""
+    """True if the iterations of a loop around a place leave their results on the GPU: the CPU may be ahead."""
     loops = list(loops_around(site.model, site.node))
     return bool(loops) and not _takes_results(site.model, loops[-1])
 
@@ -181,7 +182,7 @@ _TO_CPU = frozenset({"cpu", "numpy", "tolist"})
 
 
 def decodes(site: Site) -> bool:
-    """True if a loop around a place is not over data: a turn may go on with the results of the last."""
+    """True if a loop around a place is not over data: an iteration may go on with the results of the last."""
     return _goes_on(site.model, site.node)
 
 

@@ -15,7 +15,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def is_beside_epoch(site: Site) -> bool:
-    """True if a place is in no loop of a function that goes over the batches of a loader: a phase of training."""
+    """True if a place is in no loop of a function that iterates over the batches of a loader: a phase of training."""
     model = site.model
     function = model.function(site.node)
     if function is None or isinstance(function, ast.Lambda) or any(loops_around(model, site.node)):
@@ -32,7 +32,7 @@ def _goes_over_batches(model: Model, function: ast.AST) -> bool:
 
 
 def is_step(model: Model, around: ast.AST) -> bool:
-    """True if a loop runs a model in each turn, beside its inner loops, or trains.
+    """True if a loop runs a model in each iteration, beside its inner loops, or trains.
 
     Tokens are proposed, then checked at once. An epoch of reinforcement learning may have few steps.
     """
@@ -45,7 +45,7 @@ def is_step(model: Model, around: ast.AST) -> bool:
 
 @once_per_node
 def holds_steps(model: Model, around: ast.AST) -> bool:
-    """True if a function or loop holds a loop that runs a model in each turn, not one over the layers of a model."""
+    """True if a function or loop holds a loop that runs a model in each iteration, not one over its layers."""
     function = around if isinstance(around, _FUNCTIONS) else model.function(around)
     return any(
         isinstance(node, (ast.For, ast.AsyncFor, ast.While))

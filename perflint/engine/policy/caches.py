@@ -22,7 +22,7 @@ def beside_evaluation(finding: Finding, site: Site) -> Finding:
     """Memory that is freed beside the loops of a function that does not train: information in two cases.
 
     The name of the function says that it evaluates: an evaluation takes far longer. Or a loop before calls the same in
-    each turn, which is reported.
+    each iteration, which is reported.
     """
     if finding.code != CACHE or not isinstance(site, CallSite) or any(loops_around(site.model, site.node)):
         return finding

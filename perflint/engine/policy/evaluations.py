@@ -42,7 +42,7 @@ def selects_for_evaluation(site: Site) -> bool:
 
 
 def reads_files(site: Site) -> bool:
-    """True if a loop around a place reads a file in each turn, and does not train."""
+    """True if a loop around a place reads a file in each iteration, and does not train."""
     model = site.model
     if isinstance(site, FileSite) or is_in_batch(model, site.node):
         return False
@@ -158,7 +158,7 @@ def _carried(statement: ast.stmt) -> set[str]:
 def copies_array(site: Site) -> bool:
     """True if a call moves an array of NumPy to the GPU that its expression makes a tensor.
 
-    Not if an object keeps the tensor, nor if the array is the same in each turn of a loop.
+    Not if an object keeps the tensor, nor if the array is the same in each iteration of a loop.
     """
     if not isinstance(site, CallSite) or not _comes_from_array(site) or isinstance(_target(site), ast.Attribute):
         return False
@@ -199,5 +199,5 @@ def _target(site: CallSite) -> ast.expr | None:
 
 @once_per_node
 def _bound_in(model: Model, loop: ast.AST) -> frozenset[str]:
-    """The names that a loop binds in each turn."""
+    """The names that a loop binds in each iteration."""
     return frozenset(node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))

@@ -269,7 +269,7 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
     """A program that trains nothing copies arrays and a few numbers for its work, and selects results: information.
 
     Numbers that were read from the GPU, such as the last token, are reported: they need not leave it. So are positions
-    that each turn of a decoding copies.
+    that each iteration of a decoding copies.
     """
     if finding.code in (_COPIES, _TO_GPU):
         is_work = copies_for_evaluation(site)
@@ -310,7 +310,7 @@ def _of_an_analysis(finding: Finding, site: Site) -> Finding:
 
 
 def _is_position_of_decoding(finding: Finding, site: Site) -> bool:
-    """True for a position that each turn of a decoding copies."""
+    """True for a position that each iteration of a decoding copies."""
     return finding.code == _POSITIONS and finding.heat is Heat.HOT and is_decoded(site)
 
 
@@ -363,7 +363,7 @@ def _of_an_array(finding: Finding, site: Site) -> Finding:
 
 
 def _beside_files(finding: Finding, site: Site) -> Finding:
-    """A loop that reads a file in each turn and trains nothing takes far longer than one wait: information."""
+    """A loop that reads a file in each iteration and trains nothing takes far longer than one wait: information."""
     if finding.effect in OF_THE_DEVICE and finding.code not in _MANY_WAITS and reads_files(site):
         return replace(finding, severity=Severity.INFO)
     return finding

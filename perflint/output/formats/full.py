@@ -48,7 +48,7 @@ class FullWriter(Writer):
         ]
         if excerpt.left_out:
             noun = "line" if len(excerpt.left_out) == 1 else "lines"
-            lines.append(f"{gutter} {self.style('=', 'bold', 'blue')} also in {noun} {_listed(excerpt.left_out)}")
+            lines.append(f"{gutter} {self.style('=', 'bold', 'blue')} also on {noun} {_listed(excerpt.left_out)}")
         for label, text in self._notes(block):
             lines += self._note(gutter, label, text)
         return "\n".join(lines) + "\n\n"

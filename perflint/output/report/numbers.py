@@ -27,8 +27,8 @@ def percent(value: float | None) -> str:
     if value is None:
         return "—"
     if 0 < value < 0.001:
-        return f"<{_FIXED}0.1{_FIXED}%"
-    return f"{100 * value:.1f}{_FIXED}%" if 0 < value < 0.0995 else f"{100 * value:.0f}{_FIXED}%"
+        return f"<{_FIXED}0.1%"
+    return f"{100 * value:.1f}%" if 0 < value < 0.0995 else f"{100 * value:.0f}%"
 
 
 def times(value: float) -> str:

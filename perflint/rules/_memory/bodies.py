@@ -290,7 +290,7 @@ class Memory:
                     self._note_passed(self._passed, given | self._given, node)
 
     def _is_plain(self, over: ast.expr) -> bool:
-        """True if a loop goes over existing elements, so that taking the next one runs no unknown code."""
+        """True if a loop iterates over existing elements, so that taking the next one runs no unknown code."""
         if isinstance(over, ast.Call):
             target = self._model.target(over)
             return target == "builtins.range" or (

@@ -76,7 +76,7 @@ class Uses:
         self.last: Position = (0, 0)
         """The end of the last expression or statement that uses its memory."""
         self.loops: set[Loop] = set()
-        """The loops that carry it from one turn to the next."""
+        """The loops that carry it from one iteration to the next."""
         self.saved = False
         """True if autograd may keep it for the backward pass."""
         self.laid_bare = False

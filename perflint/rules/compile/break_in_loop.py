@@ -48,7 +48,7 @@ class BreakInLoop(BreakRule):
     warning. One `print` in the loop over the layers of a model leaves that model's `forward`
     uncompiled; only the functions that it calls are tried again, piece by piece. Twelve graph
     breaks, one in each layer of a 124 M parameter GPT, made its compiled forward 1.5 times slower
-    on an H200; in a loop over four small blocks breaks cost from 3 % (a log call) to 43 % (a mask).
+    on an H200; in a loop over four small blocks breaks cost from 3% (a log call) to 43% (a mask).
 
     ## When it is fine
     As for the rules of each kind of break (`scalar-read`, `tensor-branch`, `print-or-log` and so

@@ -105,7 +105,7 @@ def _is_done_once(model: Model, call: ast.Call) -> bool:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return any(last_name(each) in _CACHES for each in outer.decorator_list) or call in outer.decorator_list
         if isinstance(outer, (ast.For, ast.AsyncFor)) and names_in(outer.target) & names_in(call):
-            # Each layer of a model, each turn another.
+            # Each layer of a model, each iteration another.
             return True
         inner = outer
     return False

@@ -128,7 +128,7 @@ def _fate(site: CallSite) -> tuple[str, bool] | None:
     loop = _loop_over(model, parent, name)
     if loop is not None:
         used = _is_read(loop.body, name, parent)
-        return None if used else (f"`{name}` is bound again in the next turn of the loop", True)
+        return None if used else (f"`{name}` is bound again in the next iteration of the loop", True)
     if name == "self" and isinstance(given, ast.Name) and given.id == "self":
         return (
             None

@@ -41,7 +41,7 @@ class DynamicShapeOp(BreakRule):
     ## Why is this bad
     `torch.compile` needs to know sizes while it traces, at least as symbols. By default it ends the
     graph at such an operator, runs it eagerly and begins another; the CPU waits for the GPU to
-    count. One graph break by a mask in a forward of eight small blocks made it 41 % slower on an
+    count. One graph break by a mask in a forward of eight small blocks made it 41% slower on an
     H200.
 
     ## When it is fine

@@ -25,7 +25,7 @@ class SizeFromTensor(BreakRule):
     torch reads the number to create the result, whose size then depends on the data. By default
     `torch.compile` ends the graph, runs the call eagerly and begins another; if it captures the
     number as a symbol, CUDA graphs are not used for the code after it. One graph break by a size in
-    a forward of eight small blocks made it 33 % slower on an H200.
+    a forward of eight small blocks made it 33% slower on an H200.
 
     ## When it is fine
     Under `fullgraph=True`, and if `torch._dynamo.config.capture_scalar_outputs` is set: the number

@@ -44,7 +44,7 @@ class UntraceableCall(BreakRule):
     A graph holds tensor operations, and values that Python computes during tracing become
     constants. A call that returns a new value each time, or has effects outside the program, cannot
     become part of it: `torch.compile` ends the graph, lets Python run the call, and begins another.
-    One graph break by a clock in a forward of eight small blocks made it 31 % slower on an H200. A
+    One graph break by a clock in a forward of eight small blocks made it 31% slower on an H200. A
     timer inside compiled code does not measure the GPU either: the CPU is done long before the GPU.
 
     ## When it is fine

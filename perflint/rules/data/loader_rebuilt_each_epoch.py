@@ -80,7 +80,7 @@ class LoaderRebuiltEachEpoch(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is made again in each turn of the loop: its workers start again",
+            f"{quoted(site.text(site.node))} is made again in each iteration of the loop: its workers start again",
             confidence=Confidence.LOW if workers(site) == 0 else Confidence.MEDIUM,
             heat=Heat.WARM,
             help="Make it once before the loop, with `persistent_workers=True`.",

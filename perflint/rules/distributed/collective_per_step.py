@@ -26,7 +26,7 @@ class CollectivePerStep(Rule):
     ## Why is this bad
     Each collective launches a kernel on every device and waits for the slowest of them; for one
     number, that latency is the whole cost. Packed into one tensor, all of them cost as much as one.
-    Numbers that are only logged can be reduced every hundredth step. The cost has not been measured
+    Numbers that are only logged can be reduced every 100 steps. The cost has not been measured
     here.
 
     ## When it is fine

@@ -111,7 +111,7 @@ def is_foreign(survey: Survey, scope: Scope) -> bool:
 
 
 def is_data(survey: Survey, source: ast.expr) -> bool:
-    """True if a loop goes over a loader or a data set, by its class or its name."""
+    """True if a loop iterates over a loader or a data set, by its class or its name."""
     for node in walk(source):
         if not isinstance(node, (ast.Name, ast.Attribute)):
             continue
@@ -223,7 +223,7 @@ def _outermost_evaluating(survey: Survey, scope: Scope, run: Run) -> Loop | None
 
 
 def _is_held_out(loop: Loop) -> bool:
-    """True if a loop goes over data that is named as held out: `val_loader`."""
+    """True if a loop iterates over data that is named as held out: `val_loader`."""
     for source in iterated(loop):
         for node in walk(source):
             name = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""

@@ -53,8 +53,8 @@ class EvalWithoutNoGrad(Rule):
     ## Why is this bad
     Each operation then builds a graph node and keeps its inputs for a backward pass that never
     comes. Activations of the whole forward stay in memory until the output is dropped, and they add
-    up if outputs are collected in a list. On an H200 a ResNet-50 at batch 1 takes 28 % longer and a
-    GPT-2 with one sequence 45 %; with large, GPU-bound batches the time is the same and only the
+    up if outputs are collected in a list. On an H200 a ResNet-50 at batch 1 takes 28% longer and a
+    GPT-2 with one sequence 45%; with large, GPU-bound batches the time is the same and only the
     memory is lost.
 
     ## When it is fine

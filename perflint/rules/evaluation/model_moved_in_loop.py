@@ -127,7 +127,7 @@ def _comes_and_goes(around: ast.AST, path: str, call: ast.Call) -> bool:
 
 
 def _is_made_in(around: ast.AST, path: str) -> bool:
-    """True if the code binds the model: a new one in each turn, or one of many."""
+    """True if the code binds the model: a new one in each iteration, or one of many."""
     for part in walk(around):
         if isinstance(part, (ast.For, ast.AsyncFor)) and path.partition(".")[0] in names_in(part.target):
             return True

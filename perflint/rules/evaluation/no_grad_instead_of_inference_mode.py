@@ -30,7 +30,7 @@ class NoGradInsteadOfInferenceMode(Rule):
     ## Why is this bad
     `no_grad` stops the recording of the graph but still keeps version counters and view tracking
     for each tensor. `inference_mode` drops these too. It saves only CPU time, which matters only
-    for small batches: 8 % for a GPT-2 with one sequence on an H200, 3 % or nothing for a ResNet-50
+    for small batches: 8% for a GPT-2 with one sequence on an H200, 3% or nothing for a ResNet-50
     at batch 1, nothing with large batches. This is advice, not an error.
 
     ## When it is fine
@@ -108,11 +108,10 @@ class NoGradInsteadOfInferenceMode(Rule):
         text = "torch.inference_mode" if spelling is None else spelling.text
         written = f"{text}()" if isinstance(context, ast.Call) else text
         span = site.model.source.span(context)
-        escaping = "" if sure is Confidence.HIGH else ", unless its tensors meet autograd later"
+        escaping = "" if sure is Confidence.HIGH else ", unless autograd uses the results later"
         return self.finding(
             site,
-            f"`torch.inference_mode()` does the same here as `{site.text(context)}`, without version counters and view "
-            f"tracking{escaping}",
+            f"`torch.inference_mode()` is cheaper here than `{site.text(context)}`{escaping}",
             confidence=sure,
             heat=site.model.heat(within),
             span=span,
@@ -120,7 +119,7 @@ class NoGradInsteadOfInferenceMode(Rule):
             fix=None
             if spelling is None
             else Fix(
-                f"Replace it by `{written}`",
+                f"Replace it with `{written}`",
                 Safety.DISPLAY,
                 (Edit(span, written),),
                 spelling.imports,

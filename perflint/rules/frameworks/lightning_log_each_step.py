@@ -30,7 +30,7 @@ class LightningLogEachStep(Rule):
     value of the progress bar is read after every batch. `sync_dist=True` reduces it over all
     processes each time. `log_every_n_steps=1` reads all logged values in every step. Anomaly
     detection waits after each operation of the backward pass (TPF606). One read between the forward
-    and the backward pass cost 3 % in training of a 124 M parameter GPT on an H200, and 4 % in that
+    and the backward pass cost 3% in training of a 124 M parameter GPT on an H200, and 4% in that
     of a small network.
 
     ## When it is fine
@@ -120,7 +120,7 @@ class LightningLogEachStep(Rule):
                     confidence=Confidence.MEDIUM,
                     severity=Severity.INFO,
                     heat=Heat.HOT,
-                    help="Pass `on_step=False, on_epoch=True`, or log it every hundredth step.",
+                    help="Pass `on_step=False, on_epoch=True`, or log it every 100 steps.",
                 )
 
     def _configured(self, site: CallSite) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ _ARGUMENTS = tuple(
     for name in ("", "Seq2Seq")
 )
 _OFTEN = 10
-"""Caches that are emptied every tenth step, or more often, are never warm for long."""
+"""Caches that are emptied every 10 steps, or more often, are never warm for long."""
 
 
 class TrainerReadsEachStep(Rule):
@@ -30,10 +30,10 @@ class TrainerReadsEachStep(Rule):
 
     ## Why is this bad
     With `logging_steps=1` the trainer reads the loss in every step. Emptying the cache gives memory
-    back that the next step asks the driver for again: 17 % of a step in training of a 124 M
+    back that the next step asks the driver for again: 17% of a step in training of a 124 M
     parameter GPT on an H200. The filter, on by default, tests `if isnan(loss) or isinf(loss)` in
-    each step, which waits twice: a branch on `isnan(loss)` made the step of that GPT 2 % slower. A
-    user's profile put 7 % of the training time on that line.
+    each step, which waits twice: a branch on `isnan(loss)` made the step of that GPT 2% slower. A
+    user's profile put 7% of the training time on that line.
 
     ## When it is fine
     - Short runs, and runs that are being debugged.

@@ -29,7 +29,7 @@ class Torchscript(Rule):
     look into scripted modules: a graph ends before each and begins anew after it (scripted
     functions are traced through). Helpers that are scripted for speed prevent `torch.compile` from
     being used on the whole model. It is a warning because TorchScript will be removed, not because
-    of what it costs: on an H200, a scripted block cost a compiled forward 3 %, which may be chance,
+    of what it costs: on an H200, a scripted block cost a compiled forward 3%, which may be chance,
     and after eager blocks a scripted helper was faster than a compiled one. Decorators are
     warnings, calls are reported by the pedantic profile.
 

@@ -30,11 +30,11 @@ class Binding:
     statement: ast.AST
     value: ast.expr
     certain: bool
-    """True if each turn of the loop comes by, before it goes on."""
+    """True if each iteration of the loop comes by, before it goes on."""
 
 
 class Turn:
-    """One turn of a loop, and the origins of its names."""
+    """One iteration of a loop, and the origins of its names."""
 
     def __init__(self, model: Model, loop: Loop) -> None:
         self.model = model
@@ -54,9 +54,9 @@ class Turn:
         return found
 
     def origins(self, *expressions: ast.expr) -> set[str] | None:
-        """The names, bound in this turn, that expressions derive from with their graph.
+        """The names, bound in this iteration, that expressions derive from with their graph.
 
-        None if something older may come in with a graph: a name that a turn hands to the next,
+        None if something older may come in with a graph: a name that an iteration hands to the next,
         a tensor from before the loop, an unknown attribute.
         """
         found: set[str] = set()
@@ -81,7 +81,7 @@ class Turn:
         return found
 
     def with_graph(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
-        """True if a name of this turn may stand for more than data and fresh tensors."""
+        """True if a name of this iteration may stand for more than data and fresh tensors."""
         if name in seen or name in self.data:
             return False
         for place in self.bindings.get(name, ()):
@@ -201,7 +201,7 @@ class Turn:
         return False
 
     def _is_carried(self, name: str, places: list[Binding]) -> bool:
-        """True if a turn may read the value that the turn before it gave to a name."""
+        """True if an iteration may read the value that the iteration before it gave to a name."""
         first = places[0]
         own = {use.id for use in self._uses_of(first) if isinstance(use, ast.Name)}
         if name in own or isinstance(first.statement, ast.AugAssign):

@@ -33,7 +33,7 @@ class AttentionByHand(Rule):
     read again, five times and more with a mask and dropout, and kept for the backward pass.
     `scaled_dot_product_attention` computes the same in one kernel that stores neither. Written by
     hand, a training step of six layers at 1024 tokens was 1.5 × slower under bfloat16 autocast on
-    an H200, and 8 % slower in float32; at 256 tokens 19 % and 4 %. It also took 3.1 times the
+    an H200, and 8% slower in float32; at 256 tokens 19% and 4%. It also took 3.1 times the
     memory (4.0 GiB instead of 1.3), in float32 twice as much.
 
     ## When it is fine

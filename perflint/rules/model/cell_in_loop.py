@@ -112,14 +112,14 @@ class CellInLoop(Rule):
         layer = _LAYERS[cell.cls]
         yield self.finding(
             site,
-            f"{quoted(site.text(call))} runs one step in each turn of the loop, though all inputs are known before it",
+            f"{quoted(site.text(call))} runs one step in each iteration, though all inputs are known before the loop",
             confidence=Confidence.HIGH if _reads_sequence(loop, call) else Confidence.MEDIUM,
             help=f"Pass the whole sequence to a `{layer}`.",
         )
 
 
 def _loop(model: Model, call: ast.Call) -> ast.For | None:
-    """The innermost loop, where each of its turns comes by the call."""
+    """The innermost loop, where each of its iterations comes by the call."""
     inner: ast.AST = call
     for outer in inside(model, call):
         if isinstance(outer, ast.For):
@@ -168,5 +168,5 @@ def _origins(loop: ast.For, given: ast.expr) -> set[str]:
 
 
 def _reads_sequence(loop: ast.For, call: ast.Call) -> bool:
-    """True if the loop goes over the sequence that the input is a part of."""
+    """True if the loop iterates over the sequence that the input is a part of."""
     return bool(names_in(loop.target) & _origins(loop, call.args[0]))

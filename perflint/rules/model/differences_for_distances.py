@@ -35,8 +35,8 @@ class DifferencesForDistances(Rule):
     n and m points of d numbers have n × m × d differences, which are written and read several
     times, and kept for the backward pass. `torch.cdist` needs n × m numbers, and for the Euclidean
     distance it usually computes a matrix product. The distances of 2048 points of 128 numbers took
-    23 times as long on an H200, a training with a vector quantiser 19 % longer, one of metric
-    learning 16 %.
+    23 times as long on an H200, a training with a vector quantiser 19% longer, one of metric
+    learning 16%.
 
     ## When it is fine
     - Few points, or few numbers each: both forms are launch-bound. Tensors named points, positions

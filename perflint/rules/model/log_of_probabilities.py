@@ -41,7 +41,7 @@ class LogOfProbabilities(Rule):
 
     ## Why is this bad
     The probabilities are written to memory and read again, also in the backward pass: a training
-    step of a GPT-2 with 50304 tokens was 10 % slower on an H200, with 1.5 GiB more, and the loss by
+    step of a GPT-2 with 50304 tokens was 10% slower on an H200, with 1.5 GiB more, and the loss by
     itself 1.8 ×. A probability that rounds to 0 gives an infinite loss, and NaN in the gradients; a
     small number added before hides that, and biases confident predictions.
 

@@ -35,7 +35,7 @@ class NeedlessRetainGraph(Rule):
     A backward pass frees the activations while it runs. With `retain_graph=True` they all stay
     until the loss is dropped: next to the gradients, and, if the loss variable stays alive, next to
     the activations of the following forward pass. It costs memory, not time: a training step of a
-    GPT-2 took as long on an H200, with 9 % more memory at its peak although the loss was dropped at
+    GPT-2 took as long on an H200, with 9% more memory at its peak although the loss was dropped at
     once. It often hides a mistake, too: a hidden state that should have been detached.
 
     ## When it is fine
@@ -185,7 +185,7 @@ def _is_alone(model: Model, loop: Loop, call: ast.Call, steppers: set[str]) -> b
 
 
 def _is_kept(loop: Loop, names: set[str]) -> bool:
-    """True if something with a graph is stored where a later turn, or another function, finds it."""
+    """True if something with a graph is stored where a later iteration, or another function, finds it."""
     for node in walk(loop):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in names:
             if any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets):

@@ -28,7 +28,7 @@ class ReentrantCheckpoint(Rule):
     stops at the last tensor that is needed. It loses autograd state inside the function (hooks of
     DDP, `torch.autograd.grad`). If no input requires a gradient, the parameters inside get none at
     all. torch announces that the default will become an error. The cost goes both ways: a training
-    step of six layers was 5 % slower in float32 on an H200, but 22 % faster under bfloat16
+    step of six layers was 5% slower in float32 on an H200, but 22% faster under bfloat16
     autocast, where the step was limited by the CPU work of the new form.
 
     ## When it is fine

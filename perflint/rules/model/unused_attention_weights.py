@@ -26,8 +26,8 @@ class UnusedAttentionWeights(Rule):
     ## Why is this bad
     `need_weights` is true by default. The weights, of shape (batch, tokens, tokens), must then
     exist in memory, so that the fused attention kernels cannot be used. It made a training step of
-    six layers at 1024 tokens 2.2 × slower under bfloat16 autocast on an H200, and 4 % slower in
-    float32; the layer alone lost 12 % at 512 tokens and 2.8 × at 2048.
+    six layers at 1024 tokens 2.2 × slower under bfloat16 autocast on an H200, and 4% slower in
+    float32; the layer alone lost 12% at 512 tokens and 2.8 × at 2048.
 
     ## When it is fine
     A forward hook reads the weights, the result comes from a subclass, or gradients of gradients

@@ -104,7 +104,7 @@ class AccumWithoutNoSync(Rule):
             seen.add(boundary)
             yield self.finding(
                 call,
-                f"{quoted(call.text(call.node))} reduces the gradients over all processes in each turn, but the "
+                f"{quoted(call.text(call.node))} reduces the gradients over all processes in each iteration, but the "
                 f"optimizer steps only if {quoted(site.text(boundary))}",
                 confidence=Confidence.MEDIUM,
                 help="Run all micro-steps but the last one under `model.no_sync()`.",
@@ -112,7 +112,7 @@ class AccumWithoutNoSync(Rule):
 
 
 def _boundary(model: Model, site: CallSite) -> ast.expr | None:
-    """The test under which the optimizer steps, in the loop around a backward pass that runs in each turn."""
+    """The test under which the optimizer steps, in the loop around a backward pass that runs in each iteration."""
     loop = next(loops_around(model, site.node), None)
     if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
         return None

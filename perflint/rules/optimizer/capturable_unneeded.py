@@ -28,7 +28,7 @@ class CapturableUnneeded(Rule):
     A capturable optimizer keeps its step counters on the GPU and computes bias corrections there,
     in kernels of a few numbers for each parameter. Outside of a graph that is slower than
     arithmetic on the CPU; the documentation says that it "can impair ungraphed performance". It
-    made training of a 124 M parameter GPT 5 % slower on an H200.
+    made training of a 124 M parameter GPT 5% slower on an H200.
 
     ## When it is fine
     - The step is captured, or compiled, in another file.

@@ -39,9 +39,9 @@ class ForLoopOptimizer(Rule):
     with hundreds of them it cannot launch fast enough to keep the GPU busy. The default on CUDA
     handles all tensors in a few kernels, `fused=True` in one. On an H200, a step of Adam over 300
     tensors took 7.2 times as long with `foreach=False` as by default, and 3.2 times as long by
-    default as fused. In training of a 124 M parameter GPT, the default AdamW made the whole step 9
-    % slower than the fused one, and AdamW with `foreach=False` 15 %; in training of a ResNet-50,
-    the default SGD 1 %.
+    default as fused. In training of a 124 M parameter GPT, the default AdamW made the whole step 9%
+     slower than the fused one, and AdamW with `foreach=False` 15%; in training of a ResNet-50,
+    the default SGD 1%.
 
     ## When it is fine
     - On the CPU the loop is the default.
@@ -110,7 +110,7 @@ class ForLoopOptimizer(Rule):
         return self.finding(
             site,
             f"`{name}` runs unfused: several kernels for each group of parameters",
-            # Its kernels are few: the step of a ResNet-50 lost no more than 1 %.
+            # Its kernels are few: the step of a ResNet-50 lost no more than 1%.
             severity=Severity.INFO if name == "SGD" else cost("adamw-not-fused-gpt").severity,
             help="Pass `fused=True`.",
             confidence=confidence,

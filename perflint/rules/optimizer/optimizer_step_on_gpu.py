@@ -55,7 +55,7 @@ class OptimizerStepOnGpu(Rule):
     Unless it is fused or capturable, the optimizer computes bias corrections on the CPU, and keeps
     a counter there for each parameter. If the counters are on the GPU, it must read each of them
     with `.item()`, up to twice per step, for the rest of the run: a step of Adam over 300 tensors
-    took 3.2 times as long on an H200, and training of a 124 M parameter GPT was 17 % slower. A
+    took 3.2 times as long on an H200, and training of a 124 M parameter GPT was 17% slower. A
     resumed run is slower than the same run without a resume, and nothing shows why.
 
     ## When it is fine
@@ -108,7 +108,7 @@ class OptimizerStepOnGpu(Rule):
     `torch/optim/optimizer.py`.
 
     ## References
-    - [UniRL#441](https://github.com/Tencent-Hunyuan/UniRL/pull/441): 19 to 26 % of the optimizer's step
+    - [UniRL#441](https://github.com/Tencent-Hunyuan/UniRL/pull/441): 19 to 26% of the optimizer's step
     - [pytorch#128208](https://github.com/pytorch/pytorch/issues/128208)
     - [pytorch#74424](https://github.com/pytorch/pytorch/issues/74424)
     - [Lightning#19955](https://github.com/Lightning-AI/pytorch-lightning/issues/19955)

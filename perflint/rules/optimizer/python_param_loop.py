@@ -41,9 +41,9 @@ class PythonParamLoop(Rule):
     `torch._foreach_lerp_` and similar functions take all tensors in one call and launch a few
     kernels. An Adam that loops over 300 parameters took 7.2 times as long on an H200 as one that
     does not. A moving average of a 124 M parameter GPT, one parameter at a time, made its training
-    3 % slower there, and gradients that were scaled one by one 1 %. Averages that are computed out of place,
+    3% slower there, and gradients that were scaled one by one 1%. Averages that are computed out of place,
     `slow.copy_(tau * fast + (1 - tau) * slow)`, launch twice as many kernels and allocate a tensor for each: training
-    took 26 % longer. So these are warnings, and the others are information.
+    took 26% longer. So these are warnings, and the others are information.
 
     ## When it is fine
     - It runs once: initialisation, copying weights, freezing, checkpoints.
@@ -154,7 +154,7 @@ def _is_guarded(model: Model, loop: ast.For) -> bool:
 
 
 def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool = True) -> Iterator[CallSite]:
-    """The calls that change a tensor in place which belongs to this turn, outside of inner loops.
+    """The calls that change a tensor in place which belongs to this iteration, outside of inner loops.
 
     Functions of the file that get such a tensor are looked into, one level deep.
     """

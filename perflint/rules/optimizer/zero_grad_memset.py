@@ -32,7 +32,7 @@ class ZeroGradMemset(Rule):
     Each gradient is written with zeros, by one kernel for each parameter unless the optimizer was
     created with `foreach=True` or `fused=True`, and the next backward pass reads the zeros and adds
     to them. Dropped gradients cost nothing: the backward pass writes new ones. They also do not
-    fill memory while the next forward pass runs. In training of a 124 M parameter GPT it cost 4 %
+    fill memory while the next forward pass runs. In training of a 124 M parameter GPT it cost 4%
     of the step on an H200.
 
     ## When it is fine

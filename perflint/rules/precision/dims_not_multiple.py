@@ -31,8 +31,8 @@ class DimsNotMultiple(Rule):
     that, the product runs in slower kernels. On an H200 in bfloat16 a matmul with 1001 columns took
     4.4 × as long as one with 1008, with 1004 columns 2.5 ×; attention with heads of 50 took 1.9 ×
     as long as with heads of 56; a training step of width 1001 took 3.2 × as long as one of 1008. A
-    training step of convolutions with 254 channels took 17 % longer than with 256, 75 % longer in
-    channels_last, and in float32 with TF32 43 % longer. More channels than needed are faster.
+    training step of convolutions with 254 channels took 17% longer than with 256, 75% longer in
+    channels_last, and in float32 with TF32 43% longer. More channels than needed are faster.
 
     ## When it is fine
     - In plain float32 without TF32 the width of a linear layer makes no difference (1.00): not

@@ -66,7 +66,7 @@ class SlowSwitches(Rule):
     They apply to the whole program. Without cuDNN, convolutions and recurrent layers use slower
     kernels: a training step of a ResNet-50 was 6.3 × slower on an H200, under bfloat16 autocast 8.9
     ×. Deterministic algorithms exclude the fast ones that add in any order, and each new tensor is
-    filled first: 7 % in float32, 30 % under autocast, 13 % for a GPT-2. `CUDA_LAUNCH_BLOCKING`
+    filled first: 7% in float32, 30% under autocast, 13% for a GPT-2. `CUDA_LAUNCH_BLOCKING`
     waits for each kernel, so that the CPU prepares nothing while the GPU computes: 1.6 × for a
     small network, 1.8 × for the GPT-2.
 

@@ -94,7 +94,7 @@ def _is_asked(model: Model, node: ast.AST, masks: set[str]) -> bool:
             if _leaves_without(model, before[index], masks):
                 return not _runs_model(model, before[index + 1 :])
         if _runs_model(model, before) or isinstance(outer, (*_FUNCTIONS, *_LOOPS)):
-            # A `while` tests its mask in each turn.
+            # A `while` tests its mask in each iteration.
             return isinstance(outer, ast.While) and not _runs_model(model, before) and _asks(model, outer.test, masks)
         if isinstance(outer, ast.If) and place_in(outer.body, inner) is not None and _asks(model, outer.test, masks):
             return True

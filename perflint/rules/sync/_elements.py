@@ -45,7 +45,7 @@ def _without_detach(node: ast.expr) -> ast.expr:
 
 
 def _counts(model: Model, iterable: ast.expr) -> bool:
-    """True if a loop goes over numbers that serve as indices."""
+    """True if a loop iterates over numbers that serve as indices."""
     return isinstance(iterable, ast.Call) and model.target(iterable) in _COUNTERS
 
 

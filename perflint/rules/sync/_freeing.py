@@ -53,7 +53,7 @@ def asks_for_memory(model: Model, test: ast.expr) -> bool:
 
 
 def is_retry(loop: Loop) -> bool:
-    """True if a loop tries something again until it succeeds: each further turn follows a failure."""
+    """True if a loop tries something again until it succeeds: each further iteration follows a failure."""
     if not isinstance(loop, (ast.For, ast.While)):
         return False
     for statement in loop.body:

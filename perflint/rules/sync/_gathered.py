@@ -99,7 +99,7 @@ def _depends_on_place(model: Model, copy: ast.Call, loop: ast.stmt) -> bool:
 
 
 def _has_own_memory(model: Model, tensor: ast.expr) -> bool:
-    """True if a tensor is a new one in each turn that is only read afterwards: nothing else keeps or changes it."""
+    """True if each iteration makes a new tensor that is only read afterwards: nothing else keeps or changes it."""
     if not isinstance(tensor, ast.Name):
         return operators.is_fresh(model, _without_detach(tensor))
     made, bound = alone(model, tensor), flow_around(model, tensor).used.get(tensor)

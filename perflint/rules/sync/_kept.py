@@ -1,4 +1,4 @@
-"""Numbers that a loop reads in each turn, kept on the device until it is over."""
+"""Numbers that a loop reads in each iteration, kept on the device until it is over."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kept_on_device(site: CallSite, read: Read) -> Fix | None:
 
 
 def _waits_anyway(model: Model, read: Read) -> bool:
-    """True if the CPU waits in each turn although a number stays on the GPU."""
+    """True if the CPU waits in each iteration although a number stays on the GPU."""
     return _waits_beside(model, read.node) or _is_read_again(model, read) or waits_for_number(model, read.node)
 
 
@@ -50,7 +50,7 @@ def _kept(site: CallSite, read: Read) -> Fix | None:
 
 
 def _waits_beside(model: Model, read: ast.expr) -> bool:
-    """True if a statement of the same kind, in a row with that of a read, needs its number in each turn."""
+    """True if a statement of the same kind, in a row with that of a read, needs its number in each iteration."""
     statement = statement_of(model, read)
     if statement is None:
         return False
@@ -67,7 +67,7 @@ def _waits_beside(model: Model, read: ast.expr) -> bool:
 
 
 def _is_read_again(model: Model, read: Read) -> bool:
-    """True if each turn needs the same number for something else: `total += loss.item()`, `bar.set(loss.item())`."""
+    """True if each iteration needs the same number elsewhere: `total += loss.item()`, `bar.set(loss.item())`."""
     loop = next((outer for outer in inside(model, read.node) if isinstance(outer, LOOPS)), None)
     if loop is None or not isinstance(read.tensor, ast.Name):
         return False

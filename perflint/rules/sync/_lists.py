@@ -54,7 +54,7 @@ def listed_on_device(site: CallSite, read: Read) -> Fix | None:
 
 
 def _may_change(model: Model, tensor: ast.expr) -> bool:
-    """True if an expression may give whole numbers in one turn and other numbers in the next."""
+    """True if an expression may give whole numbers in one iteration and other numbers in the next."""
     if isinstance(tensor, ast.Name):
         bindings = model.symbols.variable(tensor).bindings
         return len(bindings) != 1 or isinstance(bindings[0].value, ast.IfExp)
@@ -78,7 +78,7 @@ def appended_to(model: Model, read: ast.Call) -> ast.Name | None:
 
 
 def gathering_loop(model: Model, name: ast.Name) -> _Loop | None:
-    """The loop right after `name = []` in whose turns nothing but this `append` uses the list."""
+    """The loop right after `name = []` in whose iterations nothing but this `append` uses the list."""
     for outer in inside(model, name):
         if not isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
             continue

@@ -30,7 +30,7 @@ class _Meter:
     """A class that computes with the numbers that a method gets.
 
     `numbers` are the attributes and properties that hold them or are made of them. `closed` are the methods that use
-    these otherwise than in formatted texts. `prints` is True if its text is made by formatting.
+    these other than in formatted texts. `prints` is True if its text is made by formatting.
     """
 
     numbers: frozenset[str]
@@ -285,7 +285,7 @@ class _Reads:
 def _reads(model: Model, name: ast.Name, meter: _Meter, update: ast.Call) -> _Reads | None:
     """The reads of a meter's numbers; None if the object is used otherwise.
 
-    None, too, if each turn of the loop around the update reads a number: nothing would be gained.
+    None, too, if each iteration of the loop around the update reads a number: nothing would be gained.
     """
     loop = next(loops_around(model, update), None)
     if loop is None:

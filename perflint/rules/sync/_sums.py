@@ -30,7 +30,7 @@ class _Sum:
     type: str
     """The Python type of the sum: "int" or "float"."""
     reads: tuple[ast.Name, ...] = ()
-    """The uses of the sum in the loop that run in few of its turns, as for a log every hundredth step."""
+    """The uses of the sum in the loop that run in few of its iterations, as for a log every 100 steps."""
 
 
 def summed_on_device(site: CallSite, read: Read) -> Fix | None:
@@ -134,7 +134,7 @@ def _reads_number(model: Model, node: ast.expr) -> bool:
 
 
 def _rare_reads(model: Model, loop: ast.stmt, uses: list[ast.Name]) -> tuple[ast.Name, ...] | None:
-    """The reads among some uses of a sum; None if one runs in each turn, or if another number is stored in the sum."""
+    """The reads among some uses of a sum; None if one runs in each iteration, or if the sum gets another number."""
     reads: list[ast.Name] = []
     for use in uses:
         statement = model.parent(use)

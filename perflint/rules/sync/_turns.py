@@ -15,7 +15,7 @@ _LEAVES = (ast.Break, ast.Return, ast.Continue, ast.Raise)
 
 
 def waits_for_number(model: Model, node: ast.expr) -> bool:
-    """True if the loop around a node reads another number in each turn, which decides if it goes on."""
+    """True if the loop around a node reads another number in each iteration, which decides if it goes on."""
     loop = next(loops_around(model, node), None)
     if isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
         return any(_is_read(model, each) for decides in _decisions(loop) for each in walk(decides) if each is not node)
@@ -23,7 +23,7 @@ def waits_for_number(model: Model, node: ast.expr) -> bool:
 
 
 def _decisions(loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[ast.expr]:
-    """The tests that end a loop or a turn of it, and the values of the names in its own test."""
+    """The tests that end a loop or an iteration of it, and the values of the names in its own test."""
     asked = names_in(loop.test) if isinstance(loop, ast.While) else set()
     if isinstance(loop, ast.While):
         yield loop.test

@@ -31,8 +31,8 @@ class DistributionsValidate(Rule):
     Each check asks the GPU whether all values are allowed, and the CPU waits for the answer: once
     for `Categorical`, twice for `Normal`, up to nine times for others, and once more for each
     `log_prob`. A Python number next to a tensor is also copied to the GPU with a blocking copy. On
-    an H200 a validated `Normal` in each layer of a GPT-2 made training 13 % slower, and one at the
-    end of a step 15 %.
+    an H200 a validated `Normal` in each layer of a GPT-2 made training 13% slower, and one at the
+    end of a step 15%.
 
     ## When it is fine
     Distributions on the CPU, tests, debugging, `validate_args=False`, a program that calls

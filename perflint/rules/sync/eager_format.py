@@ -51,12 +51,12 @@ class EagerFormat(Rule):
     ## Why is this bad
     To write a number the CPU must have it. Formatting a zero-dimensional tensor waits for the GPU
     once; a tensor with dimensions waits several times, because it is masked, summarised and read
-    piece by piece. `print(f"{loss}")` each step made training of a 124 M parameter GPT 2 % slower
+    piece by piece. `print(f"{loss}")` each step made training of a 124 M parameter GPT 2% slower
     on an H200. An f-string in `logger.debug(f"…")` is built even if the message is not shown, and a
     progress bar formats its postfix even if it does not redraw.
 
     ## When it is fine
-    Shapes, dtypes and Python numbers. Every hundredth step, once per epoch, on one rank at an
+    Shapes, dtypes and Python numbers. Every 100 steps, once per epoch, on one rank at an
     interval: outside of code that runs every step the rule gives information only.
     `logger.debug("… %s", t)`: the text is not built while the level is off. Messages of exceptions.
     Text in a branch that the numbers of a tensor choose (`if loss > 3: print(loss)`) is reported as info:
@@ -145,7 +145,7 @@ class EagerFormat(Rule):
             severity=Severity.INFO if cured else None,
             heat=Heat.COLD if _is_written_when_asked(site) else None,
             span=site.model.source.span(node),
-            help="Write it every hundredth step, or write the number of an earlier step, which is already there.",
+            help="Write it every 100 steps, or write the number of an earlier step, which is already there.",
             fix=_lazy_logging(site) if isinstance(site, FormatSite) else None,
         )
 

@@ -38,12 +38,12 @@ class EmptyCacheInLoop(Rule):
     `empty_cache` gives cached blocks back to the driver, which waits for the GPU; the next step
     asks the driver for the same blocks again. It frees nothing that is in use, and PyTorch empties
     the cache by itself before it runs out of memory. One call per step made training of a 124 M
-    parameter GPT 17 % slower on an H200. A garbage collection walks all Python objects, and torch
+    parameter GPT 17% slower on an H200. A garbage collection walks all Python objects, and torch
     alone creates many: it took 86 ms each time there, so that a step of 26 ms took 112.
 
     ## When it is fine
     At a change of phase (after training, before evaluation, after a large model is deleted or moved to the CPU), in the
-    handler of an out-of-memory error, every hundredth step, once at a certain step, in a branch that
+    handler of an out-of-memory error, every 100 steps, once at a certain step, in a branch that
     leaves the loop, or when a measurement shows that memory is nearly full. In a retry loop after a
     failure, and in a function that only frees memory, unless a training loop calls it. When several
     processes share a GPU. Calls beside the loops of a function that evaluates, and calls behind a loop that
@@ -106,14 +106,14 @@ class EmptyCacheInLoop(Rule):
         if not (repeats(site) or _is_between_work(site)) or _is_meant(site):
             return
         collects = site.target == _COLLECT
-        does = "frees memory that the next turn has to allocate again: the CPU waits for the GPU and for the driver"
+        does = "frees memory that the next iteration allocates again: the CPU waits for the GPU and for the driver"
         does = "makes the CPU look at all Python objects" if collects else does
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} {does}{often(site)}",
             confidence=Confidence.HIGH if site.heat is Heat.HOT else Confidence.LOW,
             severity=cost("gc-collect-gpt" if collects and site.heat is Heat.HOT else "empty-cache-gpt").severity,
-            help="Remove it, or call it every hundredth turn if memory is scarce.",
+            help="Remove it, or call it every 100 iterations if memory is scarce.",
             fix=_fix(site),
             cost=sentence("`gc.collect()` in each step makes GPT-2 training {0} slower", "gc-collect-gpt")
             if collects
@@ -188,7 +188,7 @@ def _deletes_module(model: Model, statement: ast.Delete) -> bool:
 
 
 def _builds_module(model: Model, loop: ast.AST) -> bool:
-    """True if each turn of a loop constructs a model of its own: then each turn is a phase."""
+    """True if each iteration of a loop constructs a model of its own: then each iteration is a phase."""
     return any(
         isinstance(node, ast.Call) and isinstance(model.value(node), Instance) and _is_model(model.value(node))
         for node in walk(loop)

@@ -54,7 +54,7 @@ class ExplicitSynchronize(Rule):
     ## Why is this bad
     The CPU waits for everything that it has queued, and the GPU then waits for the CPU. PyTorch
     orders work on a stream by itself and waits wherever the CPU reads a result, so correctness does
-    not need such a call. One per step made training of a 124 M parameter GPT 2.6 % slower on an
+    not need such a call. One per step made training of a 124 M parameter GPT 2.6% slower on an
     H200, and more if CPU work follows it.
 
     ## When it is fine

@@ -113,7 +113,7 @@ class GradscalerHostReads(Rule):
     def _cure(self, site: CallSite, method: str) -> str:
         if method == "step":
             return "Make the optimizer with `fused=True`: it then decides on the GPU."
-        return "Read it every hundredth step. bfloat16 needs no scaler."
+        return "Read it every 100 steps. bfloat16 needs no scaler."
 
 
 _STEP_COST = "with an optimizer that is not fused, the step of GPT-2 training is {0} slower"

@@ -58,7 +58,7 @@ class ListIndex(Rule):
     A list of numbers at equal distances becomes a slice: `x[:, [4, 6, 8]]` becomes `x[:, 4:9:2]`, and `x[[-1]]`
     becomes `x[-1:]`. The slice is a view, so the fix is offered only if the result is read and nothing
     writes to x meanwhile. It is safe for operations that work element by element. It is unsafe for
-    products, sums and layers, which may round otherwise for another layout. A store to a slice is
+    products, sums and layers, which may round differently for another layout. A store to a slice is
     unsafe, too: it raises for an expanded tensor. Positions outside of the tensor raise no error any
     more: the slice ends before them.
 

@@ -42,7 +42,7 @@ class ManualGradientNorm(Rule):
     For each parameter the CPU waits until the GPU has computed the norm, and only then launches the
     next small kernel. `clip_grad_norm_` and `get_total_norm` compute all norms in a few kernels
     without a wait. Over 300 parameters the loop took 6.7 times as long on an H200; it made training
-    of a 124 M parameter GPT 32 % slower.
+    of a 124 M parameter GPT 32% slower.
 
     ## When it is fine
     - Once per epoch, or under an interval; in tests, which are not reported.

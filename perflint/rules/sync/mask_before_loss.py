@@ -32,13 +32,13 @@ class MaskBeforeLoss(Rule):
     The number of rows depends on the data. The CPU waits for it twice in the forward pass and again
     in the backward pass, which counts the mask anew and copies the rows. Varying shapes break CUDA
     graphs and make `torch.compile` break or recompile. For targets equal to `ignore_index` (−100)
-    the loss leaves these rows out by itself. Leaving out 15 % of the rows with a mask made training
-    of a 124 M parameter GPT 11 % slower on an H200, and training of a small launch-bound network 22
+    the loss leaves these rows out by itself. Leaving out 15% of the rows with a mask made training
+    of a 124 M parameter GPT 11% slower on an H200, and training of a small launch-bound network 22
     %.
 
     ## When it is fine
-    - The mask keeps few rows of many and the operations after it are expensive: with 85 % of the
-      rows left out, the same training was 5 % faster with the mask than with the loss of all rows
+    - The mask keeps few rows of many and the operations after it are expensive: with 85% of the
+      rows left out, the same training was 5% faster with the mask than with the loss of all rows
       over 50 304 words. It is best to select before the last layer, by positions that the collate
       function knows.
     - `reduction="none"`, whose result has only the selected rows, and losses that cannot ignore
@@ -96,7 +96,7 @@ class MaskBeforeLoss(Rule):
         "mask-before-loss-padding-host-work",
         "mask-before-loss-masked-words-host-work",
     )
-    costs = "with 15 % of the rows ignored it costs GPT-2 training {0}; with 85 % ignored, the mask is faster"
+    costs = "with 15% of the rows ignored it costs GPT-2 training {0}; with 85% ignored, the mask is faster"
     listens = (Calls(*FUNCTIONS, "torch.nn.Module.__call__"),)
     replaces = ("TPF110",)
 

@@ -72,7 +72,7 @@ class MultinomialOnCpu(Rule):
     - [torch.multinomial](https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html)
     - [pytorch#134818](https://github.com/pytorch/pytorch/pull/134818): it waits no longer
     - [rasbt/reasoning-from-scratch#178](https://github.com/rasbt/reasoning-from-scratch/pull/178): about
-      20 % more tokens per second
+      20% more tokens per second
     """
 
     code, name = "TPF134", "multinomial-on-cpu"

@@ -31,12 +31,12 @@ class NanCheckPerStep(Rule):
 
     ## Why is this bad
     The check is cheap, but the wait for its answer is not: the CPU stops queuing work until the GPU
-    has caught up. `if torch.isnan(loss)` made each training step of a 124 M parameter GPT 2 %
+    has caught up. `if torch.isnan(loss)` made each training step of a 124 M parameter GPT 2%
     slower on an H200; a check of each parameter's gradient waits once per parameter.
     `isnan(x) or isinf(x)` waits twice; `isfinite(x)` waits once.
 
     ## When it is fine
-    Every hundredth step, or once per epoch. As a safety check of an expensive run with long steps.
+    Every 100 steps, or once per epoch. As a safety check of an expensive run with long steps.
     CPU tensors and Python numbers.
 
     ## Bad
@@ -103,7 +103,7 @@ class NanCheckPerStep(Rule):
             f"{quoted(site.text(read.node))} makes the CPU wait for the GPU to look for NaN or infinity{often(site)}",
             confidence=read.confidence,
             help=(
-                "Keep a flag on the GPU (`bad |= ~torch.isfinite(t).all()`) and read it every hundredth step, or "
+                "Keep a flag on the GPU (`bad |= ~torch.isfinite(t).all()`) and read it every 100 steps, or "
                 "replace"
                 " the values with `torch.nan_to_num`."
             ),

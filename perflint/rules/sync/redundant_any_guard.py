@@ -169,7 +169,7 @@ def _is_own(model: Model, guard: Guard, tensor: ast.expr) -> bool:
 
 
 def _outlives_turn(model: Model, tensor: ast.Name, bounds: list[Bound], loop: Loop) -> bool:
-    """True if a tensor may be the same in several turns of a loop."""
+    """True if a tensor may be the same in several iterations of a loop."""
     flow = flow_around(model, tensor)
     for bound in bounds:
         reach = flow.reach(bound, _MOST_USES)

@@ -26,7 +26,7 @@ class ScalarReadInLoop(Rule):
     The CPU cannot know the number before the GPU has computed it, so it waits until all queued work
     is done. Until the CPU has queued new work, the GPU is idle. The cost is that idle time, not the
     duration of the call: on an H200 one `loss.item()` per step cost nothing in a launch-bound loop,
-    1 to 4 % in GPU-bound training of ResNet-50 and of a 124 M parameter GPT, and 41 % if 10 ms of
+    1 to 4% in GPU-bound training of ResNet-50 and of a 124 M parameter GPT, and 41% if 10 ms of
     CPU work (loading, logging) came between the read and the next kernel. In a `torch.compile`d
     function each read breaks the graph: twelve of them made a small forward 1.5 times slower.
 
@@ -68,27 +68,27 @@ class ScalarReadInLoop(Rule):
     Unsafe. Sums: `total += loss.item()` becomes
     `total += loss.detach().double()`, with `total = float(total)` after the loop. The sum is the
     same, in double precision like a Python float. Some devices other than NVIDIA's and AMD's GPUs
-    do not support doubles: if a file of the project names `mps`, it is `.float()`, which may round otherwise.
+    do not support doubles: if a file of the project names `mps`, it is `.float()`, which may round differently.
     A sum of floats that began as `0` is `0.0` if the loop has no iterations; the error of a failing kernel
     shows up later; a debugger sees a tensor. A sum that began as `0` and may be a whole number gets no fix,
-    unless it is only divided. If something in the loop uses the sum in few turns, as for a log every hundredth
-    step, it gets `float(total)`; if it does so in each turn, no fix is offered.
+    unless it is only divided. If something in the loop uses the sum in few iterations, as for a log every 100
+    steps, it gets `float(total)`; if it does so in each iteration, no fix is offered.
 
     Lists: `losses.append(loss.item())` becomes `losses.append(loss.detach().clone())`, with
     `losses = torch.stack(losses).tolist() if losses else []` after the loop, if the loop does nothing else with a
-    list that is empty before it. The numbers are the same; the GPU keeps a small tensor for each turn. The same is done
-    for `losses += [loss.item()]`.
+    list that is empty before it. The numbers are the same; the GPU keeps a small tensor for each iteration. The same
+    is done for `losses += [loss.item()]`.
 
     Averages: `meter.update(loss.item(), n)` becomes `meter.update(loss.detach().double(), n)` if the class of
     `meter` only computes with the number and formats it, and if nothing in the loop reads its numbers
-    in each turn. `.reshape(())` follows if the tensor may have dimensions. Where the function uses the
+    in each iteration. `.reshape(())` follows if the tensor may have dimensions. Where the function uses the
     numbers outside of texts, they become `float(meter.avg)`. The averages and the texts are the same; times
     that the loop measures no longer include the wait.
 
     Sums, lists and averages in a row get these fixes only if all of them do: if one stays, the CPU waits
-    there in any case. None gets one if each turn needs the same number for something else, as in
-    `bar.set_postfix(loss=loss.item())`, if the loop reads another number in each turn to decide if it goes on, or in a
-    `try` of the loop that handles errors.
+    there in any case. None gets one if each iteration needs the same number for something else, as in
+    `bar.set_postfix(loss=loss.item())`, if the loop reads another number in each iteration to decide if it goes on, or
+    in a `try` of the loop that handles errors.
 
     Three or more reads in neighbouring statements, if none of these is possible: one `torch.stack([…]).tolist()` in
     front of them reads all numbers at once. They must be numbers of one tensor or of tensors on the GPU, of one kind

@@ -36,14 +36,14 @@ class TruthOfTensor(Rule):
 
     ## Why is this bad
     The CPU waits until the GPU has computed the answer, and the GPU then waits for the CPU to queue
-    more work. A branch in each layer made a training step of a 124 M parameter GPT 3 % slower on an
+    more work. A branch in each layer made a training step of a 124 M parameter GPT 3% slower on an
     H200. It also breaks the graph of `torch.compile` and rules out CUDA graphs.
 
     ## When it is fine
     Tests of facts that the CPU knows: shapes, `is None`, `isinstance`, flags. Tensors on the CPU,
     NumPy arrays. Tests that run rarely, and under `torch.compiler.is_compiling()`. Argument checks
     under `not is_compiling()`, which wait on purpose in eager runs: low confidence. A loop that
-    must stop when it has converged: test every tenth iteration instead.
+    must stop when it has converged: test every 10 iterations instead.
 
     ## Bad
     ```python
@@ -132,10 +132,10 @@ def _cure(site: TruthSite | CallSite, joined: Joined | None) -> str:
     if isinstance(site, TruthSite) and site.construct == "assert":
         return "Check on the GPU with `torch._assert_async`, or only in tests."
     if isinstance(site, TruthSite) and site.construct == "while":
-        return "Test every tenth iteration, or run a fixed number of them."
+        return "Test every 10 iterations, or run a fixed number of them."
     if joined is not None and len(joined.text) <= _LONGEST and "\n" not in joined.text:
-        return f"Ask the GPU once: {quoted(joined.text)}. Or decide from what the CPU knows."
-    return "Compute both outcomes and choose on the GPU (`torch.where`, `clamp`), or decide from what the CPU knows."
+        return f"Ask the GPU once: {quoted(joined.text)}. Or test a value that is already on the CPU."
+    return "Compute both and choose on the GPU (`torch.where`, `clamp`), or test a value that is already on the CPU."
 
 
 _LONGEST = 80

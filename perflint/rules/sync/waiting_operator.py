@@ -123,7 +123,7 @@ class WaitingOperator(Rule):
     ## Why is this bad
     The code does not show it, but the CPU waits until the GPU has done all work that was queued before, and
     queues nothing meanwhile. The cost depends on the step around it: on an H200 `torch.cov` in each layer of
-    a GPT-2 made training 9 % slower, and `BatchNorm2d(momentum=None)` made that of a ResNet-50 28 % slower.
+    a GPT-2 made training 9% slower, and `BatchNorm2d(momentum=None)` made that of a ResNet-50 28% slower.
     The copies that `ctc_loss` makes of lengths on the GPU had no measurable cost. The others were not timed.
 
     ## When it is fine

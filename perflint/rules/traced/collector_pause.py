@@ -9,7 +9,7 @@ from perflint.rules.base import TracedRule
 class CollectorPause(TracedRule):
     """
     ## What it does
-    Reports full garbage collections that take at least 3 % of the time of the recorded steps. The
+    Reports full garbage collections that take at least 3% of the time of the recorded steps. The
     finding is at the line at which most of them began. It needs `perflint check --trace FILE`; without a
     trace it reports nothing.
 

@@ -20,7 +20,7 @@ class NeedlessRecomputation(TracedRule):
     ## When it is fine
     The memory is kept for larger batches, longer sequences or a smaller GPU. It is not reported if the
     peak of the allocated memory was half of the GPU or more, if the peak and the recomputed
-    activations together would take more than 70 % of it, or if the size of the activations is
+    activations together would take more than 70% of it, or if the size of the activations is
     unknown because the checkpointed function calls no module.
 
     ## Bad

@@ -84,7 +84,7 @@ class CheckpointEachStep(Rule):
             site,
             f"{quoted(site.text(site.node))} copies all parameters to the CPU and writes them (runs every step)",
             confidence=Confidence.MEDIUM,
-            help="Save every thousandth step.",
+            help="Save every 1000 steps.",
         )
 
 

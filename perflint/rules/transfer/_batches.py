@@ -83,7 +83,7 @@ def _without_items(over: ast.expr) -> ast.expr:
 
 
 def _plain_loaders(site: CallSite, over: ast.expr) -> tuple[Instance, ...]:
-    """The `DataLoader`s that a loop goes over, also in `enumerate` and progress bars; empty if there may be others.
+    """The `DataLoader`s that a loop iterates over, also in `enumerate` and progress bars; empty if there may be others.
 
     Other iterables may make new tensors, which are not pinned. A loop over None raises an error.
     """

@@ -23,7 +23,7 @@ _SIZED_BY_DATA = frozenset(
     """argwhere bincount masked_select nms batched_nms nonzero repeat_interleave unique unique_consecutive
     numpy tolist cpu item""".split()
 )
-"""Operations whose result has another size in each turn, or is on the CPU."""
+"""Operations whose result has another size in each iteration, or is on the CPU."""
 _BLOCKS = (ast.If, ast.For, ast.With)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert, ast.Pass, ast.Continue, ast.Raise)
 _READS_NUMBERS = {name for name in FACTORIES if not name.endswith("_like")} | {
@@ -38,9 +38,9 @@ _DEEPEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """`made` is the result of each turn, `read` its source; None if it follows from the index alone.
+    """`made` is the result of each iteration, `read` its source; None if it follows from the index alone.
 
-    `by_number` says that each turn stores one number in a tensor on the CPU.
+    `by_number` says that each iteration stores one number in a tensor on the CPU.
     """
 
     made: ast.expr
@@ -207,7 +207,7 @@ def _filled_by_number(model: Model, loop: ast.For, turns: _Turns) -> Rows | None
 
 
 def _is_plain(model: Model, loop: ast.For) -> bool:
-    """True if a body is Python and torch alone, and no name but a sum is handed from one turn to the next."""
+    """True if a body is Python and torch alone, and no name but a sum is handed from one iteration to the next."""
     parts = [part for statement in loop.body for part in walk(statement)]
     changed = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     sums = changed & _sums(parts)
@@ -406,7 +406,7 @@ def _dump(node: ast.AST) -> str:
 
 
 def _reads(model: Model, turns: _Turns, body: Sequence[ast.AST]) -> Iterator[ast.expr]:
-    """The tensors that the turns read a row of: `x[i]`, or the row itself."""
+    """The tensors that the iterations read a row of: `x[i]`, or the row itself."""
     for part in (part for node in body for part in walk(node)):
         if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and turns.index:
             if _is_at(part, turns.index) and model.value(part.value).tensor is not None:

@@ -103,7 +103,7 @@ class BlockingH2d(Rule):
     that the system cannot swap.
 
     `(torch.arange(n) * 2).to(x.device)` becomes `torch.arange(n, device=x.device) * 2`, also if a name
-    holds the tensor in between. That is unsafe: functions such as `exp` may round otherwise on the GPU.
+    holds the tensor in between. That is unsafe: functions such as `exp` may round differently on the GPU.
 
     No fix is offered for a batch if the loop writes to the tensor or to a view of it, keeps it, or passes it to
     code outside this file: the CPU memory might be overwritten before the copy has read it.

@@ -108,7 +108,7 @@ class CatGrowth(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies all of {quoted(found.name)} in each turn{often(site)}",
+            f"{quoted(site.text(site.node))} copies all of {quoted(found.name)} in each iteration{often(site)}",
             confidence=Confidence.MEDIUM if site.heat is Heat.HOT else Confidence.LOW,
             help="Append to a list, and concatenate once after the loop.",
             fix=_fix(site, found),
@@ -130,7 +130,7 @@ def _growth(site: CallSite) -> _Growth | None:
 
 
 def _growth_of_element(site: CallSite) -> _Growth | None:
-    """The growth of an element in each turn of a loop: `parts[key] = torch.cat([parts[key], more])`.
+    """The growth of an element in each iteration of a loop: `parts[key] = torch.cat([parts[key], more])`.
 
     A loop over the keys grows no element twice; the loop around it does.
     """
@@ -252,7 +252,7 @@ def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
     """True if the loop may write to a tensor after adding it: a list shows the write, a copy by `cat` does not."""
     used, changes = names_in(part), _changes(model, loop)
     if not used & changes.bound and not any(isinstance(node, ast.Call) for node in walk(part)):
-        # The same object in each turn.
+        # The same object in each iteration.
         return True
     begin, end = (loop.lineno, loop.col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0)
     if memory_around(model, part).is_written(part, begin, end):

@@ -139,7 +139,7 @@ class CreateThenMove(Rule):
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("create-then-move-gpt-host-work", "create-then-move-gpt", "create-then-move-policy")
-    costs = "a tensor of 1024 × 1024 copied once per step costs GPT-2 training {0} if 2 ms of CPU work follow"
+    costs = "a tensor of 1024 × 1024 copied once per step costs GPT-2 training {0} if 2 ms of CPU work follows"
     listens = (Calls(*MOVES),)
     replaces = ("TPF201",)
 

@@ -92,7 +92,7 @@ class DevicePingPong(Rule):
         there = f"line {left.lineno}" if left.lineno != site.node.lineno else "the same line"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies back to the GPU: {quoted(site.text(left))} in {there} "
+            f"{quoted(site.text(site.node))} copies back to the GPU: {quoted(site.text(left))} on {there} "
             f"copied the same data from it{often(site)}",
             confidence=confidence,
             help="Compute it with torch, on the GPU.",

@@ -30,8 +30,8 @@ class IndexLoop(Rule):
     ## Why is this bad
     Each iteration launches several kernels for one row: n times the launches of the same operation
     on the whole tensor, each too small for the GPU. On an H200 a training step of a ResNet-50 took
-    22 % longer if its 64 images were normalised one by one, and 33 % longer if the loss of a
-    segmentation went over 21 classes one by one. A step of a GPT-2 took 7 % longer if its mask of
+    22% longer if its 64 images were normalised one by one, and 33% longer if the loss of a
+    segmentation went over 21 classes one by one. A step of a GPT-2 took 7% longer if its mask of
     1024 rows was filled row by row. A small network took 3.4 times as long if the 256 rows of its
     output were read in a loop. Storing a number takes the CPU some 3.5 µs: a GPT-2 whose batches of
     8193 tokens were filled one by one took 1.9 times as long for a step. Maintainers who rewrote
@@ -113,7 +113,7 @@ class IndexLoop(Rule):
         of = "" if found.read is None else f" from {quoted(site.text(found.read))}"
         frequency = "" if heat is Heat.COLD else often(at)
         made = quoted(site.text(found.made))
-        by_row = f"is computed{of} row by row: each turn of the loop launches its own kernels"
+        by_row = f"is computed{of} row by row: each iteration of the loop launches its own kernels"
         return self.finding(
             at,
             f"{made} {_BY_NUMBER if found.by_number else by_row}{frequency}",

@@ -39,7 +39,7 @@ class UnwrittenClone(Rule):
     ## Why is this bad
     The copy reads and writes the whole tensor for nothing, doubles the memory, and autograd records
     one more node. Alone, `x.clone() + y` took 1.7 times as long as `x + y` on an H200; a clone
-    before each residual branch cost a step of a vision transformer 2 %.
+    before each residual branch cost a step of a vision transformer 2%.
 
     ## When it is fine
     - The copy preserves the value of the tensor before a write to it: `old = x.clone(); x.add_(1)`,

@@ -128,7 +128,7 @@ class Demand:
         return any(line < node.lineno and name in names for line, name in known)
 
     def _only_chooses(self, node: ast.expr) -> bool:
-        """True if all tests of a value only replace it by a number: `if norm == inf: norm = -1`, as `torch.where` does.
+        """True if all tests of a value only replace it with a number, as `torch.where` does.
 
         False if a loop or an expression tests it, and if other code depends on a test.
         """

@@ -31,7 +31,7 @@ class Use(Enum):
     TEST = "test"
     """It decides which code runs next."""
     SIZE = "size"
-    """It is a size of a tensor, the bound of a slice or the number of turns of a loop."""
+    """It is a size of a tensor, the bound of a slice or the number of iterations of a loop."""
     INDEX = "index"
     """It selects an element of a tensor, or of something unknown."""
     KEY = "key"

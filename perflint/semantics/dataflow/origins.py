@@ -36,7 +36,7 @@ class Source(Enum):
     BATCH = "batch"
     """The batches of a loader."""
     ELEMENT = "element"
-    """The elements of something that a loop goes over."""
+    """The elements of something that a loop iterates over."""
     MODEL = "model"
     """The result of running a module."""
     CALL = "call"

@@ -37,14 +37,14 @@ class Bound:
     of: list[Bound] = field(default_factory=list)
     """The definitions that meet in it."""
     loop: Loop | None = None
-    """The loop whose next turn begins here."""
+    """The loop whose next iteration begins here."""
     live: bool = False
     """True if a use may see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The places that may use a value, and the loops that carry it from one turn to the next."""
+    """The places that may use a value, and the loops that carry it from one iteration to the next."""
 
     uses: tuple[ast.Name, ...]
     loops: tuple[Loop, ...]

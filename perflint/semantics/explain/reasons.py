@@ -178,7 +178,7 @@ class Reasons:
                 follow = decides
         if len(bindings) > _MOST_BINDINGS:
             lines = sorted({binding.line for binding in bindings[_MOST_BINDINGS:]})
-            steps.append(Step(f"also bound in line {', '.join(map(str, lines[:3]))}", node.lineno))
+            steps.append(Step(f"also bound on line {', '.join(map(str, lines[:3]))}", node.lineno))
         return steps, follow
 
     def _is_tensor(self, node: ast.expr | None) -> bool:
@@ -225,7 +225,7 @@ class Reasons:
         return "" if binding.whole else f"part of {source}"
 
     def _yields_batches(self, node: ast.expr) -> bool:
-        """True if a loop over something goes over the batches of a loader."""
+        """True if a loop over something iterates over the batches of a loader."""
         for member in self._model.value(node).members:
             if isinstance(member, Instance) and "torch.utils.data.DataLoader" in self._lineage(member.cls):
                 return True
@@ -316,7 +316,7 @@ class Reasons:
         for node in (node for part in body for node in walk(part)):
             if isinstance(node, ast.Attribute) and path_of(node.value) == name:
                 if node.attr in torch_api.tensor_only_calls():
-                    return f"used as tensors are, by {quote(self._model, node)} in line {node.lineno}"
+                    return f"used as tensors are, by {quote(self._model, node)} on line {node.lineno}"
         return "used as tensors are"
 
     def _passed(self, info: FunctionInfo, function: FunctionNode, arg: ast.arg) -> Iterator[ast.expr]:

@@ -99,7 +99,7 @@ class Branches:
         return self._is_first_turn(test, outcome) or rarely(test, outcome, self._model.value)
 
     def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
-        """True if a test that comes out as `outcome` says that a loop around it is in its first turn: `if i == 0:`."""
+        """True if a test that comes out as `outcome` says that the iteration is the first: `if i == 0:`."""
         name = asks_for_first(test, outcome)
         loops = [(loop, self._counts_of(loop)) for loop in loops_around(self._model, test)] if name else []
         if any(counts.turns == name for _, counts in loops):

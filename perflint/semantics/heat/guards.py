@@ -321,7 +321,7 @@ def _placed(node: ast.expr) -> ast.expr | None:
 
 
 def leaves(body: list[ast.stmt]) -> bool:
-    """True if a branch ends by leaving the function or this turn of the loop."""
+    """True if a branch ends by leaving the function or this iteration of the loop."""
     return isinstance(body[-1], (ast.Return, ast.Continue))
 
 

@@ -149,7 +149,7 @@ class HeatMap:
         return any(work.steps and (work.runs or work.calls_run) for work in works)
 
     def _goes_over_state(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-        """True if a loop goes over tensors by name, as those of a checkpoint: `for name, tensor in tensors.items()`."""
+        """True if a loop iterates over named tensors, as in a checkpoint: `for name, tensor in tensors.items()`."""
         if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or last_name(loop.iter) != "items":
             return False
         holder = self._model.value(loop.iter.func.value) if isinstance(loop.iter.func, ast.Attribute) else None

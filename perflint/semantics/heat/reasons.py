@@ -127,14 +127,14 @@ class HeatReasons:
         work = self._heat.work
         if not isinstance(loop, ast.While) and work.is_over_batches(loop.iter):
             entries = (entry for step in self._reasons.of(loop.iter) for entry in step.entries)
-            return ", which goes over the batches of a loader", tuple(dict.fromkeys(entries))
+            return ", which iterates over the batches of a loader", tuple(dict.fromkeys(entries))
         for call in self._calls_in(loop):
             if work.is_work(call):
                 entry = work.convention(call)
-                text = f", which steps: {quote(self._model, call)} in line {call.lineno}"
+                text = f", which steps: {quote(self._model, call)} on line {call.lineno}"
                 return text, () if entry is None else (entry,)
         acts = work.acts(loop)
-        return ("", ()) if acts is None else (f", which acts: {quote(self._model, acts)} in line {acts.lineno}", ())
+        return ("", ()) if acts is None else (f", which acts: {quote(self._model, acts)} on line {acts.lineno}", ())
 
     def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
         for node in walk(loop):
@@ -167,19 +167,19 @@ class HeatReasons:
             return called, None
         step = self._heat.training_step(info) if heat is Heat.HOT and not alike else None
         if step is not None:
-            text = f"in {name}, which takes a step of training: {quote(self._model, step)} in line {step.lineno}"
+            text = f"in {name}, which takes a step of training: {quote(self._model, step)} on line {step.lineno}"
             return Step(text, line), None
         if heat is Heat.WARM and not callers:
             return Step(f"in {name}, which nothing in this file calls", line), None
         if not callers:
             return Step(f"in {name}", line), None
         if not alike:
-            rare = f"{quote(self._model, callers[0])} in line {callers[0].lineno} rarely runs"
+            rare = f"{quote(self._model, callers[0])} on line {callers[0].lineno} rarely runs"
             return Step(f"in {name}: {rare}, but other files may call it", line), None
         call = alike[0]
         if heat is Heat.COLD:
             text = f"in {name}, which is only called from code that rarely runs"
         else:
             verb = "is" if self._model.target(call) else "may be"
-            text = f"in {name}, which {verb} called: {quote(self._model, call)} in line {call.lineno}"
+            text = f"in {name}, which {verb} called: {quote(self._model, call)} on line {call.lineno}"
         return Step(text, line), call

@@ -268,7 +268,7 @@ class WorkMap:
         return self._model.target(call) in _STEP_METHODS or _steps_by_name(call) is not None
 
     def acts(self, loop: ast.AST) -> ast.Call | None:
-        """The call by which each turn of a loop gives an action to an environment: `env.step(action.cpu().numpy())`.
+        """The call that gives an environment its action in each iteration: `env.step(action.cpu().numpy())`.
 
         None if no tensor decides the action, or if a loop or function inside holds the call.
         """
@@ -285,7 +285,7 @@ class WorkMap:
         )
 
     def is_over_batches(self, node: ast.expr) -> bool:
-        """True if a loop over something goes over the batches of a loader."""
+        """True if a loop over something iterates over the batches of a loader."""
         value = self._model.value(node)
         for member in value.members:
             if isinstance(member, Instance) and member.cls.endswith("DataLoader"):

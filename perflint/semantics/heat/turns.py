@@ -11,11 +11,11 @@ from perflint.semantics.structure import children, last_name, walk
 Loop = ast.For | ast.AsyncFor | ast.While
 
 _FEW_TURNS = 10
-"""Loops of no more turns are not worth a change."""
+"""Loops of no more iterations are not worth a change."""
 
 
 def turns_once(loop: Loop) -> bool:
-    """True if the body of a loop always leaves the loop in its first turn: `for batch in loader: …; break`."""
+    """True if the body of a loop always leaves the loop in its first iteration: `for batch in loader: …; break`."""
     if not isinstance(loop.body[-1], (ast.Break, ast.Return, ast.Raise)):
         return False
     stack: list[ast.AST] = list(loop.body)
@@ -29,7 +29,7 @@ def turns_once(loop: Loop) -> bool:
 
 
 def turns_few(loop: Loop) -> bool:
-    """True if a loop ends after a few turns, by a number in the code: `if step == 10: break`."""
+    """True if a loop ends after a few iterations, by a number in the code: `if step == 10: break`."""
     tests = (each.test for each in loop.body if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break))
     return any(
         isinstance(test, ast.Compare)
@@ -70,12 +70,12 @@ class Counts(NamedTuple):
     """The numbers that a loop counts."""
 
     turns: str
-    """The name that counts all turns: `for i, x in enumerate(xs)`, `for i in range(n)`; "" if there is none.
+    """The name that counts all iterations: `for i, x in enumerate(xs)`, `for i in range(n)`; "" if there is none.
 
-    A loop of a few turns has none.
+    A loop of a few iterations has none.
     """
     raised: frozenset[str]
-    """The names that each turn raises: `count += 1`, `seen += len(x)`."""
+    """The names that each iteration raises: `count += 1`, `seen += len(x)`."""
     set_anew: frozenset[str]
     """The names that the loop binds other than by `+=`, as in `count = 0`."""
 
@@ -90,9 +90,9 @@ def counts_of(loop: Loop) -> Counts:
 
 
 def loop_that_raises(name: str, loops: Iterable[tuple[Loop, Counts]]) -> Loop | None:
-    """The outermost of some loops, inner ones first, in which a number is only raised, and in each turn.
+    """The outermost of some loops, inner ones first, in which a number is only raised, and in each iteration.
 
-    Such a number is 0 in the first turn alone. None if there is no such loop.
+    Such a number is 0 in the first iteration alone. None if there is no such loop.
     """
     found: Loop | None = None
     for loop, counts in loops:
@@ -137,7 +137,7 @@ def _is_few(node: ast.expr) -> bool:
 
 
 def _is_counted(loop: Loop, name: str) -> bool:
-    """True if a name counts the turns of a loop: `for i, x in enumerate(xs)`, `i += 1`."""
+    """True if a name counts the iterations of a loop: `for i, x in enumerate(xs)`, `i += 1`."""
     if isinstance(loop, (ast.For, ast.AsyncFor)) and isinstance(loop.target, ast.Tuple):
         first = loop.target.elts[0]
         if isinstance(first, ast.Name) and first.id == name:

@@ -147,7 +147,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
             _loop(frame, lambda item=item: assign(frame, node.target, item), node.body, [])  # type: ignore[misc]
     _loop(frame, lambda: assign(frame, node.target, element), node.body, node.orelse)
     if frame.names is not None:
-        # The turns have replaced all items of these.
+        # The iterations have replaced all items of these.
         for path, value in frame.filled.items():
             frame.bind_path(frame.names, path, value)
     frame.filled = before

@@ -306,7 +306,7 @@ def _given(every: Every, arg: ast.arg, position: int | None) -> list[Value | Non
 def _otherwise(
     inner: Frame, info: FunctionInfo, arg: ast.arg, position: int | None, passed: list[Value | None]
 ) -> None:
-    """Replace a tensor by the numbers or arrays that all known calls pass: the annotation is wrong.
+    """Replace a tensor with the numbers or arrays that all known calls pass: the annotation is wrong.
 
     A function that uses attributes of a number takes a tensor: the annotation of the caller is wrong.
     """

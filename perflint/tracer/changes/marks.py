@@ -78,7 +78,7 @@ def turn_of(made: Made, called: Span, per_step: float = 0.0) -> Turn:
 
 
 def marked(made: Made, turn: Turn) -> tuple[Edit, ...]:
-    """The statements at the beginning of a turn: the mark, and gradients that must not live over it.
+    """The statements at the beginning of an iteration: the mark, and gradients that must not live over it.
 
     Raises Refused if an earlier mark or a gradient stands against it.
     """

@@ -208,7 +208,7 @@ def _cost_of(ran: Sequence[_Ran]) -> Verdict:
 
 
 def _longer(ratio: float) -> str:
-    """The time of a layer in words: `3.8 × the time`, `10 % longer`."""
+    """The time of a layer in words: `3.8 × the time`, `10% longer`."""
     text = amount(ratio)
     return f"{text} longer" if text.endswith("%") else f"{text} the time"
 

@@ -77,7 +77,7 @@ def _grows(case: Case) -> Verdict | None:
     """The judge of tensors that grow by `torch.cat`."""
     grew, apart = case.at_call("cat.grew"), case.at_call("cat.apart")
     if not grew:
-        # One turn of a loop shows no growth.
+        # One iteration of a loop shows no growth.
         apart = [each for each in apart if total(each) > 1]
         return refuted({"cat.apart": "no call extended the result of an earlier one"}, apart) if apart else None
     per_step = case.per_step(grew)

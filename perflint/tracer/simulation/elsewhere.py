@@ -176,7 +176,7 @@ def _run_eagerly(torch: Any, note: Callable[[str, str], None]) -> None:
 
 
 def _let_all_attention_run(torch: Any) -> None:
-    """Replace attention kernels that only GPUs have by those of the CPU."""
+    """Replace attention kernels that only GPUs have with those of the CPU."""
     original = torch.nn.attention.sdpa_kernel
 
     @functools.wraps(original)

@@ -1,4 +1,4 @@
-"""Growth from one turn of a loop to the next: tensors that `cat` extends, and sums that keep their graphs.
+"""Growth from one iteration of a loop to the next: tensors that `cat` extends, and sums that keep their graphs.
 
 `backwards` watches whether the graphs of losses stay.
 """

@@ -16,7 +16,7 @@ def case_layout():
 
 
 def change_layout(strides):
-    """It is unsafe for products, sums and layers, which may round otherwise for another layout."""
+    """It is unsafe for products, sums and layers, which may round differently for another layout."""
     assert strides == ((2, 1), (1, 5))
 
 

@@ -79,7 +79,7 @@ def of_strings(parts: list[str]) -> list[int]:
 
 
 def one_number_per_batch(model: nn.Module, batches: list[torch.Tensor]) -> list[float]:
-    # Another rule's: each turn reads a number of its own, not an element of one tensor.
+    # Another rule's: each iteration reads a number of its own, not an element of one tensor.
     return [model(batch.cuda()).mean().item() for batch in batches]
 
 

@@ -1,4 +1,4 @@
-"""Sums that are read in each turn, and after the loop."""
+"""Sums that are read in each iteration, and after the loop."""
 
 import sys
 import types
@@ -150,7 +150,7 @@ def case_logged():
 
 
 def change_logged(waits):
-    """If something in the loop uses the sum in few turns, as for a log every hundredth step, it gets `float(total)`"""
+    """If something in the loop uses the sum in few iterations, as for a log every 100 steps, it gets `float(total)`"""
     assert waits[1] < waits[0]
 
 
