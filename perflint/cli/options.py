@@ -219,6 +219,10 @@ def _warning(evidence: Evidence, style: Style) -> str:
     if not evidence.is_of_these:
         help = "check the files that ran, from the folder in which they were traced or its copy"
         return message_text("warning", "the trace is of a program that used none of these files", help, style)
+    if evidence.is_blind:
+        from perflint.tracer.trace import BLIND, BLIND_HELP
+
+        return message_text("warning", f"the trace holds only the lines that ran: {BLIND}", BLIND_HELP, style)
     if evidence.has_no_gpu:
         help = "`perflint trace --simulate` records the waits that a GPU would show"
         return message_text("warning", "the trace is of a run without a GPU, so it refutes no wait", help, style)

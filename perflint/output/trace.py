@@ -9,18 +9,15 @@ from pathlib import Path
 from perflint.frozen import dataclass
 from perflint.output.summary import count, counted_by, of_steps
 from perflint.output.terminal import Style, printable, width
-from perflint.tracer.events import Experiment, Failure, PageableCopy, Place, Step, Sync
-from perflint.tracer.trace import Trace
+from perflint.tracer.events import Experiment, Failure, Header, PageableCopy, Place, Step, Sync
+from perflint.tracer.trace import BLIND, BLIND_HELP, Trace
 
 SHOWN = 10
 """Lines of code, and experiments."""
 FASTER = 1.02
 """The ratio of an experiment from which a change is shown for itself."""
 _NO_GPU = "The program used no GPU, so no wait could be seen: `perflint trace --simulate` shows them without one."
-NO_LINES = (
-    "Python 3.11 cannot record every executed line, so no finding is marked `not executed`. "
-    "Python 3.12 can, unless the program uses torch.compile."
-)
+_NONE_SIMULATED = "The program put nothing on the simulated GPU, so no wait could be seen."
 _NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `t.step()`, or trace with `--warmup 0`."
 
 
@@ -37,7 +34,7 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     title = style(f"perflint trace{rank}:", "bold")
     if trace.step_ms is None:
         note = " (simulated)" if header.simulated else ""
-        yield f"{title}{note} {_NO_STEPS if header.devices else _NO_GPU}"
+        yield f"{title}{note} {_why_empty(header) or _NO_STEPS}"
         return
     profiled = [step for step in steps if step.profiled]
     text = f"{title} {count(header.steps, 'step')} of {trace.step_ms:.2f} ms ({counted_by(header.step_source)})"
@@ -52,10 +49,31 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     elif header.devices:
         text += "; too few steps for the profiler, so costs are not known"
     yield text
-    if not header.devices:
-        yield _NO_GPU
+    why = _why_empty(header)
+    if why:
+        yield why
     elif not header.lines_recorded:
-        yield NO_LINES
+        yield missing_lines(tuple(map(int, header.python.split(".")[:2])))
+
+
+def _why_empty(header: Header) -> str:
+    """The reason why the trace has no wait; empty if it could have some."""
+    if not header.watched:
+        return f"The tracer saw nothing but lines: {BLIND}; {BLIND_HELP}."
+    if header.devices:
+        return ""
+    return _NONE_SIMULATED if header.simulated else _NO_GPU
+
+
+def missing_lines(version: tuple[int, ...]) -> str:
+    """The sentence for a trace without every line that ran, by the version of Python."""
+    if version >= (3, 12):
+        return "The program uses torch.compile, so not every executed line was recorded and none is `not executed`."
+    name = ".".join(map(str, version))
+    return (
+        f"Python {name} cannot record every executed line, so no finding is marked `not executed`. "
+        "Python 3.12 can, unless the program uses torch.compile."
+    )
 
 
 def _lines(trace: Trace, style: Style) -> Iterator[str]:
@@ -66,7 +84,8 @@ def _lines(trace: Trace, style: Style) -> Iterator[str]:
             yield "No line synchronized in a recorded step."
         return
     yield style(f"{'ms/step':>9} {'syncs/step':>11}  line", "bold")
-    places = [printable(f"{row.place.file}:{row.place.line}") for row in rows[:SHOWN]]
+    on_line = Counter((row.place.file, row.place.line) for row in rows)
+    places = [_named(row.place, on_line[row.place.file, row.place.line] > 1) for row in rows[:SHOWN]]
     widest = max(map(width, places))
     for row, name in zip(rows, places, strict=False):
         known = f"{'?':>9}" if row.cost_ms is None else f"{row.cost_ms:9.3f}"
@@ -75,6 +94,10 @@ def _lines(trace: Trace, style: Style) -> Iterator[str]:
         yield f"{known} {row.per_step:11.2f}  {name}{' ' * (widest - width(name))}  {text}{rare}"
     if len(rows) > SHOWN:
         yield f"{len(rows) - SHOWN} more {'lines' if len(rows) > SHOWN + 1 else 'line'} synchronized."
+
+
+def _named(place: Place, with_column: bool) -> str:
+    return printable(f"{place.file}:{place.line}" + (f":{place.column}" if with_column else ""))
 
 
 @dataclass(frozen=True, slots=True)

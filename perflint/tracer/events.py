@@ -67,6 +67,8 @@ class Header:
     """True if there was no GPU: a device is the one that a tensor would have been on."""
     line_steps: int = 0
     """In how many recorded steps, from the first on, lines were counted (`CandidateLine.steps`)."""
+    watched: bool = True
+    """False if the program imported torch in a way that the tracer did not see, so that it recorded only lines."""
     call_steps: int = 0
     """In how many recorded steps, from the first on, built-in functions were watched (`Observation.sampled`)."""
 

@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable
+from importlib._bootstrap_external import FileLoader
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
 from typing import Any
 
+_waiting: dict[str, list[Callable[[], None]]] = {}
+"""By module, the functions to call as soon as the program has imported it."""
+
 
 def when_imported(name: str, do: Callable[[], None]) -> None:
-    """Do something as soon as the program has imported a module, at once where it has."""
+    """Call `do` as soon as the program has imported a module, at once if it has been imported already."""
     if name in sys.modules:
         do()
-    else:
-        sys.meta_path.insert(0, _Finder(name, do))
+        return
+    _waiting.setdefault(name, []).append(do)
+    _watch_loaders()
 
 
-class _Finder:
-    """Finds one module as the others do, and acts after it has been run."""
+@functools.cache
+def _watch_loaders() -> None:
+    """Have each loader of a module that is waited for call the functions once it has run the module.
 
-    def __init__(self, name: str, do: Callable[[], None]) -> None:
-        self._name = name
-        self._do = do
+    An entry in `sys.meta_path` would not see all of them: a program can ask another finder, make a spec from a file,
+    ask for a spec that it never runs, or keep one and run it later. Each of these makes a loader.
+    """
+    create = FileLoader.__init__
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != self._name:
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                self._wrap(spec)
-                return spec
-        return None
+    @functools.wraps(create)
+    def created(loader: Any, *arguments: Any, **keywords: Any) -> None:
+        create(loader, *arguments, **keywords)
+        if loader.name in _waiting:
+            loader.exec_module = functools.partial(_execute, loader)
 
-    def _wrap(self, spec: ModuleSpec) -> None:
-        loader: Any = spec.loader
-        execute = loader.exec_module
+    FileLoader.__init__ = created  # type: ignore[method-assign, assignment]
 
-        def exec_module(module: ModuleType) -> None:
-            # Two may wait for one module.
-            vars(loader).pop("exec_module", None)
-            execute(module)
-            self._do()
 
-        loader.exec_module = exec_module
+def _execute(loader: Any, module: ModuleType) -> None:
+    type(loader).exec_module(loader, module)
+    vars(loader).pop("exec_module", None)
+    if loader.name in sys.modules:
+        for do in _waiting.pop(loader.name, ()):
+            do()
 
 
 class Redirect:

@@ -405,6 +405,7 @@ class Session:
             rank=rank,
             world_size=world,
             simulated=self.options.simulate,
+            watched=self._is_armed or torch is None,
             line_steps=self._line_use.counted,
             call_steps=self._witnesses.call_steps,
         )

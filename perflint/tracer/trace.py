@@ -12,6 +12,8 @@ from typing import TypeVar
 from perflint.tracer.events import Gap, Header, Place, Record, SourceFile, Step, Sync, SyncCost
 
 R = TypeVar("R")
+BLIND = "the program imported torch by a loader of its own, which the tracer does not see"
+BLIND_HELP = "put `import torch` before the code that does so, and trace again"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecide
 from perflint.tracer.moved import MovedLines
 from perflint.tracer.parts import heads, may_be_skipped
 from perflint.tracer.profiles import ONE_OF, PART, READ
-from perflint.tracer.trace import Trace
+from perflint.tracer.trace import BLIND, Trace
 from perflint.tracer.unseen.base import Facts
 from perflint.tracer.unseen.bench import unseen
 
@@ -60,6 +60,8 @@ class Evidence:
         """True if any of the files judged so far is one that was traced."""
         self.has_no_gpu = all(traced.trace.has_no_gpu for traced in self._traces)
         """True if no trace is of a run on a GPU or of a simulated one."""
+        self.is_blind = not any(traced.trace.header.watched for traced in self._traces)
+        """True if no trace has more than the lines that ran."""
         self.limits = list(dict.fromkeys(each.message for traced in self._traces for each in traced.limits))
         """The limits of the profiles among the traces."""
         self._judged: set[str] = set()
@@ -169,6 +171,8 @@ class _View:
 
     def verdict(self, finding: Finding) -> Verdict | None:
         """The verdict of the trace on a finding, or None if it cannot decide."""
+        if not self._header.watched:
+            return _NOT_EXECUTED if self._has_run(finding) is False else Verdict(Ruling.UNDECIDED, BLIND)
         found = self._verdict(finding)
         if found is None or found.ruling not in (Ruling.CONFIRMED, Ruling.UNDECIDED) or " steps" in found.why:
             return found

@@ -87,6 +87,12 @@ def test_lines_that_wait_in_few_steps_come_last_where_no_cost_is_known() -> None
     assert often.index("a.py:3") < often.index("a.py:4")
 
 
+def test_places_on_one_line_have_columns() -> None:
+    there = [Sync(replace(at(3), column=column), "implicit", Hits(12)) for column in (5, 20)]
+    said = text(*STEPS, *there, Sync(at(4), "implicit", Hits(12)))
+    assert "a.py:3:5   x.item()" in said and "a.py:3:20  x.item()" in said and "a.py:4     x.item()" in said
+
+
 def test_many_lines() -> None:
     syncs = [Sync(at(line), "implicit", Hits(12)) for line in range(1, 14)]
     assert "3 more lines synchronized." in text(*STEPS, *syncs)
@@ -96,7 +102,10 @@ def test_nothing_seen() -> None:
     assert "used no GPU" in text(devices=(), steps=0)
     assert "No steps were found" in text(steps=0)
     assert "(rank 1 of 2)" in text(rank=1, world_size=2)
-    assert "from Python 3.12 on, if the program does not compile" in text(*STEPS, lines_recorded=False)
+    assert "put nothing on the simulated GPU" in text(devices=(), steps=0, simulated=True)
+    assert "saw nothing but lines" in text(devices=(), steps=0, watched=False)
+    assert "The program uses torch.compile" in text(*STEPS, lines_recorded=False)
+    assert "Python 3.11 cannot record every executed line" in text(*STEPS, lines_recorded=False, python="3.11.9")
 
 
 @needs_torch

@@ -13,6 +13,7 @@ from perflint.output.report.parts import Names, Section, note, section
 from perflint.output.summary import count
 from perflint.tracer.events import Failure, Header, Step
 from perflint.tracer.profiles import PART
+from perflint.tracer.trace import BLIND, BLIND_HELP
 
 TITLE = "Where a step’s time goes"
 FREE_LINE = 0.005
@@ -185,7 +186,9 @@ def remarks(facts: Facts, code: Code) -> Iterator[tuple[str, str]]:
 def _about_times(facts: Facts, header: Header) -> Iterator[tuple[str, str]]:
     steps = facts.trace.of(Step)
     plain_steps = sum(step.count for step in steps if not step.profiled)
-    if header.simulated:
+    if not header.watched:
+        yield "Not recorded", f"the trace holds only the lines that ran: {BLIND}. To mend that, {BLIND_HELP}."
+    elif header.simulated:
         yield (
             "Simulated",
             "there was no GPU; tensors only carried the device that they would be on, so there are no times. "
