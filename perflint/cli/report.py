@@ -158,6 +158,7 @@ def _checked(traces: Sequence[Trace], arguments: Namespace) -> Checked | None:
         tuple(evidence.stale),
         tuple(f"{problem.path}: {problem.message}" if problem.path else problem.message for problem in problems),
         traces[0].header.root,
+        tuple(arguments.traces),
     )
 
 

@@ -585,7 +585,13 @@ def test_findings_without_a_verdict_say_what_would_give_one() -> None:
     assert said.count("perflint verify compares the program with and without the fix") == 1
     assert "the trace has no record of this line. Trace more steps" in said
     assert said.count("What to do: Pass bias=False .") == 2
-    assert "perflint fix --select TPF301 --risky-fixes --apply" in said and "--trace TRACE" not in said
+    assert "perflint fix --select TPF301 --risky-fixes --apply" in said and "fix --trace" not in said
+
+
+def test_the_command_of_a_fix_names_the_traces() -> None:
+    fixed = finding(Ruling.CONFIRMED, fix=Fix("Read it later", Safety.UNSAFE, ()))
+    said = words(page(checked=Checked((fixed,), traces=("a.gz", "my runs/b.gz"))))
+    assert "perflint fix --trace a.gz --trace 'my runs/b.gz' --unsafe-fixes --apply" in said
 
 
 def test_the_codes_of_experiments_are_those_that_are_tried() -> None:

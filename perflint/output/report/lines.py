@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perflint.output.report.checked import Advice, advised
+from perflint.output.report.checked import Advice
 from perflint.output.report.code import Code, excerpt
 from perflint.output.report.facts import Facts, Line, share
 from perflint.output.report.markup import Markup, breakable, join, tag, text
@@ -102,7 +102,7 @@ def _rows(line: Line, number: int, facts: Facts, code: Code, said: Advice) -> Ma
     source = details(
         tag("code", text(line.syncs[0].place.text, 160)),
         excerpt(places, code.lines(line.file), name),
-        advised(said.get((line.file, line.line), ())),
+        said.of(line.file, line.line),
         _expressions(line, code),
         _alone(line, facts),
         _callers(line),

@@ -45,7 +45,7 @@ def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | N
     """
     shown = [(each, gather(each.trace)) for each in recorded]
     said = advice(checked, [facts for _, facts in shown])
-    elsewhere = [finding for findings in said.values() for finding in findings]
+    elsewhere = [finding for findings in said.findings.values() for finding in findings]
     first = recorded[0].trace.header
     title = _program(first)
     if len(shown) == 1:

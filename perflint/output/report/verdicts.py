@@ -98,7 +98,7 @@ def _finding(finding: Finding, checked: Checked, is_timed: bool) -> Markup:
     why = tag("p", with_code(f"{said} {_command(finding)}" if is_open else said), class_="callers")
     message = tag("p", with_code(finding.message), class_="message")
     is_free = verdict is not None and verdict.ruling in _FREE
-    wide = tag("tr", tag("td", message, why, cure(finding), colspan=2 + len(cells)))
+    wide = tag("tr", tag("td", message, why, cure(finding, checked.traces), colspan=2 + len(cells)))
     return tag("tbody", row, wide, class_="free-line" if is_free else None)
 
 
