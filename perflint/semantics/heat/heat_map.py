@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
@@ -15,16 +16,13 @@ from perflint.semantics.heat.once import copies_for_checkpoint, runs_once
 from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps_results, steps_environment
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.heat.turns import counts_epochs, ranges_few, turns_few, turns_once
+from perflint.semantics.questions import WHOLE, Questions
 from perflint.semantics.structure import children, last_name, walk
 from perflint.semantics.values import Instance, Mapping, Tensor
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.structure import FunctionInfo, FunctionNode
-
-_LONGEST_CHAIN = 40
-"""Functions that call each other in a row, and are followed to the first."""
-
 
 class HeatMap:
     """The heat of every node of one file."""
@@ -36,13 +34,8 @@ class HeatMap:
         self._few: dict[ast.AST, bool] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
-        self._running: set[FunctionInfo] = set()
+        self._questions = Questions()
         self._calls = CallGraph(model)
-        self._open: set[FunctionInfo] = set()
-        """Functions that others were asked about while their own heat was being found."""
-        self._unsure: list[ast.AST] = []
-        self._unsure_functions: list[FunctionInfo] = []
-        """Answers that were given meanwhile, without the heat of those functions."""
         self.work = WorkMap(model)
         self._branches = Branches(self, model, self.work)
         self.tests = TestCode(model, self._calls, self.work)
@@ -59,13 +52,18 @@ class HeatMap:
         while current is not None and current not in self._known:
             chain.append(current)
             current = self._model.parent(current)
+        heat = Heat.COLD if current is None else self._known[current]
+        questions = self._questions
+        rested_on, questions.provisional = questions.provisional, WHOLE
+        heats: dict[ast.AST, Heat] = {}
         for inner in reversed(chain):
-            self._known[inner] = self._step(inner)
-        if self._open:
-            self._unsure += chain
-        return self._known[node]
+            heat = heats[inner] = self._step(inner, heat)
+        if questions.provisional == WHOLE:
+            self._known.update(heats)
+        questions.provisional = min(rested_on, questions.provisional)
+        return heat
 
-    def _step(self, node: ast.AST) -> Heat:
+    def _step(self, node: ast.AST, around: Heat) -> Heat:
         """The heat of a node from that of the node around it."""
         parent = self._model.parent(node)
         if parent is None:
@@ -74,14 +72,13 @@ class HeatMap:
             self._in_tests.add(node)
             return Heat.COLD
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return self._known[parent]
+            return around
         if isinstance(node, (ast.ExceptHandler, ast.Raise)) or self.guard(parent, node) is not None:
             return Heat.COLD
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return self._function(parent) if isinstance(node, ast.stmt) else self._known[parent]
+            return self._function(parent) if isinstance(node, ast.stmt) else around
         if copies_for_checkpoint(self._model, node):
             return Heat.COLD
-        around = self._known[parent]
         if isinstance(parent, ast.Lambda) and around is not Heat.HOT and self._calls.bound_name(parent):
             return self._function(parent)
         if isinstance(parent, (ast.For, ast.AsyncFor)) and is_in_body(parent, node):
@@ -161,29 +158,7 @@ class HeatMap:
         info = self._model.module.defined_by(node)
         if info is None:
             return Heat.WARM
-        known = self._functions.get(info)
-        if known is None:
-            if info in self._running or len(self._running) >= _LONGEST_CHAIN:
-                self._open |= {info} & self._running
-                return Heat.WARM
-            self._running.add(info)
-            known = self._functions[info] = self._function_heat(info)
-            self._running.discard(info)
-            self._settle(info)
-        return known
-
-    def _settle(self, info: FunctionInfo) -> None:
-        """Forget answers that lacked a function's heat, which is now known: the order of questions must not matter."""
-        self._open.discard(info)
-        if self._open:
-            self._unsure_functions.append(info)
-            return
-        for place in self._unsure:
-            self._known.pop(place, None)
-        for function in self._unsure_functions:
-            self._functions.pop(function, None)
-        self._unsure.clear()
-        self._unsure_functions.clear()
+        return self._questions.remembered(self._functions, info, partial(self._function_heat, info), Heat.WARM)
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
         declared = self._declared(info)

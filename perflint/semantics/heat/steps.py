@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import operator
 import weakref
 from collections.abc import Iterable
+from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.findings import Heat
@@ -15,6 +17,7 @@ from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.guards import fails
 from perflint.semantics.heat.turns import turns_once
 from perflint.semantics.memo import once_per_node
+from perflint.semantics.questions import Questions
 from perflint.semantics.structure import FUNCTIONS, children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Device, Function, Instance, Mapping, Scalar, Sequence, Tensor
 
@@ -76,6 +79,7 @@ class WorkMap:
 
     def __init__(self, model: Model) -> None:
         self._model: Model = weakref.proxy(model)
+        self._questions = Questions()
         self._runs_model: dict[FunctionInfo, bool] = {}
         self._work: dict[ast.stmt, Work] = {}
         """By the first statement of a block."""
@@ -88,15 +92,11 @@ class WorkMap:
         """The work in the statements of a block, and the functions that they call."""
         if not body:
             return NO_WORK
-        known = self._work.get(body[0])
-        if known is None:
-            # A function that calls itself does nothing more by that.
-            self._work[body[0]] = NO_WORK
-            known = NO_WORK
-            for statement in body:
-                known = known | self.inside(statement)
-            self._work[body[0]] = known
-        return known
+        # A function that calls itself does nothing more by that.
+        return self._questions.remembered(self._work, body[0], partial(self._of, body), NO_WORK, operator.or_)
+
+    def _of(self, body: list[ast.stmt]) -> Work:
+        return reduce(operator.or_, map(self.inside, body))
 
     def inside(self, root: ast.AST) -> Work:
         work = NO_WORK
@@ -202,25 +202,24 @@ class WorkMap:
         return self._runs_part(info, module.structure.methods)
 
     def _runs_part(self, info: FunctionInfo, methods: dict[str, list[FunctionInfo]]) -> bool:
-        known = self._runs_model.get(info)
-        if isinstance(info.node, ast.Lambda):
+        if isinstance(info.node, ast.Lambda) or not info.node.args.args or self._depth >= _LONGEST_CHAIN:
             return True
-        if known is None and (self._depth >= _LONGEST_CHAIN or not info.node.args.args):
-            return True
-        if known is None:
-            # A method that calls itself runs nothing more by that.
-            self._runs_model[info] = False
-            own = info.node.args.args[0].arg
-            self._depth += 1
-            # A method that only raises is abstract: other classes define it.
-            known = self._runs_model[info] = fails(info.node.body) or any(
-                isinstance(node, ast.Call)
-                and not names_in(node.func).isdisjoint((own, "super"))
-                and self._calls_part(node, own, methods)
-                for node in walk(info.node)
-            )
-            self._depth -= 1
-        return known
+        compute = partial(self._finds_part, info.node, methods)
+        # A method that calls itself runs nothing more by that.
+        return self._questions.remembered(self._runs_model, info, compute, False)
+
+    def _finds_part(self, node: ast.FunctionDef | ast.AsyncFunctionDef, methods: dict[str, list[FunctionInfo]]) -> bool:
+        own = node.args.args[0].arg
+        self._depth += 1
+        # A method that only raises is abstract: other classes define it.
+        found = fails(node.body) or any(
+            isinstance(inner, ast.Call)
+            and not names_in(inner.func).isdisjoint((own, "super"))
+            and self._calls_part(inner, own, methods)
+            for inner in walk(node)
+        )
+        self._depth -= 1
+        return found
 
     def _calls_part(self, call: ast.Call, own: str, methods: dict[str, list[FunctionInfo]]) -> bool:
         """True if a call of something that belongs to a model runs it; `methods` are those of its file."""

@@ -15,9 +15,9 @@ from perflint.semantics.interpreter import autograd, decorators, schedules
 from perflint.semantics.interpreter.annotations import annotated, parameter, placed
 from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
-from perflint.semantics.interpreter.memory import CallKey, Running
+from perflint.semantics.interpreter.memory import CallKey
 from perflint.semantics.interpreter.promised_numbers import may_return_tensor, returned
-from perflint.semantics.interpreter.questions import WHOLE
+from perflint.semantics.questions import WHOLE
 from perflint.semantics.lattice import completed, union, widen
 from perflint.semantics.module import Module
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, walk
@@ -114,17 +114,16 @@ def _remembered(
         budget.too_deep += 1
         return promised
     if memory.assumes(key):
-        memory.running[key].recurred += 1
-        return memory.running[key].assumed
+        return memory.open[key].assumed  # type: ignore[no-any-return]
     if mark in memory.passing:
         return memory.passed(mark)  # type: ignore[no-any-return]
     if budget.left < info.size:
         memory.cut()
         return promised
     too_deep = budget.too_deep
-    start = memory.begin(key)
+    start = memory.begin(key, NEVER)
     try:
-        value = _followed(frame, function, arguments, key, info.size)
+        value = _followed(frame, function, arguments, key, start, info.size)
     finally:
         rests_on = memory.end(key, start)
     value = _completed(function, value, declared, promised, arguments)
@@ -166,25 +165,23 @@ def _of_object(function: Function, promised: Value) -> Value:
     return placed(promised, Device.CALLER, Device.UNKNOWN)
 
 
-def _followed(frame: Frame, function: Function, arguments: Arguments, key: CallKey, size: int) -> Value:
+def _followed(
+    frame: Frame, function: Function, arguments: Arguments, key: CallKey, start: tuple[int, int], size: int
+) -> Value:
     """The result of a call. One that calls itself is run again with the result found, until that stays the same."""
     memory = frame.view.memory
-    passing = len(memory.passing)
-    state = memory.running[key] = Running()
+    question = memory.open[key]
     for _ in range(_MOST_REPEATS):
         frame.budget.left -= size
         value = activate(frame, function, arguments)
-        if state.recurred == 0 or value == state.assumed:
-            break
-        state.assumed = widen(value)
-        memory.forget(passing)
+        if not question.is_assumed or value == question.assumed:
+            return value
+        memory.again(key, start, widen(value))
         if frame.budget.left < size:
             memory.cut()
-            break
-    else:
-        memory.cut()
-        value = UNKNOWN
-    return value
+            return value
+    memory.cut()
+    return UNKNOWN
 
 
 _MOST_REPEATS = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflint.frozen import dataclass, field
-from perflint.semantics.interpreter.questions import Questions
+from perflint.semantics.questions import Questions
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.values import NEVER, Device, Function, Origin, Tensor, Value
 
@@ -103,15 +103,6 @@ class ModuleState:
 
 
 @dataclass(slots=True)
-class Running:
-    """A call that is being followed, with the result that is assumed if it calls itself."""
-
-    assumed: Value = NEVER
-    recurred: int = 0
-    """How often it was met again."""
-
-
-@dataclass(slots=True)
 class Memory(Questions):
     """The results of one run for the project."""
 
@@ -120,8 +111,6 @@ class Memory(Questions):
     """The results of calls, by function and arguments."""
     results_at: dict[tuple[CallKey, int], Value] = field(default_factory=dict)
     """The same for calls that were not followed to their end, by the depth at which they were made."""
-    running: dict[CallKey, Running] = field(default_factory=dict)
-    """The calls that are being followed."""
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The full names of the direct bases of classes."""
     lineages: dict[str, tuple[str, ...]] = field(default_factory=dict)

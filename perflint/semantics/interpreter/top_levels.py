@@ -15,7 +15,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.changes import changes_of
 from perflint.semantics.interpreter.frame import Budget, Names
 from perflint.semantics.interpreter.memory import CallKey, ClassFacts, ModuleState
-from perflint.semantics.interpreter.questions import WHOLE
+from perflint.semantics.questions import WHOLE
 from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.semantics.values import Function, Value
