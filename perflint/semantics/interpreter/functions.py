@@ -17,9 +17,9 @@ from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
 from perflint.semantics.interpreter.memory import CallKey
 from perflint.semantics.interpreter.promised_numbers import may_return_tensor, returned
-from perflint.semantics.questions import WHOLE
 from perflint.semantics.lattice import completed, union, widen
 from perflint.semantics.module import Module
+from perflint.semantics.questions import WHOLE
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, walk
 from perflint.semantics.values import (
     NEVER,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from perflint.frozen import dataclass, field
-from perflint.semantics.questions import Questions
 from perflint.semantics.lattice import join, union, widen
+from perflint.semantics.questions import Questions
 from perflint.semantics.values import NEVER, Device, Function, Origin, Tensor, Value
 
 

@@ -15,9 +15,9 @@ from perflint.frozen import dataclass
 from perflint.semantics.changes import changes_of
 from perflint.semantics.interpreter.frame import Budget, Names
 from perflint.semantics.interpreter.memory import CallKey, ClassFacts, ModuleState
-from perflint.semantics.questions import WHOLE
 from perflint.semantics.module import Module
 from perflint.semantics.project import Project
+from perflint.semantics.questions import WHOLE
 from perflint.semantics.values import Function, Value
 from perflint.semantics.view import Record, View
 
