@@ -17,7 +17,7 @@ from perflint.semantics.lattice import union
 from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
 from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import Const, Device, Evidence, Mapping, Scalar, Sequence, Unknown, Value
+from perflint.semantics.values import Const, Device, Evidence, Mapping, Name, Scalar, Sequence, Unknown, Value
 
 SCALAR_READ = "TPF101"
 TRUTH_OF_TENSOR = "TPF105"
@@ -128,10 +128,24 @@ def _is_off_host(value: Value) -> bool:
 
 
 def _is_one_of_types(site: Site) -> bool:
-    """True if a test asked for the type: a value that may also be a number comes from the user, on the CPU."""
+    """True if a test asked for the type: a value that may also be a number comes from the user, on the CPU.
+
+    One that may be a dict, a list or a tuple does not: `isinstance(loss, dict)` tells several losses from one.
+    """
     tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
-    calls = (node for test in tests for node in walk(test) if isinstance(node, ast.Call))
-    return any(site.model.target(call) == "builtins.isinstance" for call in calls)
+    calls = (node for test in tests for node in walk(test) if isinstance(node, ast.Call) and len(node.args) == 2)
+    return any(
+        site.model.target(call) == "builtins.isinstance" and not _names_containers(site, call.args[1]) for call in calls
+    )
+
+
+def _names_containers(site: Site, types: ast.expr) -> bool:
+    """True if a type, or each type of a tuple, is one of Python's containers."""
+    each = types.elts if isinstance(types, ast.Tuple) else [types]
+    return all(site.value(one) in _CONTAINERS for one in each)
+
+
+_CONTAINERS = frozenset(Name(f"builtins.{name}") for name in ("dict", "list", "tuple"))
 
 
 def _is_scalar(value: Value) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -173,6 +174,8 @@ class HeatMap:
         callers = self.callers(info)
         if known is Heat.COLD and by_name(self._model, info) is not None and not conventions.runs_rarely(info.name):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
+            if self._is_called_each_step_elsewhere(info):
+                return Heat.HOT
         heats = {self.of(call) for call in callers}
         if Heat.HOT in heats:
             return Heat.HOT
@@ -264,16 +267,17 @@ class HeatMap:
         """True if a call is of a function for set-up, and not only until it has been set up."""
         if last_name(call) not in (info.name, info.owner.rpartition(".")[2]) or not self._model.target(call):
             return False
-        inner: ast.AST = call
-        for outer in self._model.ancestors(call):
-            if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and asks_state(outer.test):
-                # The mask of a step that `if self.is_causal:` makes and does not keep is made in each step.
-                if info.name != "__init__" or _keeps(outer):
-                    return False
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                return not _returns_early(outer)
-            inner = outer
-        return True
+        return _runs_again(call, self._model.ancestors(call), info)
+
+    def _is_called_each_step_elsewhere(self, info: FunctionInfo) -> bool:
+        """True if another file calls a function for set-up in each step, and not only until it is set up."""
+        chain = self._model.chain(info) if self._knows_other_files and not _returns_early(info.node) else None
+        call = chain.calls[0] if chain is not None and chain.heat is Heat.HOT else None
+        other = None if call is None or call.arguments is None else self._model.view.peek(call.path)
+        if call is None or other is None:
+            return False
+        nodes = [node for node in other.structure.nodes.get(ast.Call, ()) if node.lineno == call.line]
+        return all(_runs_again(node, other.symbols.ancestors(node), info) for node in nodes)
 
     def is_given_away(self, info: FunctionInfo) -> bool:
         """True if this file gives a function to other code, which may call it."""
@@ -284,6 +288,20 @@ class HeatMap:
         # A hook or a factory is given away once and called often, so a cold place does not make it cold.
         given = [call for call in self._calls.given(info) if self.of(call) is Heat.HOT]
         return self._calls.calls(info) + given
+
+
+def _runs_again(call: ast.Call, ancestors: Iterable[ast.AST], info: FunctionInfo) -> bool:
+    """True if a call of a function for set-up does not depend on earlier results, so that it runs again and again."""
+    inner: ast.AST = call
+    for outer in ancestors:
+        if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and asks_state(outer.test):
+            # The mask of a step that `if self.is_causal:` makes and does not keep is made in each step.
+            if info.name != "__init__" or _keeps(outer):
+                return False
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return not _returns_early(outer)
+        inner = outer
+    return True
 
 
 def _goes_backward(loop: ast.For | ast.AsyncFor | ast.While) -> bool:

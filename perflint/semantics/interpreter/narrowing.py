@@ -155,7 +155,7 @@ def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
         present = {type(member) for member in kept}
         for new in wanted:
             if type(new) not in present:
-                kept.append(new)
+                kept.append(_filled(new, value))
     if not truth and isinstance(value, Unknown):
         return value
     if truth and not kept and value.tensor is not None:
@@ -171,6 +171,14 @@ def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
         # A function that also takes numbers, lists or arrays rarely gets a GPU tensor.
         return narrowed.with_(evidence=Evidence.USE)
     return _is_tensor(narrowed, True) if truth else narrowed
+
+
+def _filled(wanted: Value, value: Value) -> Value:
+    """A container that a test asks for; its elements are as unknown as the tested value."""
+    unknown = value.members[-1]
+    if isinstance(wanted, Mapping) and wanted == Mapping():
+        return Mapping(unknown)
+    return Sequence(wanted.type, unknown) if isinstance(wanted, Sequence) and wanted.element == UNKNOWN else wanted
 
 
 def _as_declared(tensor: Tensor, wanted: Tensor) -> Tensor:

@@ -473,3 +473,55 @@ pool = Pool()
 @programs(WAYS_TO_CALL)
 def test_ways_to_call(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+NAMES_OF_SET_UP = """
+# file: ops.py
+def init_frame(vec):
+    return vec.min().item()         # hot
+# file: train.py
+from ops import init_frame
+@step init_frame(loss)
+===
+# file: ops.py
+def init_frame(vec):
+    return vec.min().item()         # hot
+# file: net.py
+import torch
+from ops import init_frame
+class Net(torch.nn.Module):
+    def _init_frame(self, vec):
+        return init_frame(vec)      # hot
+    def forward(self, vec):
+        return self._init_frame(vec)
+===
+# file: ops.py
+def init_frame(vec):
+    return vec.min().item()         # cold
+# file: net.py
+import torch
+from ops import init_frame
+class Net(torch.nn.Module):
+    def forward(self, vec):
+        if self.frame is None:
+            self.frame = init_frame(vec)
+        return self.frame
+===
+# file: ops.py
+def init_weights(layer):
+    layer.weight.min().item()       # cold
+# file: net.py
+import torch
+from ops import init_weights
+class Net(torch.nn.Module):
+    def __init__(self):
+        self.layer = torch.nn.Linear(2, 2)
+        init_weights(self.layer)
+    def forward(self, x):
+        return self.layer(x)
+"""
+
+
+@programs(NAMES_OF_SET_UP)
+def test_a_call_in_each_step_beats_a_name_of_set_up(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
