@@ -1,16 +1,27 @@
-"""Which torch a fused optimizer needs: older ones want its parameters on the device when it is made."""
+"""The conditions of a fused optimizer: its gradients, and a torch that fuses it.
+
+Older ones want its parameters on the device when it is made.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._project_text import names_apple_gpus
+from perflint.rules._project_text import names_apple_gpus, project_says
 from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, FUSED_ON_APPLE, Version
 from perflint.rules._statements import block_of, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import keyword, path_of
 from perflint.semantics.values import Const, Device, DeviceValue
+
+_SPARSE = re.compile(r"sparse\s*=\s*True")
+
+
+def may_be_sparse(model: Model, cls: str) -> bool:
+    """True if gradients may be sparse, which the fused SGD does not take; the other optimizers never do."""
+    return cls == "torch.optim.SGD" and project_says(model, _SPARSE)
 
 
 def fused_since(model: Model, call: ast.Call, cls: str) -> Version:

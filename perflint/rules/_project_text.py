@@ -23,7 +23,7 @@ def may_be_traced(model: Model) -> bool:
     `x.type_as(y)` follows its input there, `device=` is a constant. The file that traces need not import this one: the
     model is passed to it.
     """
-    return _project_says(model, _TRACES)
+    return project_says(model, *_TRACES)
 
 
 _APPLE = tuple(map(re.compile, (r'"mps\b', r"'mps\b", r"backends\.mps\b", r"torch\.mps\b")))
@@ -37,12 +37,29 @@ def names_apple_gpus(model: Model) -> bool:
     """
     if model.module.is_program:
         return any(some_file_says(model, pattern) for pattern in _APPLE)
-    return _project_says(model, _APPLE)
+    return project_says(model, *_APPLE)
 
 
-def _project_says(model: Model, patterns: tuple[re.Pattern[str], ...]) -> bool:
+def project_says(model: Model, *patterns: re.Pattern[str]) -> bool:
     """True if one of some patterns matches in any file of the project."""
     return any(model.matches(pattern) or bool(model.view.matching(pattern)) for pattern in patterns)
+
+
+def first_match(model: Model, pattern: re.Pattern[str]) -> str:
+    """The first place of the project where a pattern matches, as in "line 3 of train.py"; empty if there is none.
+
+    The file itself comes first.
+    """
+    name, text = "this file", model.module.text
+    if not model.matches(pattern):
+        files = model.view.matching(pattern)
+        if not files:
+            return ""
+        name, text = files[0].path.name, model.view.text(files[0])
+    found = pattern.search(text)
+    assert found is not None
+    line = text.count("\n", 0, found.start()) + 1
+    return f"line {line} of {name}"
 
 
 _RECORDS = ("torch.jit.trace", "torch.fx.symbolic_trace", "torch.fx.experimental.proxy_tensor.make_fx")

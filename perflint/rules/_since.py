@@ -38,8 +38,6 @@ NO_REENTRY_SEQUENTIAL: Version = (2, 1)
 """The same of `checkpoint_sequential`."""
 IS_CAUSAL: Version = (2, 1)
 """`is_causal` of transformer encoders and decoders."""
-GRADIENTS_DROPPED: Version = (2, 0)
-"""`zero_grad()` sets gradients to None by default (release notes of 2.0)."""
 FUSED: dict[str, Version] = {
     "torch.optim.Adam": (2, 0),
     "torch.optim.AdamW": (2, 0),

@@ -62,7 +62,8 @@ class RaggedLastBatch(Rule):
 
     ## Fix safety
     Risky: up to `batch_size - 1` items are left out in each epoch, different ones each time; a data
-    set smaller than a batch has no batches at all.
+    set smaller than a batch has no batches at all. `len(loader)` is one less, which schedulers and averages read;
+    `batch_sampler` and `batch_size=None` exclude the argument, and are not reported.
 
     ## How a GPU shows it
     `TORCH_LOGS=recompiles` reports a changed size at the end of the first epoch.

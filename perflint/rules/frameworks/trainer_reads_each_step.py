@@ -57,7 +57,7 @@ class TrainerReadsEachStep(Rule):
 
     ## Fix safety
     Unsafe, and offered for the filter only: `logging_nan_inf_filter=False` lets a NaN of one step
-    into the average loss of the log. No fix is offered in tests.
+    into the average loss of the log, which callbacks read, too (early stopping by `loss`). No fix is offered in tests.
 
     ## How a GPU shows it
     A trace confirms the finding if the CPU waited in `transformers/trainer.py` in at least half of the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.rules._methods import is_self
@@ -32,6 +33,19 @@ def touches_bias(model: Model, cls: str) -> bool:
     Code that asks first, as in `if m.bias is not None`, does not.
     """
     return any(not _is_another(model, node.value, cls) for node in _needed_biases(model, model.source.tree))
+
+
+# A pattern that begins with letters finds the files for the slower one.
+_BIASES = re.compile(r"bias(?<=\.bias)(?<!\bself\.bias)\b")
+_SETS = re.compile(r"(?<![\w.])(?!self\b)\w+(?:\.\w+)*\.bias\.\w|init\.\w+\(\s*(?!self\b)\w+(?:\.\w+)*\.bias\b")
+"""`m.bias.data.zero_()` and `nn.init.zeros_(m.bias)`."""
+_ASKS = re.compile(r"bias(?<=\.bias)\s+(?:is|and|or)\b|if\s+(?:not\s+)?[\w.]+\.bias\b")
+
+
+def another_file_sets_biases(model: Model) -> bool:
+    """True if a file that may run with this one sets biases of other objects, and nowhere tests if they are there."""
+    others = (file.path for file in model.view.beside(model.module, _BIASES) if file.path != model.module.path)
+    return any(model.view.finds(path, _SETS) and not model.view.finds(path, _ASKS) for path in others)
 
 
 @once_per_node

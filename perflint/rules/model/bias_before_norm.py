@@ -14,7 +14,7 @@ from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
 from perflint.rules._weights import loads_weights
 from perflint.rules.base import Files, Rule
-from perflint.rules.model._context import freezes_norms, touches_bias
+from perflint.rules.model._context import another_file_sets_biases, freezes_norms, touches_bias
 from perflint.rules.model._flow import handed_over
 from perflint.rules.model._layers import Built, cancels, has_bias, layer, norm
 from perflint.rules.model._module_lists import side_by_side
@@ -100,9 +100,10 @@ class BiasBeforeNorm(Rule):
     ## Fix safety
     Risky: the state dict loses a key, so strict loading of an older checkpoint fails, as does
     loading an older optimizer state; later layers draw other initial weights. In training, results
-    differ in the last bits, and the running means differ by the bias. No fix is offered if the file
-    loads weights, if a file that imports it downloads weights, if it freezes norms, or if it sets
-    biases by hand without checking for None.
+    differ in the last bits, and the running means differ by the bias. Loaders of weights and code that
+    initializes layers read the bias, too: no fix is offered if the file loads weights, if a file that imports it
+    downloads weights, if it freezes norms, or if a file that may run in the same process sets biases of other objects
+    without a test for None.
 
     ## How a GPU shows it
     `aten::conv2d` gets a bias right before `aten::batch_norm`; a reduction kernel for its gradient
@@ -133,10 +134,10 @@ class BiasBeforeNorm(Rule):
         if not pairs:
             return
         frozen, published = freezes_norms(model), is_published(model)
+        keeps = frozen or published or loads_weights(model) or another_file_sets_biases(model)
         linear = Counter(_holder(model, call) for call, pair in pairs.items() if _is_linear(pair))
         for call, pair in pairs.items():
             by_hand = touches_bias(model, pair.layer.made.cls)
-            fixable = not (frozen or published or by_hand or loads_weights(model))
             yield self.finding(
                 site,
                 f"{quoted(site.text(call))} adds a bias, which the `{pair.norm.kind}` after it subtracts again",
@@ -146,7 +147,7 @@ class BiasBeforeNorm(Rule):
                 confidence=_confidence(pair, frozen or published, by_hand),
                 severity=Severity.INFO if _is_linear(pair) and linear[_holder(model, call)] < _FEW else None,
                 help="Pass `bias=False`.",
-                fix=_fix(site, pair) if fixable else None,
+                fix=None if keeps or by_hand else _fix(site, pair),
                 cost=_cost(pair, model),
             )
 

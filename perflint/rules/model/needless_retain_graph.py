@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
+from perflint.rules._project_text import some_file_says
 from perflint.rules._statements import statement_of
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._graphs import Turn
@@ -78,8 +80,9 @@ class NeedlessRetainGraph(Rule):
     ```
 
     ## Fix safety
-    Unsafe: if a module keeps a tensor of one call for the next, the next backward pass raises
-    "Trying to backward through the graph a second time". Gradients are the same.
+    Unsafe: if a module keeps a tensor of one call for the next, the next backward pass needs the graph, and raises
+    "Trying to backward through the graph a second time". Gradients are the same. No fix is offered if a `forward` of
+    a file that may run in the same process stores anything on its object.
 
     ## How a GPU shows it
     The peak of `torch.cuda.max_memory_allocated()` falls without it. `benchmarks/rules/memory.py retain-graph`
@@ -115,6 +118,12 @@ class NeedlessRetainGraph(Rule):
                 help="Remove `retain_graph`: the backward pass then frees the activations.",
                 fix=_fix(model, call),
             )
+
+
+_FORWARD_STORES = re.compile(
+    r"^([ \t]*)def forward\b.*(?>\n\1[ \t]+.*|\n\1\).*|\n[ \t]*$)*?\n\1[ \t]+self\.\w+\s*[-+*/]?=(?!=)", re.MULTILINE
+)
+"""A method `forward` with a store to an attribute of its object among its lines."""
 
 
 def _retains(call: ast.Call) -> bool:
@@ -206,6 +215,8 @@ def _started(turn: Turn, call: ast.Call) -> list[ast.expr]:
     return found
 
 
-def _fix(model: Model, call: ast.Call) -> Fix:
+def _fix(model: Model, call: ast.Call) -> Fix | None:
+    if some_file_says(model, _FORWARD_STORES):
+        return None
     given = next(each for each in call.keywords if each.arg == "retain_graph")
     return Fix("Drop `retain_graph=True`", Safety.UNSAFE, (dropped(model.source, call, given),))

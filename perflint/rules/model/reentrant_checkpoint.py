@@ -71,7 +71,8 @@ class ReentrantCheckpoint(Rule):
 
     ## Fix safety
     Risky: the new form raises an error if the second run of the function differs from the first,
-    which the old one does not notice; parameters that got no gradient may get one.
+    which the old one does not notice; parameters that got no gradient may get one. `preserve_rng_state` means the same
+    in both forms, and no other argument depends on the form.
 
     ## How a GPU shows it
     A timeline shows `CheckpointFunctionBackward` with a whole forward pass in it.

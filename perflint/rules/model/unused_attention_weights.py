@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._project_text import some_file_says
 from perflint.rules.base import Calls, Rule
 from perflint.rules.model._usage import first_item_only
 from perflint.rules.precision._region import region
@@ -67,7 +69,9 @@ class UnusedAttentionWeights(Rule):
     ## Fix safety
     Unsafe: the fused kernels add in another order, so the output differs by rounding (1e-7 in
     float32) and gradients with it. With dropout they draw other random numbers, and a row whose
-    mask hides everything gives zeros instead of NaN.
+    mask hides everything gives zeros instead of NaN. Forward hooks read the weights, and the fused kernels have no
+    second gradients: no fix is offered if a file that may run in the same process says
+    `register_forward_hook` or `create_graph=True`.
 
     ## How a GPU shows it
     A timeline shows `softmax` and `bmm` kernels per layer instead of one flash or
@@ -108,7 +112,7 @@ class UnusedAttentionWeights(Rule):
             severity=row.severity,
             confidence=Confidence.LOW if read_elsewhere else Confidence.HIGH,
             help="Pass `need_weights=False`.",
-            fix=_fix(site),
+            fix=None if read_elsewhere or some_file_says(site.model, _READS) else _fix(site),
             cost=sentence(_COST, row.name),
         )
 
@@ -126,6 +130,9 @@ def _fix(site: CallSite) -> Fix | None:
             return None
         edit = replace(site.model.source, site.span, changed)
     return Fix("Pass `need_weights=False`", Safety.UNSAFE, (edit,))
+
+
+_READS = re.compile(r"register_forward_hook\(|create_graph\s*=\s*True")
 
 
 def _is(node: ast.expr, value: object) -> bool:

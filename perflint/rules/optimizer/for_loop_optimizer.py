@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
-from perflint.rules._fused import fused_since
+from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._since import FUSED
 from perflint.rules.base import Calls, Mentions, Rule
@@ -76,7 +76,9 @@ class ForLoopOptimizer(Rule):
     these versions the fix needs parameters that are known to be on the GPU. GPUs of Apple have fused forms since torch
     2.5, which the fix needs if a file of the project names `mps`. Optimizers that
     Lightning asks for get no fix: its Trainer raises if it clips gradients in float16 and the
-    optimizer is fused.
+    optimizer is fused. `fused` excludes `foreach=True`, `differentiable=True` and sparse gradients: there is no fix if
+    one of the arguments is passed or may be hidden in `**options`, and none for `SGD` if a file of the project
+    says `sparse=True`.
 
     ## How a GPU shows it
     A trace records for each optimizer whether its steps updated the parameters one by one, in groups or in fused
@@ -216,7 +218,7 @@ def _devices(value: Value) -> set[Device]:
 def _without_foreach(site: CallSite) -> Fix | None:
     keyword = next(item for item in site.node.keywords if item.arg == "foreach")
     source = site.model.source
-    if not is_false(keyword.value):
+    if not is_false(keyword.value) or site.has_unpacking or may_be_sparse(site.model, site.target):
         return None
     if site.target in FUSED and site.argument("fused") is None:
         return Fix(
@@ -229,7 +231,8 @@ def _without_foreach(site: CallSite) -> Fix | None:
 
 
 def _with_fused(site: CallSite) -> Fix | None:
-    new = None if _is_for_lightning(site) else with_argument(site.concrete, "fused=True")
+    refused = _is_for_lightning(site) or may_be_sparse(site.model, site.target)
+    new = None if refused else with_argument(site.concrete, "fused=True")
     if new is None:
         return None
     return Fix(

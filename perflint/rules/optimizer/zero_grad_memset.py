@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.rules._arguments import dropped
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._places import loops_around, targets
-from perflint.rules._since import GRADIENTS_DROPPED
+from perflint.rules._project_text import first_match
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._graphs import CAPTURES
 from perflint.rules.optimizer._parameters import goes_over_parameters
-from perflint.semantics.facts.torch_api import is_optimizer
-from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in
-from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
 
@@ -38,8 +35,9 @@ class ZeroGradMemset(Rule):
     ## When it is fine
     - A CUDA graph of the whole step reads and writes gradients at fixed addresses: nothing is
       reported in files that use CUDA graphs.
-    - Code reads `p.grad` of parameters that took no part in the step, and expects zeros there; if
-      the file adds to gradients itself (`p.grad += g`), only the audit profile reports it.
+    - Code reads `p.grad` of parameters that took no part in the step, and expects zeros there. If a
+      file of the project writes to gradients itself (`p.grad += g`, `p.grad.data = g`), only the
+      audit profile reports it.
     - An optimizer with momentum or weight decay should also move parameters without a gradient.
     - One tensor's gradient (`x.grad.zero_()` for an adversarial example) is not reported.
 
@@ -62,9 +60,10 @@ class ZeroGradMemset(Rule):
     ```
 
     ## Fix safety
-    Risky: `p.grad` is None after it instead of zeros, so code that reads gradients must accept
-    None, and optimizers skip parameters without a gradient. Before torch 2.0 the default was to
-    fill with zeros, so the rule applies from 2.0 on.
+    There is no automatic fix. `set_to_none=False` is written by intent, and other code may rely on it: code
+    that writes gradients only where `p.grad is not None`, code that adds to them, optimizers with momentum or
+    weight decay, and graphs that were captured with the gradients in place. Before torch 2.0 the
+    default was to fill with zeros, so the rule applies from 2.0 on.
 
     ## How a GPU shows it
     A trace records the gradients that the call filled with zeros, and their bytes. It refutes the finding if the
@@ -84,27 +83,29 @@ class ZeroGradMemset(Rule):
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        needed = _are_added_to(site.model)
         for call in calls_named(site, "zero_grad", "zero_"):
             found = _looped(call) if last_name(call.node) == "zero_" else _filled(call)
             if found is None:
                 continue
+            written = first_match(site.model, _WRITES)
             yield self.finding(
                 call,
                 f"{quoted(call.text(call.node))} writes zeros to each gradient, and the backward pass adds to "
                 f"them{often(call)}",
-                confidence=Confidence.LOW if needed else Confidence.MEDIUM if call.heat is Heat.HOT else found,
-                help="Free the gradients: `zero_grad()` without arguments, or `p.grad = None`.",
-                fix=_fix(call),
+                confidence=Confidence.LOW if written else Confidence.MEDIUM if call.heat is Heat.HOT else found,
+                help=f"Code on {written} writes to gradients: let it accept None first. {_HELP}" if written else _HELP,
             )
 
 
-def _are_added_to(model: Model) -> bool:
-    """True if code of the file adds to gradients itself, which must be there for that."""
-    added = (each.target for each in model.nodes(ast.AugAssign))
-    called = (each.func for each in model.nodes(ast.Call) if isinstance(each.func, ast.Attribute))
-    written = [*added, *(func.value for func in called if func.attr in ("add_", "copy_"))]
-    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in written)
+_HELP = (
+    "Free the gradients: `zero_grad()` without arguments, or `p.grad = None`. Code that reads `p.grad` then gets None "
+    "for parameters that took no part in the step."
+)
+_WRITES = re.compile(
+    r"grad(?<=\.grad)(?:\.data)?\s*"
+    r"(?:\.(?:add|sub|copy)_\(|(?:\[[^\]\n]*\]\s*)?(?:[-+*/@]=|=(?!=)(?!\s*None\b)))"
+)
+"""Code that writes to a gradient, other than by scaling it in place with a method."""
 
 
 def _set_to_none(site: CallSite) -> ast.expr | ast.keyword | None:
@@ -147,22 +148,3 @@ def _owner_of_gradient(call: ast.Call) -> str | None:
     if not (isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.value, ast.Name)):
         return None
     return node.value.id
-
-
-def _fix(site: CallSite) -> Fix | None:
-    given = _set_to_none(site) if last_name(site.node) == "zero_grad" else None
-    if given is None:
-        return None
-    edit = dropped(site.model.source, site.node, given)
-    return Fix("Drop the gradients", Safety.RISKY, (edit,), since=GRADIENTS_DROPPED, proof=_proof(site))
-
-
-def _proof(site: CallSite) -> str | None:
-    """Why the call is torch's `zero_grad`; None if only its name says so."""
-    assert isinstance(site.node.func, ast.Attribute)
-    value = site.value(site.node.func.value)
-    if not isinstance(value, Instance):
-        return None
-    if is_optimizer(value.cls):
-        return "it is called on an optimizer of torch"
-    return "it is called on a module" if site.model.is_module(value) else None

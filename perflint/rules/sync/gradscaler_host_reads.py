@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
-from perflint.rules._fused import fused_since
+from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._since import FUSED
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -75,7 +75,9 @@ class GradscalerHostReads(Rule):
 
     ## Fix safety
     Adds `fused=True` if the same code creates the optimizer. Unsafe: the results differ in the last
-    bits, and parameters on a device without fused optimizers raise.
+    bits, and parameters on a device without fused optimizers raise. `fused` excludes `foreach`, `differentiable` and
+    sparse gradients: there is no fix if one of the arguments is passed, and none for `SGD` if a file of the
+    project says `sparse=True`.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns inside `torch/amp/grad_scaler.py`; a trace shows
@@ -188,6 +190,8 @@ def _fix(site: CallSite) -> Fix | None:
         return None
     made = _call_at(site.model, optimizer)
     if made is None or any(optimizer.argument(name) is not None for name in _AGAINST_FUSED):
+        return None
+    if may_be_sparse(site.model, optimizer.cls):
         return None
     span = site.model.source.span(made)
     node = parse_expression(site.model.source.segment(span))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
+from perflint.rules._project_text import project_says
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import creation_confidence, move
@@ -73,7 +75,8 @@ class AccidentalFloat64(Rule):
 
     ## Fix safety
     Unsafe: `dtype=torch.float32` is added to `torch.tensor` and `torch.as_tensor`. Results have the
-    precision of float32. `torch.from_numpy` has no dtype argument, and gets no fix.
+    precision of float32. Modules in double precision need float64: no fix is offered if a file of the project casts
+    to it (`.double()`, `set_default_dtype`). `torch.from_numpy` has no dtype argument, and gets no fix.
 
     ## How a GPU shows it
     A trace records the dtype of each tensor that comes to a GPU: float64 confirms the finding, another
@@ -102,6 +105,9 @@ class AccidentalFloat64(Rule):
             help="Cast it on the CPU: `.float()`, or `dtype=torch.float32`.",
             fix=_fix(site),
         )
+
+
+_DOUBLE = re.compile(r"set_default_(?:dtype|tensor_type)\(|\.double\(\)|\.to\((?:dtype=)?torch\.(?:float64|double)\)")
 
 
 def _is_double(model: Model, node: ast.expr) -> bool:
@@ -151,7 +157,7 @@ def _is_cast(site: CallSite) -> bool:
 
 
 def _fix(site: CallSite) -> Fix | None:
-    if site.target not in _TAKES_DTYPE:
+    if site.target not in _TAKES_DTYPE or project_says(site.model, _DOUBLE):
         return None
     dtype = spell(site.model.symbols, "torch.float32", site.node)
     new = with_argument(site.concrete, f"dtype={dtype.text}") if dtype else None

@@ -21,7 +21,7 @@ def looped_of_others(net: nn.Module):
 
 
 def looped_of_unknown_parameters(parameters, settings):
-    return AdamW(parameters, fused=True, **settings)
+    return AdamW(parameters, foreach=False, **settings)
 
 
 class Learner:
