@@ -25,10 +25,10 @@ from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.memo import Memo, once, once_per_node
 from perflint.semantics.regions import compiled
-from perflint.semantics.regions.captured import CAPTURING, Captures
+from perflint.semantics.regions.captured import Captures
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.regions.scripted import scripted_lines
-from perflint.semantics.structure import FunctionInfo, FunctionNode, walk
+from perflint.semantics.structure import FunctionInfo, FunctionNode, ancestors, walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 from perflint.semantics.view import Record, View, no_arguments, no_call
@@ -345,7 +345,7 @@ class Model:
     @cached_property
     def captures(self) -> Captures:
         """The regions of the file that CUDA graphs record."""
-        return Captures(self.view, self.module, self._recorder, self.says(*CAPTURING))
+        return Captures(self.view, self.module, self._recorder)
 
     @cached_property
     def _scripted(self) -> tuple[range, ...]:
@@ -427,11 +427,7 @@ class Model:
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, innermost first."""
-        parents = self.module.structure.parents
-        around = parents.get(node)
-        while around is not None:
-            yield around
-            around = parents.get(around)
+        return ancestors(self.module.structure.parents, node)
 
     def nodes(self, *types: type[_Node]) -> list[_Node]:
         """All nodes of some types in the file; those of one type are in source order."""

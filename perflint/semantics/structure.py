@@ -158,6 +158,14 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
             stack += inner
 
 
+def ancestors(parents: dict[ast.AST, ast.AST], node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes around a node, innermost first."""
+    around = parents.get(node)
+    while around is not None:
+        yield around
+        around = parents.get(around)
+
+
 def stands_in(block: list[ast.stmt], node: ast.AST) -> bool:
     """True if a node is one of the statements of a block, found by its position: blocks may be very long."""
     return place_in(block, node) is not None

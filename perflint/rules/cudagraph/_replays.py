@@ -7,10 +7,8 @@ from collections.abc import Iterator
 
 from perflint.frozen import dataclass
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.regions.captured import Capture
+from perflint.semantics.regions.captured import GRAPHS, Capture
 from perflint.semantics.structure import path_of, walk
-
-REPLAY = "torch.cuda.CUDAGraph.replay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +40,8 @@ def recorded(model: Model) -> Iterator[Recorded]:
                         makes.add(path)
                     elif path not in makes:
                         reads.add(path)
-        scope = model.function(capture.call)
-        owner = next((outer for outer in model.ancestors(capture.call) if isinstance(outer, ast.ClassDef)), None)
+        scope = model.function(capture.start)
+        owner = next((outer for outer in model.ancestors(capture.start) if isinstance(outer, ast.ClassDef)), None)
         yield Recorded(capture, scope, owner, frozenset(reads), frozenset(makes))
 
 
@@ -53,7 +51,7 @@ def replays(model: Model) -> list[ast.Call]:
     for call in model.nodes(ast.Call):
         target = model.target(call)
         named = isinstance(call.func, ast.Attribute) and call.func.attr == "replay" and not call.args
-        if target == REPLAY or (named and not target):
+        if named and (not target or target.removesuffix(".replay") in GRAPHS):
             found.append(call)
     return found
 

@@ -94,7 +94,7 @@ class CaptureWithoutWarmup(Rule):
                 " the first run fails, or becomes part of the graph",
                 confidence=Confidence.MEDIUM,
                 heat=Heat.WARM,
-                span=model.source.span(block.capture.call),
+                span=model.source.span(block.capture.start),
                 help="Run it a few times on a side stream first (11 times under DDP).",
             )
 
@@ -120,7 +120,7 @@ def _is_warmed(model: Model, block: Recorded) -> bool:
         return True
     return any(
         isinstance(node, ast.Call)
-        and node.lineno < block.capture.call.lineno
+        and node.lineno < block.capture.start.lineno
         and ast.unparse(node.func) in called
         and isinstance(model.value(node.func), (Instance, Function))
         and not any(is_inside(model, node, statement) for statement in block.capture.body)
@@ -130,4 +130,4 @@ def _is_warmed(model: Model, block: Recorded) -> bool:
 
 def _text_before(model: Model, scope: ast.AST, block: Recorded) -> str:
     first = getattr(scope, "lineno", 1)
-    return "".join(model.source.lines[first - 1 : block.capture.call.lineno - 1])
+    return "".join(model.source.lines[first - 1 : block.capture.start.lineno - 1])

@@ -129,7 +129,7 @@ def _of_replay(model: Model, kept: ast.expr) -> tuple[str, Confidence] | None:
     for block in recorded(model):
         if path not in block.makes or not is_visible(model, block, kept, path):
             continue
-        if any(each is block.capture.call for each in walk(loop)):
+        if any(each is block.capture.start for each in walk(loop)):
             return None
         again = [call for call in replays(model) if loop_around(model, call) is loop]
         if again and not _is_rebound(loop, path):

@@ -88,7 +88,7 @@ class OptimizerNotCapturable(Rule):
         name = made.cls.rpartition(".")[2]
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is recorded by the CUDA graph of line {capture.call.lineno}, and `{name}`"
+            f"{quoted(site.text(site.node))} is recorded by the CUDA graph of line {capture.start.lineno}, and `{name}`"
             " counts its steps on the CPU: torch raises an error",
             confidence=Confidence.HIGH,
             heat=Heat.WARM,

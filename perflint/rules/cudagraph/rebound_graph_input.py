@@ -99,7 +99,7 @@ class ReboundGraphInput(Rule):
                 text = model.source.written(assignment)
                 yield self.finding(
                     site,
-                    f"{quoted(text)} does not reach the CUDA graph of line {block.capture.call.lineno}: it still reads"
+                    f"{quoted(text)} does not reach the CUDA graph of line {block.capture.start.lineno}: it still reads"
                     + (" the number" if is_number else " the memory")
                     + f" of `{path}` at the time of the capture",
                     confidence=Confidence.HIGH if not is_number else Confidence.MEDIUM,
@@ -130,11 +130,11 @@ def _rebound(model: Model, block: Recorded) -> Iterator[tuple[ast.Assign, str]]:
 def _precedes_replay(model: Model, block: Recorded, assignment: ast.Assign, every: list[ast.Call]) -> bool:
     scope = model.function(assignment)
     if scope is block.scope:
-        if assignment.lineno < block.capture.call.lineno:
+        if assignment.lineno < block.capture.start.lineno:
             return False
         # Where the loop around it records again, the name is new for the new graph.
         loop = loop_around(model, assignment)
-        if loop is not None and is_inside(model, block.capture.call, loop):
+        if loop is not None and is_inside(model, block.capture.start, loop):
             return False
     elif _may_record(model, scope, block):
         return False

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, lowered
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, surest
 from perflint.rules._words import EVERY_STEP
 from perflint.rules.base import Files, OutsideRule, Rule
-from perflint.rules.compile._breaks import guarded
 from perflint.rules.precedence import most_precise
 from perflint.rules.registry import RuleSet, all_rules
-from perflint.semantics.model import Model
-from perflint.semantics.regions.captured import Capture
+from perflint.semantics.regions.captured import Capture, Captures
 from perflint.semantics.sites import CallSite, FileSite, Site
 
 _WAITING = (Effect.SYNC, Effect.TRANSFER)
@@ -25,8 +23,9 @@ class UncapturableCall(Rule):
     Finds everything that the rules on synchronization and transfers report, in code that a CUDA
     graph records: reads of numbers, branches on tensors, sizes that depend on data, copies between
     CPU and GPU that are not pinned, `torch.cuda.synchronize()`. A graph records the block of
-    `with torch.cuda.graph(g):`, the code between `capture_begin()` and `capture_end()`, the
-    arguments of `make_graphed_callables`, and the functions that these call in the same file.
+    `with torch.cuda.graph(g):` or of a `torch.accelerator.Graph`, the code between `capture_begin()` and
+    `capture_end()`, the functions and modules that `make_graphed_callables` gets, and the functions that these
+    call in the same file, if no test decides whether they come to the wait.
 
     ## Why is this bad
     A graph records kernels without running them, so the CPU has nothing to wait for: CUDA fails
@@ -87,10 +86,9 @@ class UncapturableCall(Rule):
         captures = site.model.captures
         if not (captures.blocks or captures.functions):
             return
-        model = site.model
         sites: dict[tuple[str, Span], tuple[Site, Capture]] = {}
         waits: list[Finding] = []
-        for inner in model.sites():
+        for inner in site.model.sites():
             capture = None if isinstance(inner, FileSite) or not _may_run(inner) else captures.of(inner.node)
             if capture is None:
                 continue
@@ -106,8 +104,8 @@ class UncapturableCall(Rule):
             yield self.finding(
                 site,
                 f"{found.message.removesuffix(EVERY_STEP)}, which is not permitted while the CUDA graph of line "
-                f"{capture.call.lineno} records it",
-                confidence=_confidence(model, inner, found.confidence),
+                f"{capture.start.lineno} records it",
+                confidence=_confidence(captures, inner, found.confidence),
                 heat=Heat.WARM,
                 span=found.span,
                 help="Call it before the capture, or after the replay.",
@@ -115,13 +113,11 @@ class UncapturableCall(Rule):
             )
 
 
-def _confidence(model: Model, site: Site, confidence: Confidence) -> Confidence:
-    """A lower confidence for functions that a block calls: their behaviour depends on their arguments."""
-    function = model.function(site.node)
-    place = (model.module.name, function.lineno, function.col_offset) if function is not None else None
-    if place not in model.captures.functions:
-        return confidence
-    return guarded(model, site.node, lowered(confidence))
+def _confidence(captures: Captures, site: Site, confidence: Confidence) -> Confidence:
+    """LOW if a test decides whether the capture comes to a wait; a block computes on the GPU what it reads itself."""
+    if captures.is_in_block(site.node):
+        return surest(confidence, Confidence.MEDIUM)
+    return confidence if captures.is_certain(site.node) else Confidence.LOW
 
 
 _BY_THEMSELVES = (

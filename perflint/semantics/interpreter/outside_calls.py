@@ -115,10 +115,13 @@ def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call |
 
 # Objects
 
+_LOWER_CASE = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph"})
+"""Classes whose names begin in lower case, and whose objects the model looks for."""
+
 
 def _construct_outside(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
     last = name.rpartition(".")[2]
-    if not last[:1].isupper():
+    if not last[:1].isupper() and name not in _LOWER_CASE:
         return UNKNOWN
     if name.endswith("Tensor") and name.startswith("torch."):
         return Tensor(Device.CUDA if name.startswith("torch.cuda.") else Device.CPU)

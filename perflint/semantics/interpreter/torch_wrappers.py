@@ -13,7 +13,7 @@ Special = Callable[[Frame, Arguments], Value]
 
 
 def _first(frame: Frame, arguments: Arguments) -> Value:
-    """A compiled or parallel module or function stays the same to the model; without an argument, it is a decorator."""
+    """A compiled, graphed or parallel module or function stays the same; without an argument, it is a decorator."""
     return arguments.at(0)
 
 
@@ -79,6 +79,7 @@ def _gradient_and_value(frame: Frame, arguments: Arguments) -> Value:
 
 FUNCTIONS: dict[str, Special] = {
     "torch.compile": _first,
+    **{f"torch.{name}.make_graphed_callables": _first for name in ("cuda", "cuda.graphs", "xpu", "xpu.graphs")},
     "torch.nn.DataParallel": _parallel,
     "torch.nn.parallel.DataParallel": _parallel,
     "torch.nn.parallel.DistributedDataParallel": _parallel,

@@ -1,7 +1,8 @@
 """Captured regions: code whose kernels a CUDA graph records, and that replay leaves out.
 
-A `with torch.cuda.graph(g):` block, the code between `g.capture_begin()` and `g.capture_end()`, the functions
-and modules passed to `make_graphed_callables`, and the functions of the file that these call.
+A `with torch.cuda.graph(g):` or `with torch.accelerator.Graph():` block, the code between `g.capture_begin()` and
+`g.capture_end()`, the functions and modules passed to `make_graphed_callables`, and the functions of the file that
+these call.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
-from perflint.semantics.regions.compile_calls import Reader
-from perflint.semantics.values import Sequence
+from perflint.semantics.regions.compile_calls import Reader, is_untested
+from perflint.semantics.structure import ancestors
+from perflint.semantics.values import Instance, Sequence
 
 if TYPE_CHECKING:
     from perflint.semantics.interpreter.frame import Recorder
@@ -20,50 +22,53 @@ if TYPE_CHECKING:
     from perflint.semantics.regions.compile_calls import Place
     from perflint.semantics.view import View
 
-_CONTEXTS = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph"})
-GRAPHED = frozenset({"torch.cuda.make_graphed_callables", "torch.cuda.graphs.make_graphed_callables"})
-_BEGIN, _END = "torch.cuda.CUDAGraph.capture_begin", "torch.cuda.CUDAGraph.capture_end"
+GRAPHS = frozenset({"torch.cuda.CUDAGraph", "torch.xpu.XPUGraph", "torch.accelerator.Graph"})
+_CONTEXTS = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "torch.accelerator.Graph"})
+GRAPHED = frozenset(f"torch.{name}.make_graphed_callables" for name in ("cuda", "cuda.graphs", "xpu", "xpu.graphs"))
 _DEEPEST = 4
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-CAPTURING = ("cuda.graph", "make_graphed_callables", "capture_begin")
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The recording of a graph: the call that begins it, and the statements that it records.
+    """The recording of a graph: the expression that begins it, and the statements that it records.
 
     `body` is empty if functions are recorded that are passed to `make_graphed_callables`.
     """
 
-    call: ast.Call
+    start: ast.expr
     body: tuple[ast.stmt, ...] = ()
 
 
 class Captures:
     """The captured regions of one file."""
 
-    def __init__(self, view: View, module: Module, recorder: Recorder, captures: bool) -> None:
+    def __init__(self, view: View, module: Module, recorder: Recorder) -> None:
         self.blocks: list[Capture] = []
         self.functions: dict[Place, Capture] = {}
+        self._certain: set[Place] = set()
+        """The functions that run in each capture: no test on the way decides whether they are called."""
         self._module, self._recorder = module, recorder
-        self._statements: dict[ast.stmt, Capture] = {}
-        if not captures:
-            return
+        graphed: list[ast.Call] = []
         for node in module.structure.nodes.get(ast.With, ()):
             assert isinstance(node, ast.With)
             self._with(node)
         for call in module.structure.nodes.get(ast.Call, ()):
             assert isinstance(call, ast.Call)
-            if recorder.targets.get(call) == _BEGIN:
+            target = recorder.targets.get(call, "")
+            if target.endswith(".capture_begin") and target.rpartition(".")[0] in GRAPHS:
                 self._between(call)
+            elif target in GRAPHED and call.args:
+                graphed.append(call)
         self._statements = {statement: block for block in self.blocks for statement in block.body}
-        self._follow(view)
+        if self.blocks or graphed:
+            self._follow(Reader(view, module, recorder), graphed)
 
     def _with(self, node: ast.With) -> None:
         for item in node.items:
-            call = item.context_expr
-            if isinstance(call, ast.Call) and self._recorder.targets.get(call) in _CONTEXTS:
-                self.blocks.append(Capture(call, tuple(node.body)))
+            value = self._recorder.values.get(item.context_expr)
+            if isinstance(value, Instance) and value.cls in _CONTEXTS:
+                self.blocks.append(Capture(item.context_expr, tuple(node.body)))
 
     def _between(self, call: ast.Call) -> None:
         """The statements from `g.capture_begin()` to `g.capture_end()` in one block."""
@@ -75,31 +80,47 @@ class Captures:
         captured: list[ast.stmt] = []
         for after in body[body.index(statement) + 1 :]:
             ends = after.value if isinstance(after, ast.Expr) else None
-            if isinstance(ends, ast.Call) and self._recorder.targets.get(ends) == _END:
+            if isinstance(ends, ast.Call) and self._recorder.targets.get(ends, "").endswith(".capture_end"):
                 self.blocks.append(Capture(call, tuple(captured)))
                 return
             captured.append(after)
 
-    def _follow(self, view: View) -> None:
-        reader = Reader(view, self._module, self._recorder)
+    def _follow(self, reader: Reader, graphed: list[ast.Call]) -> None:
+        """Add the functions that the blocks and the graphed callables run, also through others."""
         callees = reader.read().callees
-        queue: deque[tuple[Place, Capture, int]] = deque()
+        parents = self._module.structure.parents
+        queue: deque[tuple[Place, Capture, bool, int]] = deque()
         for call in self._module.structure.nodes.get(ast.Call, ()):
             assert isinstance(call, ast.Call)
             block = self._block(call)
             if block is not None:
-                queue += [(place, block, 0) for place in reader.functions(self._recorder.values.get(call.func))]
-            elif self._recorder.targets.get(call) in GRAPHED and call.args:
-                value = self._recorder.values.get(call.args[0])
-                several = value.items if isinstance(value, Sequence) else None
-                for each in several or [value]:
-                    queue += [(place, Capture(call), 0) for place in reader.functions(each)]
+                value, always = self._recorder.values.get(call.func), is_untested(parents, call)
+                queue += [(place, block, always, 0) for place in reader.functions(value)]
+        for call in graphed:
+            value = self._recorder.values.get(call.args[0])
+            several = value.items if isinstance(value, Sequence) else None
+            for each in several or [value]:
+                queue += [(place, Capture(call), True, 0) for place in reader.functions(each)]
         while queue:
-            place, capture, depth = queue.popleft()
-            if place in self.functions or place[0] != self._module.name or depth > _DEEPEST:
+            place, capture, always, depth = queue.popleft()
+            known = place in self.functions and (place in self._certain or not always)
+            if known or place[0] != self._module.name or depth > _DEEPEST:
                 continue
-            self.functions[place] = capture
-            queue += [(callee.place, capture, depth + 1) for callee in callees.get(place, ())]
+            self.functions.setdefault(place, capture)
+            if always:
+                self._certain.add(place)
+            queue += [(each.place, capture, always and each.always, depth + 1) for each in callees.get(place, ())]
+
+    def is_in_block(self, node: ast.AST) -> bool:
+        """True if a node stands in a recorded block itself, not in a function that one calls."""
+        return self._block(node) is not None
+
+    def is_certain(self, node: ast.AST) -> bool:
+        """True if no test in the functions that a capture runs decides whether it comes to a node in one of them."""
+        parents = self._module.structure.parents
+        function = next(each for each in ancestors(parents, node) if isinstance(each, _FUNCTIONS))
+        place = (self._module.name, function.lineno, function.col_offset)
+        return place in self._certain and is_untested(parents, node)
 
     def of(self, node: ast.AST) -> Capture | None:
         """The capture that a node runs in."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.binders import COMPREHENSIONS
+from perflint.semantics.dataflow.definitions import tests_before
 from perflint.semantics.interpreter.frame import Budget, Frame
-from perflint.semantics.structure import keyword, last_name, stands_in
+from perflint.semantics.structure import ancestors, keyword, last_name, stands_in
 from perflint.semantics.values import Const, Function, Instance, Name, Partial, Value
 
 if TYPE_CHECKING:
@@ -55,10 +56,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function that another one calls; `in_loop`: in a loop, a comprehension or a `try` of it."""
+    """A function that another one calls.
+
+    `in_loop`: in a loop, a comprehension or a `try` of it. `always`: no test of it decides whether it makes the call.
+    """
 
     place: Place
     in_loop: bool
+    always: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +180,8 @@ class Reader:
                 callees += self.functions(self._recorder.values.get(argument))
         if callees:
             place = (self._module.name, around.lineno, around.col_offset)
-            self._callees.setdefault(place, []).extend(Callee(callee, in_loop) for callee in callees)
+            always = is_untested(self._parents, node)
+            self._callees.setdefault(place, []).extend(Callee(callee, in_loop, always) for callee in callees)
 
     def _around(self, node: ast.AST) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None, bool]:
         """The function around a node, and True if the node is in a loop or a `try` of that function."""
@@ -207,6 +213,19 @@ class Reader:
                 yield from self.functions(held)
         elif not value.cls.startswith("torch."):
             yield from self.functions(self._frame.attribute(value, "forward"))
+
+
+def is_untested(parents: dict[ast.AST, ast.AST], node: ast.AST) -> bool:
+    """True if no test in the function around a node decides whether the node runs; tests that raise do not count."""
+    for test, _ in tests_before(node, ancestors(parents, node)):
+        branch = parents.get(test)
+        if not isinstance(branch, ast.Assert) and not (isinstance(branch, ast.If) and _raises(branch)):
+            return False
+    return True
+
+
+def _raises(branch: ast.If) -> bool:
+    return isinstance(branch.body[-1], ast.Raise)
 
 
 def gives_up(outer: ast.AST, inner: ast.AST) -> bool:

@@ -52,7 +52,80 @@ def helper(x: torch.Tensor) -> list:
     return x.cuda().tolist()  # error: TPF801
 
 
+class Step:
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        self.model, self.optimizer = model, optimizer
+        self.graph = torch.cuda.CUDAGraph()
+
+    def update(self, limit: float) -> None:
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        if norm > limit:  # error: TPF801
+            return
+        self.optimizer.step()
+
+    def capture(self, static_x: torch.Tensor) -> None:
+        self.model(static_x).mean().backward()
+        with torch.cuda.graph(self.graph):
+            self.model(static_x).mean().backward()
+            self.update(3.0)
+
+
+class Gate(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.sum() > 0:  # error: TPF801
+            return x * 2
+        return x
+
+
+class Gated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = Gate()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dim() != 2:
+            raise ValueError("rows are expected")
+        return self.gate(x)
+
+
+def graphed_parts(x: torch.Tensor):
+    parts = {"gated": Gated().cuda()}
+    parts["gated"] = torch.cuda.make_graphed_callables(parts["gated"], (x.cuda(),))
+    return parts
+
+
+def on_any_device(model: nn.Module, static_x: torch.Tensor):
+    graph = torch.accelerator.Graph()
+    with torch.Stream(), graph:
+        total = model(static_x).sum()
+        print(total.item())  # error: TPF801
+    return graph
+
+
+def on_xpu(model: nn.Module, static_x: torch.Tensor):
+    recording = torch.xpu.graph(torch.xpu.XPUGraph())
+    with recording:
+        return model(static_x).sum().item()  # error: TPF801
+
+
 # Look-alikes
+
+
+class Validated(nn.Module):
+    def __init__(self, validate: bool) -> None:
+        super().__init__()
+        self.validate = validate
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.validate and x.isnan().any():  # audit: TPF801
+            raise ValueError("not a number")
+        return x * 2
+
+
+def graphed_without_validation(x: torch.Tensor):
+    return torch.cuda.make_graphed_callables(Validated(validate=False).cuda(), (x.cuda(),))
+
+
 
 
 def before_and_after(model: nn.Module, batch: torch.Tensor) -> float:
