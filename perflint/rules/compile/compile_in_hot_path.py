@@ -6,13 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
+from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.values import Name
 from perflint.source.quoting import quoted
 
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _TESTS = (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 
 
@@ -21,7 +23,7 @@ class CompileInHotPath(Rule):
 
     ## What it does
     Finds calls of `torch.compile` in `forward`, in a training, evaluation or decoding loop, and in
-    the functions that these call.
+    the functions that these call; also `@torch.compile` on a function that is defined there.
 
     ## Why is this bad
     `torch.compile` creates a wrapper. Creating it checks its options and, for a module, builds a
@@ -79,32 +81,49 @@ class CompileInHotPath(Rule):
     effect, severity = Effect.RECOMPILE, Severity.ERROR
     measured = ("compile-each-call",)
     costs = "compiling in each call makes a forward of eight small blocks {0} slower"
-    listens = (Calls("torch.compile", "torch.nn.Module.compile"),)
+    listens = (Calls("torch.compile", "torch.nn.Module.compile"), Files("compile", also=("@",)))
     since = (2, 0)
 
-    def check(self, site: CallSite) -> Iterator[Finding]:
-        if site.heat is not Heat.HOT or _is_done_once(site.model, site.node):
-            return
-        yield self.finding(
-            site,
-            f"{quoted(site.text(site.node))} makes a new compiled object in each step",
-            confidence=Confidence.MEDIUM,
-            help="Compile once, in `__init__` or before the loop, and call the result.",
-        )
+    def check(self, site: CallSite | FileSite) -> Iterator[Finding]:
+        model = site.model
+        compiling = [site.node] if isinstance(site, CallSite) else _plain_decorators(model)
+        for node in compiling:
+            # A decorator runs where the function is defined.
+            defined = next((each for each in model.nodes(*_DEFINITIONS) if node in each.decorator_list), None)
+            place = defined or node
+            heat = model.heat(place)
+            if heat is not Heat.HOT or _is_done_once(model, place):
+                continue
+            yield self.finding(
+                site,
+                f"{quoted(('@' if defined else '') + site.text(node))} makes a new compiled object in each step",
+                confidence=Confidence.MEDIUM,
+                heat=heat,
+                span=model.source.span(node),
+                help="Compile once, in `__init__` or before the loop, and call the result."
+                if defined is None
+                else f"Define `{defined.name}` once, outside of this function, and pass it all that it needs.",
+            )
 
 
-def _is_done_once(model: Model, call: ast.Call) -> bool:
+def _plain_decorators(model: Model) -> list[ast.expr]:
+    """The decorators of a file that are `torch.compile` itself, without a call."""
+    found = [each for node in model.nodes(*_DEFINITIONS) for each in node.decorator_list]
+    return [each for each in found if model.value(each) == Name("torch.compile")]
+
+
+def _is_done_once(model: Model, made: ast.AST) -> bool:
     """True if something remembers the result, or a test keeps it from being made again."""
-    inner: ast.AST = call
-    for outer in model.ancestors(call):
+    inner: ast.AST = made
+    for outer in model.ancestors(made):
         if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:
             if _asks_whether_done(outer.test):
                 return True
         if isinstance(outer, (ast.Try, ast.With)):
             return True
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return any(last_name(each) in _CACHES for each in outer.decorator_list) or call in outer.decorator_list
-        if isinstance(outer, (ast.For, ast.AsyncFor)) and names_in(outer.target) & names_in(call):
+            return any(last_name(each) in _CACHES for each in outer.decorator_list)
+        if isinstance(outer, (ast.For, ast.AsyncFor)) and names_in(outer.target) & names_in(made):
             # Each layer of a model, each iteration another.
             return True
         inner = outer

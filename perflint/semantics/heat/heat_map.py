@@ -73,7 +73,8 @@ class HeatMap:
             self._in_tests.add(node)
             return Heat.COLD
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return around
+            # A definition in a function, with its decorators, is a statement of that function.
+            return self._function(parent) if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) else around
         if isinstance(node, (ast.ExceptHandler, ast.Raise)) or self.guard(parent, node) is not None:
             return Heat.COLD
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -77,3 +77,50 @@ class Once(nn.Module):
             self.layer.compile()
             self.ready = True
         return self.layer(x)
+
+
+class Nested(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        @torch.compile  # error: TPF711
+        def gate(v: torch.Tensor) -> torch.Tensor:
+            return torch.sigmoid(v) * v
+
+        @torch.compile(dynamic=True)  # error: TPF711
+        def scale(v: torch.Tensor) -> torch.Tensor:
+            return v * 2
+
+        return scale(gate(self.layer(x)))
+
+
+def train_nested(model: nn.Module, loader, optimizer) -> None:
+    @torch.compile
+    def objective(y: torch.Tensor) -> torch.Tensor:
+        return y.square().mean()
+
+    for x in loader:
+        objective(model(x.cuda())).backward()
+        optimizer.step()
+
+
+@functools.cache
+def nested_kernel(power: int):
+    @torch.compile
+    def raised(v: torch.Tensor) -> torch.Tensor:
+        return v**power
+
+    return raised
+
+
+class Cached(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nested_kernel(2)(x)
+
+
+class Decorated(nn.Module):
+    @torch.compile
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
