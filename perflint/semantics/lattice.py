@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from perflint.frozen import replace
 from perflint.semantics.values import (
     ANYTHING,
     BOOL,
@@ -161,15 +162,18 @@ def _merge_instances(left: Instance, right: Instance) -> Instance | None:
     if left.cls != right.cls:
         return None
     origin = left.origin if left.origin == right.origin else None
+    # A module that is bound again under its name may run as graphs wherever that name is read.
+    graphs = max(left.graphs, right.graphs)
     if left.arguments is None or right.arguments is None:
-        return Instance(left.cls, None, origin)
+        return Instance(left.cls, None, origin, graphs)
     if left.cls in ("torch.nn.ModuleList", "torch.nn.ModuleDict") and not (left.arguments and right.arguments):
         # An empty one, and one that has been filled.
-        return Instance(left.cls, left.arguments or right.arguments, origin)
+        return Instance(left.cls, left.arguments or right.arguments, origin, graphs)
     theirs = dict(right.arguments)
     if [name for name, _ in left.arguments] != list(theirs):
-        return Instance(left.cls, None, origin)
-    return Instance(left.cls, tuple((name, join(value, theirs[name])) for name, value in left.arguments), origin)
+        return Instance(left.cls, None, origin, graphs)
+    joined = tuple((name, join(value, theirs[name])) for name, value in left.arguments)
+    return Instance(left.cls, joined, origin, graphs)
 
 
 def _chosen_device(left: Value, right: Value) -> Const | None:
@@ -280,11 +284,11 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
         if value.arguments is None:
             return value
         if depth == 0:
-            return Instance(value.cls, None, value.origin)
+            return Instance(value.cls, None, value.origin, value.graphs)
         # A container does not count as a level: it only holds modules.
         inner_depth = depth if value.cls in _CONTAINERS else depth - 1
         kept = _widen_named(value.arguments[:_MOST_ITEMS], inner_depth)
-        return value if kept == value.arguments else Instance(value.cls, kept, value.origin)
+        return value if kept == value.arguments else Instance(value.cls, kept, value.origin, value.graphs)
     if isinstance(value, Sequence):
         if depth == 0:
             return Sequence(value.type, value.element if isinstance(value.element, (Tensor, Scalar)) else UNKNOWN)
@@ -304,9 +308,7 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
     if isinstance(value, Union):
         return union(widen(member, depth) for member in value.alternatives)
     if isinstance(value, Function) and value.receiver is not None and depth == 0:
-        return Function(
-            value.module, value.qualname, value.line, value.column, value.owner, None, value.captured, value.plain
-        )
+        return replace(value, receiver=None)
     if isinstance(value, Partial):
         return value if depth else UNKNOWN
     return value

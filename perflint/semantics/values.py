@@ -309,6 +309,10 @@ class Origin:
     """Line from 1 and UTF-8 offset from 0, as in `ast`."""
 
 
+BY_GRAPHED = "make_graphed_callables(…)"
+"""The `graphs` of what `make_graphed_callables` returns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Instance(Value):
     """An object of a class other than a tensor's.
@@ -316,12 +320,14 @@ class Instance(Value):
     `cls` is the class's full name: "torch.nn.Conv2d", "torch.utils.data.DataLoader",
     "torch.optim.Adam", or "package.module.Class" of the project. `arguments` are those of
     the constructor call by parameter name where its signature is known, by position
-    ("0", "1", …) where not; None when the call was not seen.
+    ("0", "1", …) where not; None when the call was not seen. `graphs` is the call that may have made it run as CUDA
+    graphs, in words; empty if none has.
     """
 
     cls: str
     arguments: tuple[tuple[str, Value], ...] | None = None
     origin: Origin | None = None
+    graphs: str = ""
     weight: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -363,6 +369,8 @@ class Function(Value):
     """Its free variables that the functions around it bind."""
     plain: bool = False
     """Without its decorators."""
+    graphs: str = ""
+    """The call that made it run as CUDA graphs, in words."""
 
     @property
     def weight(self) -> int:

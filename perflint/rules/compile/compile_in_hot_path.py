@@ -14,7 +14,6 @@ from perflint.semantics.values import Name
 from perflint.source.quoting import quoted
 
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _TESTS = (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 
 
@@ -89,7 +88,7 @@ class CompileInHotPath(Rule):
         compiling = [site.node] if isinstance(site, CallSite) else _plain_decorators(model)
         for node in compiling:
             # A decorator runs where the function is defined.
-            defined = next((each for each in model.nodes(*_DEFINITIONS) if node in each.decorator_list), None)
+            defined = next((each for each in _definitions(model) if node in each.decorator_list), None)
             place = defined or node
             heat = model.heat(place)
             if heat is not Heat.HOT or _is_done_once(model, place):
@@ -106,9 +105,14 @@ class CompileInHotPath(Rule):
             )
 
 
+def _definitions(model: Model) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    yield from model.nodes(ast.FunctionDef)
+    yield from model.nodes(ast.AsyncFunctionDef)
+
+
 def _plain_decorators(model: Model) -> list[ast.expr]:
     """The decorators of a file that are `torch.compile` itself, without a call."""
-    found = [each for node in model.nodes(*_DEFINITIONS) for each in node.decorator_list]
+    found = [each for node in _definitions(model) for each in node.decorator_list]
     return [each for each in found if model.value(each) == Name("torch.compile")]
 
 

@@ -6,13 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Calls, Rule
-from perflint.rules.cudagraph._replays import is_global
+from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import GRAPHED
-from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import path_of
-from perflint.semantics.values import NONE, Instance, Unknown, Value, scalar_type
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.values import BY_GRAPHED, NONE, Function, Instance, Value, scalar_type
 from perflint.source.quoting import quoted
 
 _AUTOCASTS = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
@@ -69,10 +67,29 @@ class GraphedCallableArguments(Rule):
 
     code, name = "TPF804", "graphed-callable-arguments"
     effect, severity = Effect.CAPTURE, Severity.WARNING
-    listens = (Calls(*GRAPHED),)
+    listens = (Calls(*GRAPHED), Files("graphed", "Graphed"))
     since = (1, 10)
 
-    def check(self, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | FileSite) -> Iterator[Finding]:
+        yield from self._made(site) if isinstance(site, CallSite) else self._called(site)
+
+    def _called(self, site: FileSite) -> Iterator[Finding]:
+        """The calls of graphed callables that pass an argument by keyword."""
+        for call in site.model.nodes(ast.Call):
+            named = next((each.arg for each in call.keywords if each.arg is not None), None)
+            sure = None if named is None else _is_graphed(site.value(call.func))
+            if sure is not None and not _is_shared(site.model, call.func):
+                yield self.finding(
+                    site,
+                    f"{quoted(site.text(call))} passes `{named}` by keyword, which a graphed callable does not take",
+                    confidence=sure,
+                    heat=Heat.WARM,
+                    span=site.model.source.span(call),
+                    help="Pass all arguments by position, with a sample of each in `sample_args`.",
+                )
+
+    def _made(self, site: CallSite) -> Iterator[Finding]:
+        """The arguments that make_graphed_callables refuses, and an autocast around it."""
         if site.has_unpacking:
             return
         samples = site.argument("sample_args", 1)
@@ -86,15 +103,6 @@ class GraphedCallableArguments(Rule):
                     span=site.model.source.span(part),
                     help="Bind it with `functools.partial` or a default, or pass a tensor on the GPU.",
                 )
-        for call, named in _named_arguments(site.model, site.node):
-            yield self.finding(
-                site,
-                f"{quoted(site.text(call))} passes `{named}` by keyword, which a graphed callable does not take",
-                confidence=Confidence.MEDIUM if _makes_module(site.value(site.node)) else Confidence.HIGH,
-                heat=Heat.WARM,
-                span=site.model.source.span(call),
-                help="Pass all arguments by position, with a sample of each in `sample_args`.",
-            )
         caching = _caching(site.model, site.node)
         if caching is not None:
             yield self.finding(
@@ -107,38 +115,24 @@ class GraphedCallableArguments(Rule):
             )
 
 
-def _named_arguments(model: Model, made: ast.Call) -> Iterator[tuple[ast.Call, str]]:
-    """The calls of the graphed callable that pass an argument by keyword, if its name is assigned only once."""
-    assignment = model.parent(made)
-    path = path_of(assignment.targets[0]) if isinstance(assignment, ast.Assign) else ""
-    bound = [each for each in model.nodes(ast.Assign) if any(path_of(target) == path for target in each.targets)]
-    if not path or sum(_means_same(model, made, each, path) for each in bound) > 1:
-        return
-    for call in model.nodes(ast.Call):
-        if call.keywords and path_of(call.func) == path and _means_same(model, made, call, path):
-            named = call.keywords[0].arg
-            if named is not None:
-                yield call, named
+def _is_graphed(callee: Value) -> Confidence | None:
+    """How sure it is that a callee is a graphed callable; None if it is not.
+
+    A module runs its own `forward` in the other of its two modes.
+    """
+    members = [each for each in callee.members if isinstance(each, (Function, Instance))]
+    if not members or any(each.graphs != BY_GRAPHED for each in members):
+        return None
+    return Confidence.MEDIUM if any(isinstance(each, Instance) for each in members) else Confidence.HIGH
 
 
-def _means_same(model: Model, made: ast.AST, node: ast.AST, path: str) -> bool:
-    """True if a path at a node is the one that is assigned where something is made."""
-    around = _around(model, made, path)
-    if "." not in path and around is None:
-        return is_global(model, model.function(node), path)
-    return _around(model, node, path) is around
-
-
-def _around(model: Model, node: ast.AST, path: str) -> ast.AST | None:
-    """The function in which a name, or the class in which an attribute of `self`, stands for one thing."""
-    if "." not in path:
-        return model.function(node)
-    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
-
-
-def _makes_module(value: Value) -> bool:
-    """True if it may be a module, which runs its own `forward` in the other of its two modes."""
-    return any(isinstance(member, (Instance, Unknown)) for member in value.members)
+def _is_shared(model: Model, callee: ast.expr) -> bool:
+    """True for a name of the top level that a function binds again: the order of both is unknown."""
+    if not isinstance(callee, ast.Name):
+        return False
+    variable = model.symbols.variable(callee)
+    is_global = variable.scope is model.symbols.module
+    return is_global and any(model.function(binding.node) is not None for binding in variable.bindings)
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

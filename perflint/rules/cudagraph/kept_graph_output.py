@@ -5,29 +5,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules.base import Files, Rule
-from perflint.rules.cudagraph._replays import is_visible, loop_around, recorded, replays
+from perflint.rules.cudagraph._outputs import Output, outputs, records_again, runs_graphs
+from perflint.rules.cudagraph._replays import is_inside, loop_around
+from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
-from perflint.semantics.regions.compile_calls import options_of
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import Function
+from perflint.semantics.structure import last_name, path_of
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
 _KEEPS = frozenset({"append", "appendleft", "insert"})
-_WORDS = ("reduce-overhead", "max-autotune", "cudagraphs", "replay")
+_COLLECTS = frozenset({"list", "tuple", "set", "deque"})
 
 
 class KeptGraphOutput(Rule):
     """Outputs of a CUDA graph are collected while it runs again.
 
     ## What it does
-    Finds, in loops, outputs of a CUDA graph that are put into a list or dict without `clone()`:
-    tensors that a captured block created, after `replay()`, and results of a function that is
-    compiled with `mode="reduce-overhead"` or `"max-autotune"`.
+    Finds outputs of a CUDA graph that a loop, a comprehension or a method collects in a list or dict without
+    `clone()`, and those that the next turn of a loop reads: tensors that a captured block created, after `replay()`,
+    results of callables of `make_graphed_callables`, and results of functions and modules that are compiled with
+    `mode="reduce-overhead"`, `mode="max-autotune"` or `backend="cudagraphs"`.
 
     ## Why is this bad
     A graph writes to the same memory each time. After `graph.replay()` all entries of the list are
@@ -37,7 +38,8 @@ class KeptGraphOutput(Rule):
     wrong, or the program raises, not because of what it costs.
 
     ## When it is fine
-    The output is copied (`clone()`, `.cpu()`, `+ 0`), or used up before the next call.
+    The output is copied (`clone()`, `.cpu()`, `+ 0`), or used up before the next call. The input is on the CPU:
+    `torch.compile` then uses no graphs.
     `torch.compiler.cudagraph_mark_step_begin()` marks where steps begin and only the last output is
     read. A backward pass still needs the outputs: then they are kept.
 
@@ -87,20 +89,23 @@ class KeptGraphOutput(Rule):
 
     code, name = "TPF805", "kept-graph-output"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (Files(*_WORDS, also=("append", "] =")),)
+    listens = (Files("append", "insert", "] =", "+= [", " for "),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        for kept in _kept_in_loops(model):
-            found = _of_replay(model, kept) or _of_compiled(model, kept)
-            if found is None:
+        if not runs_graphs(model):
+            return
+        seen: set[ast.expr] = set()
+        for kept, around in (*_collected(model), *_read_in_next_turn(model)):
+            found = _overwritten(model, kept, around)
+            if found is None or kept in seen:
                 continue
-            what, confidence = found
+            seen.add(kept)
             yield self.finding(
                 site,
-                f"{quoted(site.text(kept))} is kept, and {what}",
-                confidence=confidence,
+                f"{quoted(site.text(kept))} is kept, and {found.clause}",
+                confidence=found.confidence,
                 heat=Heat.WARM,
                 span=model.source.span(kept),
                 help="Keep a copy: `.clone()`.",
@@ -108,67 +113,73 @@ class KeptGraphOutput(Rule):
             )
 
 
-def _kept_in_loops(model: Model) -> Iterator[ast.expr]:
-    """The value that is appended, or stored under an index or key, in a loop."""
+def _collected(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """The expressions that are put into a list or dict, each with the code that runs again and again."""
     for call in model.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in _KEEPS and call.args:
-            if loop_around(model, call) is not None:
-                yield call.args[-1]
+            yield from _parts(call.args[-1], _repeated(model, call, call.func.value))
     for assignment in model.nodes(ast.Assign):
         target = assignment.targets[0]
-        if isinstance(target, ast.Subscript) and loop_around(model, assignment) is not None:
-            if model.value(target.value).tensor is None:
-                yield assignment.value
+        if isinstance(target, ast.Subscript) and model.value(target.value).tensor is None:
+            yield from _parts(assignment.value, _repeated(model, assignment, target.value))
+    for added in model.nodes(ast.AugAssign):
+        if isinstance(added.value, (ast.List, ast.Tuple)):
+            yield from _parts(added.value, _repeated(model, added, added.target))
+    for listed in model.nodes(ast.ListComp):
+        yield from _parts(listed.elt, listed)
+    for each in model.nodes(ast.DictComp):
+        yield from _parts(each.value, each)
+    for passed in model.nodes(ast.GeneratorExp):
+        taker = model.parent(passed)
+        if isinstance(taker, ast.Call) and last_name(taker) in _COLLECTS:
+            yield from _parts(passed.elt, passed)
 
 
-def _of_replay(model: Model, kept: ast.expr) -> tuple[str, Confidence] | None:
-    path = path_of(kept)
-    loop = loop_around(model, kept)
-    if not path or loop is None:
-        return None
-    for block in recorded(model):
-        if path not in block.makes or not is_visible(model, block, kept, path):
+def _parts(node: ast.expr, around: ast.AST | None) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """The parts of a tuple, list or dict that is spelled out, with the code around it, if there is any."""
+    if around is None:
+        return
+    if isinstance(node, (ast.Tuple, ast.List, ast.Dict)):
+        for part in node.values if isinstance(node, ast.Dict) else node.elts:
+            yield from _parts(part, around)
+    else:
+        yield node, around
+
+
+def _repeated(model: Model, node: ast.AST, holder: ast.expr) -> ast.AST | None:
+    """The loop around a node; the method around it, if it fills an attribute, which outlives the call."""
+    return loop_around(model, node) or (model.function(node) if path_of(holder).startswith("self.") else None)
+
+
+def _read_in_next_turn(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """The outputs that a loop binds to a name which the next turn reads after its run: `previous = y`."""
+    for assignment in model.nodes(ast.Assign):
+        target, loop = assignment.targets[0], loop_around(model, assignment)
+        if loop is None or not isinstance(target, ast.Name):
             continue
-        if any(each is block.capture.start for each in walk(loop)):
-            return None
-        again = [call for call in replays(model) if loop_around(model, call) is loop]
-        if again and not _is_rebound(loop, path):
-            where = f"`{model.source.written(again[0])}`"
-            return f"the next {where} overwrites it", Confidence.HIGH
+        if not isinstance(assignment.value, (ast.Name, ast.Attribute)):
+            continue
+        found = _overwritten(model, assignment.value, loop)
+        if found is None:
+            continue
+        for read in model.names(loop, target.id):
+            is_between = _place(found.run) < _place(read) < _place(assignment) and not is_inside(model, read, found.run)
+            if is_between and isinstance(read.ctx, ast.Load) and not isinstance(model.parent(read), ast.Compare):
+                if any(each.value is assignment.value for each in definitions(model.symbols, read, read.id).bindings):
+                    yield assignment.value, loop
+                    break
+
+
+def _place(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _overwritten(model: Model, kept: ast.expr, around: ast.AST) -> Output | None:
+    """The output that an expression keeps although the code around it runs the graph again."""
+    for found in outputs(model, kept):
+        if (is_inside(model, found.run, around) or found.run is around) and not records_again(model, around):
+            return found
     return None
-
-
-def _is_rebound(loop: ast.AST, path: str) -> bool:
-    return any(
-        isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store) and path_of(node) == path
-        for node in walk(loop)
-    )
-
-
-def _of_compiled(model: Model, kept: ast.expr) -> tuple[str, Confidence] | None:
-    if not isinstance(kept, ast.Call) or model.says("cudagraph_mark_step_begin"):
-        return None
-    text = ""
-    value = model.value(kept.func)
-    if isinstance(value, Function):
-        compiled = model.compiled_function(value)
-        if compiled is not None and compiled.depth == 0 and compiled.options.uses_graphs:
-            text = compiled.options.text
-    path = path_of(kept.func)
-    made = _made(model, path) if path else None
-    if made is not None:
-        options = options_of(model, made)
-        text = options.text if options is not None and options.uses_graphs else ""
-    if not text:
-        return None
-    return f"the next call of the function that `{text}` compiled may overwrite it", Confidence.MEDIUM
-
-
-def _made(model: Model, path: str) -> ast.Call | None:
-    """The call of torch.compile that a path is assigned, if nothing else is."""
-    found = [each.value for each in model.nodes(ast.Assign) if any(path_of(t) == path for t in each.targets)]
-    last = found[-1] if found else None
-    return last if isinstance(last, ast.Call) and model.target(last) == "torch.compile" else None
 
 
 def _fix(model: Model, kept: ast.expr) -> Fix | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.frozen import replace
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.resolve import class_at
@@ -68,7 +69,7 @@ class _Taker:
             return value if self._has_class(value.name) else UNKNOWN
         if isinstance(value, Instance):
             given = None if value.arguments is None else self.named(value.arguments)
-            return Instance(value.cls, given) if self._has_class(value.cls) else UNKNOWN
+            return Instance(value.cls, given, graphs=value.graphs) if self._has_class(value.cls) else UNKNOWN
         if isinstance(value, Partial):
             function = self.taken(value.function)
             return Partial(function, tuple(map(self.taken, value.positional)), self.named(value.keywords))
@@ -84,7 +85,7 @@ class _Taker:
         receiver = None if value.receiver is None else self.taken(value.receiver)
         if module is None or module.name != value.module or value.captured or receiver == UNKNOWN:
             return UNKNOWN
-        return Function(value.module, value.qualname, value.line, value.column, value.owner, receiver, (), value.plain)
+        return replace(value, receiver=receiver)
 
     def _has_class(self, name: str) -> bool:
         """True if a class means the same in the run: it is outside of the project, or the run can read its file."""

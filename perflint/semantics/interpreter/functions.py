@@ -220,7 +220,7 @@ def _passed(value: Value, texts: frozenset[str] = frozenset()) -> Value:
     if isinstance(value, Mapping):
         return Mapping(_passed(value.element), tuple([(name, _passed(inner)) for name, inner in value.items]))
     if isinstance(value, Instance):
-        return Instance(value.cls, value.arguments if value.cls.startswith(_TELLING) else None)
+        return Instance(value.cls, value.arguments if value.cls.startswith(_TELLING) else None, graphs=value.graphs)
     return value
 
 

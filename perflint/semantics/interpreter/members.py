@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 
+from perflint.frozen import replace
 from perflint.semantics.facts import libraries
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter import constructions, functions
@@ -108,16 +109,7 @@ def bound(function: Function, receiver: Value) -> Function:
     """A method bound to its object; which call made the object does not matter to its methods."""
     if isinstance(receiver, Instance):
         receiver = Instance(receiver.cls)
-    return Function(
-        function.module,
-        function.qualname,
-        function.line,
-        function.column,
-        function.owner,
-        receiver,
-        function.captured,
-        function.plain,
-    )
+    return replace(function, receiver=receiver)
 
 
 def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:

@@ -4,22 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from perflint.frozen import replace
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import union
-from perflint.semantics.values import UNKNOWN, Instance, Mapping, Name, Partial, Sequence, Tensor, Value
+from perflint.semantics.values import (
+    BY_GRAPHED,
+    UNKNOWN,
+    Function,
+    Instance,
+    Mapping,
+    Name,
+    Partial,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+)
 
 Special = Callable[[Frame, Arguments], Value]
 
 
-def _first(frame: Frame, arguments: Arguments) -> Value:
-    """A compiled, graphed or parallel module or function stays the same; without an argument, it is a decorator."""
-    return arguments.at(0)
+def _compiled(frame: Frame, arguments: Arguments) -> Value:
+    """A compiled module or function stays the same, but may run as CUDA graphs; without an argument, a decorator."""
+    given, mode = arguments.get("model", 0), arguments.literal("mode", None)
+    if given is None:
+        return UNKNOWN
+    if mode in ("reduce-overhead", "max-autotune"):
+        return as_graphs(given, f'torch.compile(…, mode="{mode}")')
+    if arguments.literal("backend", None) == "cudagraphs":
+        return as_graphs(given, 'torch.compile(…, backend="cudagraphs")')
+    return given
+
+
+def _graphed(frame: Frame, arguments: Arguments) -> Value:
+    """The functions and modules that are recorded as CUDA graphs: one, or a tuple of them."""
+    return as_graphs(arguments.at(0), BY_GRAPHED)
+
+
+def as_graphs(value: Value, by: str) -> Value:
+    """A function or module, or a tuple of them, that a call makes run as CUDA graphs."""
+    if isinstance(value, (Function, Instance)):
+        return replace(value, graphs=by)
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple([as_graphs(each, by) for each in value.items])
+        return Sequence(value.type, as_graphs(value.element, by), items)
+    if isinstance(value, Union):
+        return union([as_graphs(each, by) for each in value.members])
+    return Instance("torch.nn.Module", graphs=by) if value.is_unknown else value
 
 
 def _parallel(frame: Frame, arguments: Arguments) -> Value:
     """A parallel module stays the same to the model; an unknown one is a module."""
-    given = _first(frame, arguments)
+    given = arguments.at(0)
     return Instance("torch.nn.Module") if given.is_unknown else given
 
 
@@ -78,8 +115,8 @@ def _gradient_and_value(frame: Frame, arguments: Arguments) -> Value:
 
 
 FUNCTIONS: dict[str, Special] = {
-    "torch.compile": _first,
-    **{f"torch.{name}.make_graphed_callables": _first for name in ("cuda", "cuda.graphs", "xpu", "xpu.graphs")},
+    "torch.compile": _compiled,
+    **{f"torch.{name}.make_graphed_callables": _graphed for name in ("cuda", "cuda.graphs", "xpu", "xpu.graphs")},
     "torch.nn.DataParallel": _parallel,
     "torch.nn.parallel.DataParallel": _parallel,
     "torch.nn.parallel.DistributedDataParallel": _parallel,

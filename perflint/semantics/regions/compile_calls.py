@@ -15,7 +15,6 @@ from perflint.semantics.values import Const, Function, Instance, Name, Partial, 
 
 if TYPE_CHECKING:
     from perflint.semantics.interpreter.frame import Recorder
-    from perflint.semantics.model import Model
     from perflint.semantics.module import Module
     from perflint.semantics.structure import FunctionInfo
     from perflint.semantics.view import View
@@ -81,12 +80,6 @@ class Calls:
 def calls_of(view: View, module: Module, recorder: Recorder) -> Calls:
     """The facts about compiled regions from the interpretation of a file."""
     return Reader(view, module, recorder).read()
-
-
-def options_of(model: Model, call: ast.Call) -> Options | None:
-    """The options of a call of torch.compile; None if it has none."""
-    values = {keyword.arg: model.value(keyword.value) for keyword in call.keywords if keyword.arg is not None}
-    return _options(_short(call), call.lineno, dict(values))
 
 
 def compile_call(recorder: Recorder, node: ast.expr) -> ast.Call | None:

@@ -37,6 +37,36 @@ class Kept:
         return self.fast(x, mask=mask)  # error: TPF804
 
 
+def under_its_own_name(loader, causal: torch.Tensor) -> None:
+    block = nn.TransformerEncoderLayer(512, 8).cuda()
+    sample = torch.randn(8, 512, 512, device="cuda")
+    block(sample, src_mask=causal)
+    block = torch.cuda.make_graphed_callables(block, (sample,))
+    for x in loader:
+        block(x.cuda(), src_mask=causal).mean().backward()  # error: TPF804
+
+
+class Rebound(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = nn.TransformerEncoderLayer(512, 8)
+
+    def capture(self, sample: torch.Tensor) -> None:
+        self.block = torch.cuda.make_graphed_callables(self.block, (sample,))
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.block(x, src_mask=mask)  # error: TPF804
+
+
+def made_elsewhere(x: torch.Tensor) -> dict:
+    pair = torch.cuda.make_graphed_callables((attend, attend), ((x,), (x,)))
+    return {"first": pair[0], "second": pair[1]}
+
+
+def of_a_dict(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return made_elsewhere(x)["first"](x, mask=mask)  # error: TPF804
+
+
 # Look-alikes
 
 
