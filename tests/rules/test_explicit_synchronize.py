@@ -22,8 +22,17 @@ def send(buffers, ready):
 
 
 @pytest.mark.parametrize("profile", ["audit", "default"])
-def test_audit_alone_shows_what_may_run_each_step(profile: str) -> None:
-    found = lint(HELPER.format(wait="torch.cuda.synchronize()", more=""), [ExplicitSynchronize], profile)
+@pytest.mark.parametrize(
+    ("wait", "more"),
+    [
+        ("torch.cuda.synchronize()", ""),
+        # Clocks and copies that need no wait.
+        ("torch.cuda.synchronize()", "def timed():\n    return time.perf_counter()"),
+        ("buffers[0] = buffers[0].to('cuda', non_blocking=True)\n    torch.cuda.synchronize()", ""),
+    ],
+)
+def test_audit_alone_shows_what_may_run_each_step(wait: str, more: str, profile: str) -> None:
+    found = lint(HELPER.format(wait=wait, more=more), [ExplicitSynchronize], profile)
     assert [finding.confidence for finding in found] == ([Confidence.LOW] if profile == "audit" else [])
 
 
@@ -35,7 +44,7 @@ def test_audit_alone_shows_what_may_run_each_step(profile: str) -> None:
         ("torch.cuda.Event().synchronize()", ""),
         # A helper for times that are taken elsewhere in the file.
         ("torch.cuda.synchronize()", "def timed():\n    return time.perf_counter(), send([], None)"),
-        ("buffers[0].to('cuda', non_blocking=True)\n    torch.cuda.synchronize()", ""),
+        ("buffers[0] = buffers[0].to('cpu', non_blocking=True)\n    torch.cuda.synchronize()", ""),
     ],
 )
 def test_other_waits_there_are_fine(wait: str, more: str) -> None:

@@ -258,9 +258,9 @@ class Memory:
                 if isinstance(node, ast.Attribute) or last_name(node) in operators.RESHAPES:
                     self._reshaped |= groups
                 for group in groups:
-                    self._writes.setdefault(group, []).append(_position(node))
+                    self._writes.setdefault(group, []).append(position(node))
                 if not groups and not self._is_own(each):
-                    self._anywhere.append(_position(node))
+                    self._anywhere.append(position(node))
 
     def _holders(self, node: ast.expr) -> set[Place]:
         """The groups of the objects around an attribute or item that is written to: they may share its memory."""
@@ -280,10 +280,10 @@ class Memory:
         for node in self._nodes:
             if isinstance(node, ast.Call):
                 if not operators.is_known(self._model, node):
-                    self._strangers.append(_position(node))
+                    self._strangers.append(position(node))
                     self._note_call(node)
             elif isinstance(node, _LETS_OTHERS_RUN) or (isinstance(node, ast.For) and not self._is_plain(node.iter)):
-                self._strangers.append(_position(node))
+                self._strangers.append(position(node))
                 if isinstance(node, (ast.Yield, ast.YieldFrom)):
                     # The caller continues, with the arguments and the result.
                     given = set() if node.value is None else self.group(node.value)
@@ -319,7 +319,7 @@ class Memory:
 
     def _note_passed(self, noted: dict[Place, list[Position]], groups: Iterable[Place], call: ast.expr) -> None:
         for group in groups:
-            noted.setdefault(group, []).append(_position(call))
+            noted.setdefault(group, []).append(position(call))
 
 
 def memory_around(model: Model, node: ast.AST) -> Memory:
@@ -358,7 +358,7 @@ def writers(model: Model, node: ast.expr, begin: Position, end: Position) -> Wri
 def lived(begin: Position, end: Position, loops: set[Loop]) -> tuple[Position, Position]:
     """The positions between which code may run while a value is in use that some loops carry on."""
     for loop in loops:
-        begin = min(begin, _position(loop))
+        begin = min(begin, position(loop))
         end = max(end, (loop.end_lineno or 0, loop.end_col_offset or 0))
     return begin, end
 
@@ -367,7 +367,8 @@ def _inside(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> as
     return function.body if isinstance(function, ast.Lambda) else function.body[0]
 
 
-def _position(node: ast.AST) -> Position:
+def position(node: ast.AST) -> Position:
+    """The line and column at which a node begins."""
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 

@@ -11,8 +11,9 @@ from perflint.rules._places import repeats
 from perflint.rules._statements import block_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._waiting import is_needed
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import keyword, last_name, path_of, walk
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
@@ -26,23 +27,8 @@ _SYNCHRONIZE = tuple(
     )
 )
 _EVENTS = frozenset(f"torch.{name}.synchronize" for name in ("Event", "cuda.Event", "cuda.streams.Event"))
-_CLOCKS = frozenset(
-    f"time.{name}{suffix}"
-    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
-    for suffix in ("", "_ns")
-) | {"timeit.default_timer", "timeit.timeit", "timeit.repeat", "datetime.datetime.now"}
-_NEEDS_IT = (
-    *("torch.profiler", "torch.autograd.profiler", "torch.cuda.profiler", "torch.cuda.nvtx", "torch.utils.benchmark"),
-    *("torch.cuda.graph", "torch.cuda.CUDAGraph", "torch.cuda.graphs", "torch.cuda.make_graphed_callables"),
-    *("torch.cuda.stream", "torch.cuda.ipc_collect", "torch.cuda.cudart", "torch.multiprocessing"),
-    *("torch.cuda.memory_", "torch.cuda.max_memory", "torch.cuda.reset_peak", "torch.cuda.mem_get_info"),
-)
-_STREAMS = frozenset(("torch.cuda.Stream", "torch.Stream", "torch.cuda.ExternalStream"))
 _READS = frozenset(("item", "cpu", "numpy", "tolist"))
 """Methods that wait for a result."""
-_METHODS_THAT_NEED_IT = frozenset(
-    ("elapsed_time", "wait_stream", "record_stream", "capture_begin", "capture_end", "replay")
-)
 
 
 class ExplicitSynchronize(Rule):
@@ -61,8 +47,10 @@ class ExplicitSynchronize(Rule):
     `event.synchronize()` waits only for the work queued before the event: it is reported by the
     audit profile only, unless the event was recorded right before. Next to a clock or an event
     timer, in profiling and benchmarks. Before the CPU reads memory that a `non_blocking` copy
-    fills. Around the warm-up and capture of CUDA graphs. Between streams, processes or libraries
-    that share memory without events. Once, at the end.
+    fills, or fills memory that such a copy reads; a copy to the GPU needs no wait. Before the capture of
+    CUDA graphs; their replay needs none. Between streams, processes or libraries
+    that share memory without events. Once, at the end. Such code counts if it runs as often as the wait:
+    a clock around the whole epoch does not need one in each step.
 
     ## Bad
     ```python
@@ -108,9 +96,11 @@ class ExplicitSynchronize(Rule):
     listens = (Calls(*_SYNCHRONIZE),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if not (repeats(site) or _is_all(site)) or _is_needed(site.model, site.node):
+        if not (repeats(site) or _is_all(site)) or is_needed(site):
             return
         sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the GPU"
+        if site.target.endswith("Stream.synchronize"):
+            awaited = "all work of the stream"
         is_alone = not repeats(site) and not _is_before_work(site)
         if is_alone or _is_helper(site) or _is_of_optimizer(site):
             # It is unknown how often the function runs, or its only purpose is to wait: its callers decide.
@@ -171,14 +161,12 @@ def _is_of_optimizer(site: CallSite) -> bool:
 
 
 def _is_all(site: CallSite) -> bool:
-    """True if a call that may run each step waits for the whole device, in a file that takes no times."""
+    """True if a call that may run each step waits for the whole device."""
     if site.heat is not Heat.WARM or site.target in _EVENTS or site.target.endswith("Stream.synchronize"):
         return False
     function, statement = site.model.function(site.node), site.model.parent(site.node)
-    if isinstance(function, ast.FunctionDef) and function.body[-1] is statement:
-        # Once, at the end.
-        return False
-    return not any(_is_clock(site.model, call) for call in site.model.nodes(ast.Call))
+    # At the end of a function it may run once.
+    return not (isinstance(function, ast.FunctionDef) and function.body[-1] is statement)
 
 
 def _is_before_work(site: CallSite) -> bool:
@@ -204,27 +192,3 @@ def _is_before_work(site: CallSite) -> bool:
 def _computes(model: Model, call: ast.Call) -> bool:
     """True if a call of torch makes a tensor that may be on the GPU."""
     return model.target(call).startswith("torch.") and device_confidence(model.value(call)) is not None
-
-
-def _is_needed(model: Model, node: ast.expr) -> bool:
-    """True if the functions around a call time, capture, profile or share the work that it waits for."""
-    functions: list[ast.AST] = [
-        outer for outer in model.ancestors(node) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
-    ]
-    for around in functions or [model.source.tree]:
-        if any(isinstance(inner, ast.Call) and _asks_for_it(model, inner) for inner in walk(around)):
-            return True
-    return False
-
-
-def _is_clock(model: Model, call: ast.Call) -> bool:
-    return model.target(call) in _CLOCKS
-
-
-def _asks_for_it(model: Model, call: ast.Call) -> bool:
-    target = model.target(call)
-    if _is_clock(model, call) or target in _STREAMS or target.startswith(_NEEDS_IT):
-        return True
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS_THAT_NEED_IT:
-        return True
-    return keyword(call, "non_blocking") is not None

@@ -31,7 +31,144 @@ def predict(model: nn.Module, loader: DataLoader) -> list[torch.Tensor]:
     return outputs
 
 
+def train_from_pinned_memory(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, device) -> None:
+    for x, y in loader:
+        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        torch.cuda.synchronize()  # error: TPF122
+
+
+def train_with_events(model: nn.Module, loader: DataLoader, device: str = "cuda") -> None:
+    for x, _ in loader:
+        model(x.to(device, non_blocking=True)).sum().backward()
+        done = torch.cuda.Event()
+        done.record()
+        done.synchronize()  # error: TPF122
+
+
+def train_elsewhere(model: nn.Module, loader: DataLoader) -> None:
+    for x, _ in loader:
+        model(x.to("xpu", non_blocking=True)).sum().backward()
+        torch.xpu.synchronize()  # error: TPF122
+    for x, _ in loader:
+        model(x.to("mps", non_blocking=True)).sum().backward()
+        torch.mps.synchronize()  # error: TPF122
+    for x, _ in loader:
+        model(x.to("cuda", non_blocking=True)).sum().backward()
+        torch.accelerator.synchronize()  # error: TPF122
+
+
+def replays(graph: torch.cuda.CUDAGraph, inputs: torch.Tensor, outputs: torch.Tensor, loader: DataLoader):
+    for x in loader:
+        inputs.copy_(x, non_blocking=True)
+        graph.replay()
+        torch.cuda.synchronize()  # error: TPF122
+        yield outputs.clone()
+
+
+def captured_before(model: nn.Module, inputs: torch.Tensor, loader: DataLoader) -> None:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(inputs)
+    for x, _ in loader:
+        inputs.copy_(x)
+        graph.replay()
+        torch.cuda.synchronize()  # error: TPF122
+
+
+def whole_epoch_timed(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> float:
+    start = time.perf_counter()
+    for x, y in loader:
+        F.mse_loss(model(x.cuda()), y.cuda()).backward()
+        optimizer.step()
+        torch.cuda.synchronize()  # error: TPF122
+    return time.perf_counter() - start
+
+
+def timed_rarely(model: nn.Module, loader: DataLoader) -> None:
+    start = time.perf_counter()
+    for step, (x, _) in enumerate(loader):
+        model(x.cuda()).sum().backward()
+        torch.cuda.synchronize()  # error: TPF122
+        if step % 100 == 0:
+            print(time.perf_counter() - start)
+
+
+def copied_after_the_loop(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    for x, _ in loader:
+        y = model(x.cuda())
+        torch.cuda.synchronize()  # error: TPF122
+    host = y.to("cpu", non_blocking=True)
+    torch.cuda.synchronize()
+    return host.numpy()
+
+
+def read_before(model: nn.Module, loader: DataLoader) -> None:
+    for x, _ in loader:
+        host = model(x.cuda()).to("cpu", non_blocking=True)
+        print(host.shape)
+        torch.cuda.synchronize()  # error: TPF122
+
+
 # Look-alikes
+
+
+class Offloaded(nn.Module):
+    def __init__(self, size: int):
+        super().__init__()
+        self.kept = torch.empty(size, pin_memory=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.kept.copy_(x, non_blocking=True)
+        torch.cuda.synchronize()
+        return x
+
+
+def gathered_on_the_host(model: nn.Module, loader: DataLoader, device: torch.device) -> list[torch.Tensor]:
+    outputs = []
+    for x, _ in loader:
+        outputs.append(model(x.to(device, non_blocking=True)).to("cpu", non_blocking=True))
+        torch.cuda.synchronize()
+    return outputs
+
+
+def one_behind(model: nn.Module, loader: DataLoader) -> None:
+    host = torch.empty(8, pin_memory=True)
+    for x, _ in loader:
+        torch.cuda.synchronize()
+        print(host.sum())
+        host.copy_(model(x.cuda()), non_blocking=True)
+
+
+def one_buffer(model: nn.Module, rows: list[list[float]]) -> None:
+    buffer, on_gpu = torch.empty(8, pin_memory=True), torch.empty(8, device="cuda")
+    for row in rows:
+        for i, value in enumerate(row):
+            buffer[i] = value
+        on_gpu.copy_(buffer, non_blocking=True)
+        model(on_gpu)
+        torch.cuda.synchronize()
+
+
+def timed_from_pinned_memory(model: nn.Module, loader: DataLoader) -> list[float]:
+    seconds, start = [], time.time()
+    for x, _ in loader:
+        model(x.cuda(non_blocking=True))
+        torch.cuda.synchronize()
+        seconds.append(time.time() - start)
+        start = time.time()
+    return seconds
+
+
+def warmed_up(model: nn.Module, batches: list[torch.Tensor]) -> torch.cuda.CUDAGraph:
+    for x in batches:
+        model(x.cuda(non_blocking=True))
+        torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(x)
+    return graph
 
 
 def timed(model: nn.Module, loader: DataLoader) -> list[float]:
