@@ -175,7 +175,7 @@ class HeatMap:
         callers = self.callers(info)
         if known is Heat.COLD and by_name(self._model, info) is not None and not conventions.runs_rarely(info.name):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
-            if self._is_called_each_step_elsewhere(info):
+            if info.name != "__init__" and self._is_called_each_step_elsewhere(info):
                 return Heat.HOT
         heats = {self.of(call) for call in callers}
         if Heat.HOT in heats:
@@ -277,7 +277,7 @@ class HeatMap:
         other = None if call is None or call.arguments is None else self._model.view.peek(call.path)
         if call is None or other is None:
             return False
-        nodes = [node for node in other.structure.nodes.get(ast.Call, ()) if node.lineno == call.line]
+        nodes = [node for (line, _), every in other.calls_at.items() if line == call.line for node in every]
         return all(_runs_again(node, other.symbols.ancestors(node), info) for node in nodes)
 
     def is_given_away(self, info: FunctionInfo) -> bool:
