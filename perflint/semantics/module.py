@@ -181,6 +181,14 @@ class Module:
         """The function that a node defines; None for nodes that define none, and for None."""
         return self.function(getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
 
+    def named_function(self, qualname: str) -> FunctionInfo | None:
+        """A function by its qualified name in this file, the first one where there are several."""
+        return self._by_qualname.get(qualname)
+
+    @cached_property
+    def _by_qualname(self) -> dict[str, FunctionInfo]:
+        return {info.qualname: info for info in reversed(self.structure.functions.values())}
+
     def klass(self, qualname: str) -> ClassInfo | None:
         """A class by its qualified name in this file."""
         return self.structure.classes.get(qualname)

@@ -1,9 +1,9 @@
 """Questions that may come back to themselves, and their answers: the one mechanism for circles.
 
 Imports, base classes, class bodies, calls and the work of functions go round in circles. A question that is asked while
-it is being answered gets an *assumed* answer. Once it is answered, the answer is compared with the assumed one: if they
-differ, the question is answered again with the new assumption, until both are the same. So the answers of a circle are a
-fixed point. Of several circles that share a question, the outermost question goes round for all of them, so that the
+it is being answered gets an *assumed* answer. Once it is answered, the answer is compared with the assumed one. If they
+differ, the question is answered again with the new assumption, until both are the same. So the answers of a circle are
+a fixed point. Of several circles that share a question, the outermost question goes round for all of them, so that the
 number of rounds does not depend on how deep they nest.
 
 An answer that rests on an assumption is *provisional*: it serves while the question behind the assumption is open. It

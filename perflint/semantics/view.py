@@ -56,6 +56,13 @@ class Record:
     """The questions that it asked, with their answers."""
 
 
+def _key_of(name: str, importer: Module) -> tuple[Path, Path | None, str]:
+    """All that decides where the import of a name leads."""
+    # A file that wraps a library has its name: `import wandb` in wandb.py.
+    is_own = name.partition(".")[0] == importer.path.stem
+    return importer.root, None if is_own else importer.beside, name
+
+
 class View:
     """The files of a project as one run reads them, and its results for them."""
 
@@ -93,18 +100,19 @@ class View:
 
     def find(self, name: str, importer: Module) -> Module | None:
         """A module by the full name that a file uses; None if it is outside of the project."""
-        # A file that wraps a library has its name: `import wandb` in wandb.py.
-        is_own = name.partition(".")[0] == importer.path.stem
-        key = (importer.root, None if is_own else importer.beside, name)
+        key = _key_of(name, importer)
         if key not in self._found:
-            self._found[key] = self._find(*key)
+            path = self.locate(name, importer)
+            self._found[key] = None if path is None else self.at(path)
         return self._found[key]
 
-    def _find(self, root: Path, beside: Path | None, name: str) -> Module | None:
+    def locate(self, name: str, importer: Module) -> Path | None:
+        """The file of a module by the full name that a file uses; None if it is outside of the project."""
+        root, beside, _ = _key_of(name, importer)
         located = self.project.located(name, root, beside)
         for path in located.passed:
             self.reads.setdefault(path, None)
-        return None if located.file is None else self.at(located.file)
+        return located.file
 
     def loaded(self, name: str) -> Module | None:
         """A module that the run has met, by its full name."""

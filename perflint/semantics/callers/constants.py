@@ -54,10 +54,11 @@ def constant_kept(model: Model, owner: str, attribute: str) -> ast.Constant | No
     view, module, found = model.view, model.module, model.module.klass(owner)
     if found is None or "." in owner or not (model.serves_project or _is_closed(model)):
         return None
-    parameter = _kept_parameter(model, found, attribute)
-    if parameter is None or view.finds(module.path, _COMPUTED) or _may_be_called(model, owner):
+    bases = {last_name(base) for base in found.node.bases}
+    parameter = kept_parameter(model, found, attribute) if bases <= _PLAIN_BASES else None
+    if parameter is None or found.node.decorator_list or view.finds(module.path, _COMPUTED):
         return None
-    if view.settings_name(module.path, owner):
+    if _may_be_called(model, owner) or view.settings_name(module.path, owner):
         return None
     others = [user for user in _users(model, attribute) if user is not module]
     if any(user is None or _may_assign(user, attribute) for user in others):
@@ -80,11 +81,10 @@ def _may_be_called(model: Model, qualname: str) -> bool:
     return other_code_may_find(model.view, model.module, qualname)
 
 
-def _kept_parameter(model: Model, found: ClassInfo, attribute: str) -> str | None:
-    """The parameter of the constructor that an attribute always has; None if there is no such one."""
+def kept_parameter(model: Model, found: ClassInfo, attribute: str) -> str | None:
+    """The parameter of the constructor that an attribute always has in its file; None if there is no such one."""
     made = found.methods.get("__init__")
-    bases = {last_name(base) for base in found.node.bases}
-    if made is None or isinstance(made.node, ast.Lambda) or found.node.decorator_list or not bases <= _PLAIN_BASES:
+    if made is None or isinstance(made.node, ast.Lambda):
         return None
     stores = list(_stores(model.module, attribute))
     parent = model.parent(stores[0]) if len(stores) == 1 else None

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
-from perflint.semantics.callers.summary import Call, FunctionKey, Summary
+from perflint.semantics.callers.handed import uses_of_parameters
+from perflint.semantics.callers.summary import Call, FunctionKey, Parameter, Summary, Use
 from perflint.semantics.facts import processes
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.heat.training import is_in_training
@@ -28,6 +29,9 @@ def summarised(model: Model) -> Summary:
     for node in model.nodes(ast.Call):
         for call in maker.calls(node):
             calls.setdefault(call.callee, []).append(call)
+    uses: dict[Parameter, list[Use]] = {}
+    for parameter, use in uses_of_parameters(model, maker.callees, maker.call):
+        uses.setdefault(parameter, []).append(use)
     overrides, foreign = dict(maker.overrides()), frozenset(maker.foreign())
     # Last, since the questions above may load more modules.
     loaded = {name: module.path for name, module in model.view.modules.items()}
@@ -35,6 +39,7 @@ def summarised(model: Model) -> Summary:
         model.module.path,
         {callee: tuple(found) for callee, found in calls.items()},
         overrides,
+        {parameter: tuple(found) for parameter, found in uses.items()},
         foreign,
         {name: FunctionKey(loaded[each.module], each.qualname) for name, each in model.view.memory.classes.items()},
         loaded,
@@ -58,12 +63,12 @@ class _Maker:
         callee, arguments = passed
         for called in ((callee, arguments), processes.started(callee, arguments)):
             for key, given in self._called(*called) if called is not None else ():
-                yield self._call(node, key, _kept(given))
+                yield self._made(node, key, _kept(given))
         for value in (*arguments.positional, *(value for _, value in arguments.keywords)):
             for member in value.members:
                 if isinstance(member, Function):
                     for key in self._key(member):
-                        yield self._call(node, key, None)
+                        yield self._made(node, key, None)
 
     def overrides(self) -> Iterator[tuple[FunctionKey, tuple[FunctionKey, ...]]]:
         """Each method of the file that overrides one of a base class of the project, and those that it overrides."""
@@ -91,7 +96,17 @@ class _Maker:
         module = None if facts is None else self._model.view.loaded(facts.module)
         return None if module is None or facts is None else FunctionKey(module.path, facts.qualname)
 
-    def _call(self, node: ast.Call, callee: FunctionKey, arguments: Arguments | None) -> Call:
+    def callees(self, node: ast.Call) -> list[FunctionKey]:
+        """The functions of the project that a call may call."""
+        passed = self._model.passed(node)
+        return [] if passed is None else [key for key, _ in self._called(*passed)]
+
+    def call(self, node: ast.Call, callee: FunctionKey) -> Call:
+        """The record of a call, whose callee may not be known yet."""
+        passed = self._model.passed(node)
+        return self._made(node, callee, Arguments(unpacked=True) if passed is None else _kept(passed[1]))
+
+    def _made(self, node: ast.Call, callee: FunctionKey, arguments: Arguments | None) -> Call:
         function = self._model.function(node)
         while isinstance(function, ast.Lambda):
             function = self._model.function(function)

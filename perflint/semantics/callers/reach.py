@@ -38,6 +38,9 @@ class Reach:
     def __init__(self, view: View, module: Module) -> None:
         self._view = view
         self._module = module
+        self._lines = module.text.count("\n")
+        self._left = max(_LEAST_LINES, _LINES_PER_LINE * self._lines)
+        """Lines of other files that may still be run."""
         self._files: set[Path] = set()
         """The files that are asked, without the file itself."""
         self._bases: dict[Path, dict[str, list[str]]] = {}
@@ -63,7 +66,7 @@ class Reach:
         owner, _, name = key.qualname.rpartition(".")
         constructs = name in ("__init__", "__post_init__")
         found: dict[tuple[Path, str], None] = {}
-        for path, cls in self._family(key.path, owner.rpartition(".")[2]) if owner else ((key.path, ""),):
+        for path, cls in self.family(key.path, owner.rpartition(".")[2]) if owner else ((key.path, ""),):
             word = cls if constructs else name if name not in ("forward", "__call__") else ""
             nearest = (path, *self.importers(path))
             found.update(dict.fromkeys((each, word) for each in nearest))
@@ -80,7 +83,7 @@ class Reach:
             waiting += new
             yield from new
 
-    def _family(self, path: Path, cls: str) -> tuple[tuple[Path, str], ...]:
+    def family(self, path: Path, cls: str) -> tuple[tuple[Path, str], ...]:
         """A class, and those that derive from a class of that name in files that import it: their files and names."""
         known = self._families.get((path, cls))
         if known is None:
@@ -105,12 +108,34 @@ class Reach:
         return known
 
     @cached_property
+    def users(self) -> tuple[Path, ...]:
+        """The file, and all files that are asked because they import it, directly or not."""
+        own = self._module.path
+        return (own, *self.importers(own), *self._behind((own, *self.importers(own))))
+
+    @cached_property
+    def handed(self) -> tuple[Path, ...]:
+        """The other files that the importers of the file import: they may hand them its objects."""
+        found: dict[Path, None] = {}
+        for path in self.importers(self._module.path):
+            importer = self._view.peek(path)
+            if importer is not None:
+                found.update(dict.fromkeys(self._imported(importer)))
+        others = (path for path in found if path not in self._files and path != self._module.path)
+        return tuple([path for path in others if path.name != "__init__.py" and self._admits(path)])
+
+    def _imported(self, importer: Module) -> Iterator[Path]:
+        """The files of the project that a file imports."""
+        for name in dict.fromkeys(importer.imports.values()):
+            # The module of a definition, if it is not a module itself.
+            for full in (name, name.rpartition(".")[0]):
+                path = self._view.locate(full, importer) if full else None
+                if path is not None:
+                    yield path
+
+    @cached_property
     def _reached(self) -> dict[Path, tuple[Path, ...]]:
         """The importers of the file, and those of each of them in turn."""
-        lines = self._module.text.count("\n")
-        left = max(_LEAST_LINES, _LINES_PER_LINE * lines)
-        # In steps, so that files of about the same length ask the same question, also after an edit.
-        most = (_LEAST_READ + _READ_PER_LINE * lines) // _STEP * _STEP // 100
         found: dict[Path, tuple[Path, ...]] = {}
         level = [self._module.path]
         for _ in range(_DEEPEST):
@@ -119,16 +144,24 @@ class Reach:
                 kept: list[Path] = []
                 for file in self._candidates(path):
                     if file.path not in self._files and file.path != self._module.path:
-                        length = self._view.length(file.path)
-                        if length > left or not self._view.is_light(file.path, most):
+                        if not self._admits(file.path):
                             continue
-                        left -= length
-                        self._files.add(file.path)
                         following.append(file.path)
                     kept.append(file.path)
                 found[path] = tuple(kept)
             level = following
         return found
+
+    def _admits(self, path: Path) -> bool:
+        """True if the budget allows another file, which is then asked."""
+        length = self._view.length(path)
+        # In steps, so that files of about the same length ask the same question, also after an edit.
+        most = (_LEAST_READ + _READ_PER_LINE * self._lines) // _STEP * _STEP // 100
+        if length > self._left or not self._view.is_light(path, most):
+            return False
+        self._left -= length
+        self._files.add(path)
+        return True
 
     def _candidates(self, path: Path) -> list[FileText]:
         """The files that import a definition of a file, nearest first; without tests, and packages that export it."""

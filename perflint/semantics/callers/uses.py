@@ -40,7 +40,7 @@ def other_code_may_find(view: View, module: Module, qualname: str) -> bool:
 
 def _is_given_away(module: Module, qualname: str) -> bool:
     """True if a decorator of a function may give it to other code: `@register`."""
-    info = next((each for each in module.structure.functions.values() if each.qualname == qualname), None)
+    info = module.named_function(qualname)
     decorators = [] if info is None or isinstance(info.node, ast.Lambda) else info.node.decorator_list
     return any(last_name(node) not in _KEEP for node in decorators)
 
