@@ -58,11 +58,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def cache_folder(arguments: Namespace) -> Path | None:
     """The folder of the cache; None if there is to be none."""
-    if arguments.no_cache or os.environ.get("PERFLINT_NO_CACHE"):
+    if arguments.no_cache:
         return None
-    from perflint.engine.cache.places import default_folder
+    from perflint.engine.cache.places import user_folder
 
-    return Path(arguments.cache_dir) if arguments.cache_dir else default_folder()
+    return user_folder(arguments.cache_dir)
 
 
 @contextmanager

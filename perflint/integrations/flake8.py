@@ -1,41 +1,26 @@
 """The flake8 plugin: the findings of `perflint check`, at the same places with the same messages.
 
-It checks the tree that flake8 has parsed. [tool.perflint] of each file's project holds here too,
-and so do its baseline and `# perflint: ignore`; `# noqa`, `--select` and `--ignore` are flake8's own.
+flake8 imports the plugin and runs it over every file, whatever codes are selected. So this module imports nothing
+that takes time, and `flake8_files` is imported for a file in which flake8 may show a code of perflint.
 """
 
 from __future__ import annotations
 
 import ast
-import os
 import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from perflint import __version__
-from perflint.config.errors import ConfigurationError
-from perflint.config.outside import places
-from perflint.config.settings import Options, Profile, Settings, combine
-from perflint.engine.active import active_rules
-from perflint.engine.baseline import Baseline, read_baseline
-from perflint.engine.file import check_source
-from perflint.engine.profiles import shows
-from perflint.engine.projects import Projects
-from perflint.findings import Finding
-from perflint.frozen import dataclass, replace
-from perflint.output.terminal import printable
-from perflint.rules.registry import RuleSet, names
-from perflint.source.files import is_excluded
-from perflint.source.text import Source
 
-FAULT = "TPF000"
-"""The code of faults of the settings and of perflint."""
+CODES = "TPF"
+"""The beginning of perflint's codes, and the name under which flake8 knows the plugin."""
+PROFILES = ("default", "pedantic", "audit")
 
-_HOUSE_CODE = r"(?!TPF)[A-Z]{2,4}[0-9]{3}"
-"""The form of the codes of house rules, which are known once a file of their project is checked."""
+_HOUSE_CODE = re.compile(r"(?!TPF)[A-Z]{2,4}[0-9]{0,3}")
+"""A code of house rules, or the beginning of some: the rules are known once a file of their project is checked."""
 _STANDARD_INPUT = "-"
 
 Violation = tuple[int, int, str, type]
@@ -49,13 +34,47 @@ class OptionManager(Protocol):
         """Add an option."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """The settings from flake8's options: the profile, and the codes in `--select` and `--extend-select`."""
+class File(NamedTuple):
+    """A file as flake8 has read it."""
 
-    profile: Profile | None = None
-    codes: frozenset[str] = frozenset()
-    stdin_name: str = "stdin"
+    path: str
+    text: str
+    tree: ast.Module
+
+
+class Choice:
+    """The choices that flake8's options make."""
+
+    def __init__(self, options: Namespace) -> None:
+        self._options = options
+        self.profile: str | None = options.perflint_profile
+        self.selected = frozenset([*(options.select or ()), *(options.extend_select or ())])
+        """The codes, and beginnings of codes, in `--select` and `--extend-select`."""
+
+    def may_show(self, path: str) -> bool:
+        """True if flake8 may show a code of perflint, or of house rules, in a file.
+
+        Whether a code is shown depends on the longest beginnings of it that are selected and ignored. So it is enough
+        to ask for `TPF` and for each longer text that is selected: all other codes are shown if one of these is.
+        """
+        guide = self._guides.style_guide_for(path)
+        return any(guide.should_report_error(code).name == "Selected" for code in self._codes)
+
+    def is_on_disk(self, path: str) -> bool:
+        """True if the text of a file comes from the disk, not from standard input under its name."""
+        return _STANDARD_INPUT not in self._options.filenames or path != self._options.stdin_display_name
+
+    @cached_property
+    def _codes(self) -> list[str]:
+        others = {*self._options.extended_default_select} - {CODES}
+        longer = (code for code in self.selected if code.startswith(CODES) or _HOUSE_CODE.fullmatch(code))
+        return [CODES, *(code for code in longer if code.rstrip("0123456789") not in others)]
+
+    @cached_property
+    def _guides(self) -> Any:
+        from flake8.style_guide import StyleGuideManager  # type: ignore[import-untyped]
+
+        return StyleGuideManager(self._options, formatter=None)
 
 
 class Plugin:
@@ -63,19 +82,19 @@ class Plugin:
 
     name = "perflint"
     version = __version__
-    _choice: ClassVar[_Choice] = _Choice()
+    _choice: ClassVar[Choice]
 
     def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
         self._tree = tree
-        self._text = "".join(lines)
-        self._path = self._choice.stdin_name if filename == _STANDARD_INPUT else filename
+        self._lines = lines
+        self._path = filename
 
     @staticmethod
     def add_options(manager: OptionManager) -> None:
         """Offer `--perflint-profile`, on the command line and in flake8's settings."""
         manager.add_option(
             "--perflint-profile",
-            choices=[profile.value for profile in Profile],
+            choices=PROFILES,
             default=None,
             parse_from_config=True,
             help="The profile of findings to show (default: that of [tool.perflint]). Rules that only a stricter "
@@ -85,79 +104,13 @@ class Plugin:
     @classmethod
     def parse_options(cls, manager: OptionManager, options: Namespace, paths: Sequence[str]) -> None:
         """Take flake8's options, before it starts its processes."""
-        chosen = {*(options.select or ()), *(options.extend_select or ())}
-        cls._choice = _Choice(
-            profile=Profile(options.perflint_profile) if options.perflint_profile else None,
-            codes=frozenset(each for each in chosen if each in names() or re.fullmatch(_HOUSE_CODE, each)),
-            stdin_name=options.stdin_display_name,
-        )
+        cls._choice = Choice(options)
 
     def run(self) -> Iterator[Violation]:
         """The findings of perflint in the file."""
-        try:
-            place = _place(os.path.dirname(os.path.abspath(self._path)), self._choice.profile)
-        except ConfigurationError as error:
-            yield _fault(1, f"{error.message}; {error.help}" if error.help else error.message)
+        if not self._choice.may_show(self._path):
             return
-        # A code that is spelt out is shown as the pedantic profile does; the others must not be.
-        settings = (
-            replace(place.settings, profile=_milder(place.settings.profile)) if self._choice.codes else place.settings
-        )
-        project = _projects(place.settings).of(self._path)
-        source = Source(self._path, self._text, self._tree)
-        report = check_source(source, project, place.rules, settings, noqa=False)
-        for problem in report.problems:
-            yield _fault(problem.line or 1, problem.message)
-        report.findings = self._wanted(report.findings, place.settings)
-        if report.findings and place.baseline is not None:
-            place.baseline.sift(source, report)
-        for finding in report.findings:
-            yield finding.span.line, finding.span.column - 1, f"{finding.code} {printable(finding.message)}", Plugin
+        from perflint.integrations.flake8_files import messages
 
-    def _wanted(self, findings: list[Finding], settings: Settings) -> list[Finding]:
-        wanted = [f for f in findings if f.code in self._choice.codes or shows(settings.profile, f)]
-        # Looking for what is excluded takes longer than most files do.
-        return [] if wanted and is_excluded(self._path, settings) else wanted
-
-
-def _fault(line: int, message: str) -> Violation:
-    return line, 0, f"{FAULT} {printable(message)}", Plugin
-
-
-def _milder(profile: Profile) -> Profile:
-    return profile if profile is Profile.AUDIT else Profile.PEDANTIC
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The settings for the files of a folder."""
-
-    settings: Settings
-    rules: RuleSet
-    baseline: Baseline | None
-
-
-@cache
-def _place(folder: str, profile: Profile | None) -> _Place:
-    """The settings of a folder's project. Raises ConfigurationError."""
-    found, root = places([folder])
-    settings = combine(*found, Options(profile=profile), root=root)
-    baseline = None if settings.baseline is None else _baseline(Path(settings.root, settings.baseline))
-    return _Place(settings, _rules(settings), baseline)
-
-
-@cache
-def _baseline(path: Path) -> Baseline:
-    """The known findings of a project, shared by all files that this process checks. Raises ConfigurationError."""
-    return read_baseline(path)
-
-
-@cache
-def _rules(settings: Settings) -> RuleSet:
-    return active_rules(settings)
-
-
-@cache
-def _projects(settings: Settings) -> Projects:
-    """The projects of the files of this process: each process of flake8 has its own."""
-    return Projects(settings)
+        for line, column, text in messages(File(self._path, "".join(self._lines), self._tree), self._choice):
+            yield line, column, text, Plugin

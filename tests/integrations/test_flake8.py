@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,10 @@ from pathlib import Path
 import pytest
 
 import perflint
+from perflint.config.settings import Profile
+from perflint.engine.cache.pickles import dumped
+from perflint.findings import Report
+from perflint.integrations.flake8 import PROFILES
 from tests.rules.harness import parse_fixture, source_cases
 
 ROOT = Path(perflint.__file__).parents[1]
@@ -183,6 +188,73 @@ def test_a_code_that_is_spelt_out_is_shown() -> None:
     assert not codes(flake8("--select", "TPF9", "a.py"))
     assert codes(flake8("--extend-select", "TPF902", "a.py")) == ["TPF902"]
     assert codes(flake8("a.py", settings="extend-select = TPF902")) == ["TPF902"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("", True),
+        ("select = E,F,W,C90", False),
+        ("select = E,F,W,C90\nextend-select = TPF122", True),
+        ("select = T", True),
+        ("ignore = TPF", False),
+        ("ignore = TPF1", True),
+        ("extend-ignore = TPF\nextend-select = TPF122", True),
+        ("select = TPF\nextend-ignore = TPF", False),
+        ("select = E,ACM", True),
+        ("per-file-ignores = a.py:TPF", False),
+        ("per-file-ignores = b.py:TPF", True),
+    ],
+)
+def test_files_are_checked_if_codes_may_be_shown(settings: str, expected: bool) -> None:
+    put("a.py", HOT.format(comment=""))
+    put("flake8.cfg", f"[flake8]\n{settings}\n")
+    program = (
+        "import sys\n"
+        "from flake8.main.cli import main\n"
+        "main(['--config', 'flake8.cfg', '-j1', '--exit-zero', 'a.py'])\n"
+        "sys.exit('perflint.integrations.flake8_files' in sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8")
+    assert (ran.returncode, ran.stderr) == (expected, ""), ran.stdout
+
+
+def test_the_plugin_alone_imports_nothing_slow() -> None:
+    program = (
+        "import __future__, argparse, ast, functools, re, sys, typing\n"
+        "before = {*sys.modules}\n"
+        "import perflint.integrations.flake8\n"
+        "print(*sorted({*sys.modules} - before))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
+    assert ran.stdout.split() == ["perflint", "perflint.integrations", "perflint.integrations.flake8"]
+
+
+def test_profiles_are_those_of_perflint() -> None:
+    assert [profile.value for profile in Profile] == [*PROFILES]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_reports_are_kept(jobs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFLINT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PERFLINT_NO_CACHE", "")
+    put("pyproject.toml", "")
+    put("a.py", HOT.format(comment="  # noqa: TPF122"))
+    put("b.py", HOT.format(comment=""))
+    first = flake8("--disable-noqa", "--select", "TPF", "-j", jobs, "a.py", "b.py").stdout
+    (kept,) = (tmp_path / "cache").glob("*/*.sqlite")
+    base = sqlite3.connect(kept)
+    reports = base.execute("SELECT kind, content FROM result WHERE length(kind) = 16").fetchall()
+    assert first.count("TPF122") == 2 and len(reports) == 2
+    # They are read: with an empty one, nothing is found.
+    base.execute("UPDATE result SET content = ? WHERE length(kind) = 16", (dumped(Report()),))
+    base.commit()
+    base.close()
+    assert not flake8("--select", "TPF", "-j", jobs, "a.py", "b.py").stdout
+    # Others are not: perflint itself heeds `noqa`, and standard input has a text of its own.
+    assert "TPF122" in check("b.py") and "TPF122" not in check("a.py")
+    text = HOT.format(comment="")
+    assert codes(flake8("--select", "TPF", "--stdin-display-name", "b.py", "-", stdin=text)) == ["TPF122"]
 
 
 def test_standard_input() -> None:

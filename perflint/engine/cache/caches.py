@@ -36,17 +36,22 @@ class Caches:
         rules: RuleSet,
         folder: Path | None,
         handles: Mapping[Path, Handle] | None = None,
+        noqa: bool = True,
     ) -> None:
-        """`folder` is None for no cache. `handles` are the caches that another process has brought up to date."""
+        """`folder` is None for no cache. `handles` are the caches that another process has brought up to date.
+
+        Without `noqa`, comments of that name are left to the caller.
+        """
         self._projects = projects
         self._settings = settings
         self._rules = rules
         self._folder = folder
         self._handles = handles or {}
+        self._noqa = noqa
         self._open: dict[Path, Cache | None] = {}
         self._codes = _codes(rules)
         values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-        self._values = repr({name: value for name, value in values.items() if name not in _OF_OUTPUT})
+        self._values = repr({name: value for name, value in values.items() if name not in _OF_OUTPUT} | {"noqa": noqa})
 
     def report(self, path: str) -> Report | None:
         """The report of a file, if it is known."""
@@ -62,7 +67,7 @@ class Caches:
         # Importing it takes longer than reading all that is known of a small project.
         from perflint.engine.file import check_source
 
-        return check_source(source, project, self._rules, self._settings, keep=self.keep)
+        return check_source(source, project, self._rules, self._settings, self._noqa, keep=self.keep)
 
     def keep(self, report: Report, model: Model) -> None:
         """Add the report of a file, and the model that it rests on."""

@@ -22,6 +22,13 @@ _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of
 """https://bford.info/cachedir/: backups leave such folders out."""
 
 
+def user_folder(named: str | None = None) -> Path | None:
+    """The folder of the cache, which an option may name; None if PERFLINT_NO_CACHE is set."""
+    if os.environ.get("PERFLINT_NO_CACHE"):
+        return None
+    return Path(named) if named else default_folder()
+
+
 def default_folder() -> Path:
     """The folder of the cache, if the user names none: PERFLINT_CACHE_DIR, or the usual place of the platform."""
     named = os.environ.get("PERFLINT_CACHE_DIR")

@@ -173,6 +173,10 @@ class Store:
             else:
                 self._base.execute(f"INSERT INTO file VALUES (NULL{', ?' * len(values)})", values)
 
+    def join(self) -> None:
+        """Add results to the present state, which another process may have begun since the file was opened."""
+        self.number = self._one("SELECT number FROM state")
+
     def advance(self, shape: str) -> None:
         """Begin a new state."""
         self.number = self._one("SELECT number FROM state") + 1

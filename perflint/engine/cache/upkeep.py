@@ -23,6 +23,7 @@ def bring_up(store: Store, project: Project) -> None:
     Raises `sqlite3.Error`.
     """
     with store.writing():
+        store.join()
         rows = {row.path: row for row in store.rows()}
         listed = frozenset(project.paths)
         shape = f"{project.is_whole} {os.path.commonpath(listed) if listed else ''}"

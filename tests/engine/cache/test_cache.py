@@ -23,6 +23,7 @@ from perflint.engine.cache import places
 from perflint.engine.cache.caches import Caches
 from perflint.engine.cache.pickles import Damaged, dumped, loaded
 from perflint.engine.cache.store import Store
+from perflint.engine.cache.upkeep import bring_up
 from perflint.engine.files import PLAIN, Means, check_files
 from perflint.engine.projects import Projects
 from perflint.output.json import document
@@ -327,6 +328,20 @@ def test_eight_processes_at_once(sample: Path, means: Means) -> None:
         process.join()
     assert all(each == documents(sample) for each in found)
     assert misses(sample, means) == set()
+
+
+def test_two_that_open_a_new_file_at_once(sample: Path, means: Means) -> None:
+    assert means.cache is not None
+    projects = Projects(AUDIT), Projects(AUDIT)
+    file = means.cache / "version" / "a.sqlite"
+    places.prepare(file)
+    stores = [Store(file), Store(file)]
+    for each, store in zip(projects, stores, strict=True):
+        bring_up(store, each.of(sample / "train.py"))
+    for store in stores:
+        with store.writing() as is_current:
+            assert is_current
+        store.close()
 
 
 def test_edits_during_a_run_are_not_kept(sample: Path, means: Means) -> None:
