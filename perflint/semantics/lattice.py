@@ -220,7 +220,9 @@ def _merge_unknown(left: Unknown, right: Unknown) -> Unknown:
     """Something unknown that is likely to be off the CPU if both are."""
     if left.absorbs or right.absorbs:
         return ANYTHING
-    return left if left.near is right.near else UNKNOWN
+    if left.near is not right.near:
+        return UNKNOWN
+    return right if left.moved else left
 
 
 def _merge_sequences(left: Sequence, right: Sequence) -> Sequence | None:

@@ -43,6 +43,8 @@ class FunctionInfo:
     """The parameters that it replaces with a tensor if they are None, once that has been asked."""
     passed: frozenset[str] | None = None
     """The names that it passes to functions of torch that take only tensors, once that has been asked."""
+    learned: frozenset[str] | None = None
+    """The names that a loss which it backpropagates is computed from, once that has been asked."""
     texts: frozenset[str] | None = None
     """The texts that it compares names with, once that has been asked."""
     returns_numbers: bool | None = None

@@ -91,6 +91,8 @@ class Unknown(Value):
     """
 
     near: Device = Device.UNKNOWN
+    moved: bool = False
+    """It was moved there by `.cuda()` or `.to(device)`: a tensor, a module, or an object that holds some."""
     absorbs: bool = False
     """It stands for more alternatives than a union keeps."""
 

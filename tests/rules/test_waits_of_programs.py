@@ -106,3 +106,93 @@ def show(loss):
 @pytest.mark.parametrize("files", projects(LOSS_OR_LOSSES))
 def test_a_loss_or_a_dict_of_losses(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+SELECTED = """
+class Trainer:
+    def __init__(self, net, optimizer, draw, loss_fn):
+        self.net, self.optimizer, self.draw, self.loss_fn = net, optimizer, draw, loss_fn
+    def train_step(self):
+        observed, actions, weight = self.draw(64)
+        out = self.net.forward(observed, weight)
+        out = out.reshape(-1, 3)[weight.reshape(-1) > 0]            # wait
+        actions = actions.reshape(-1, 3)[weight.reshape(-1) > 0]    # wait
+        loss = self.loss_fn(out, actions)
+        loss.backward()
+        self.optimizer.step()
+===
+def update(net, optimizer, states, weight):
+    weight = weight.cuda()
+    out = net(states)
+    rows = out[weight > 0]                                          # wait
+    rows.mean().backward()
+    optimizer.step()
+===
+def update(net, optimizer, states, weight, device):
+    keep = weight.to(device) > 0
+    rows = states.to(device)[keep]                                  # wait
+    net(rows).mean().backward()
+    optimizer.step()
+===
+import numpy as np
+import torch
+def update(net, optimizer, prices, counts, limit):
+    rows = prices[counts > limit]
+    out = net(torch.as_tensor(rows))
+    loss = out.mean()
+    loss.backward()
+    optimizer.step()
+    best = counts[counts > limit]
+    return best
+===
+def update(net, optimizer, states, weight):
+    out = net(states)
+    rows = out[weight > 0]
+    return rows.mean()
+"""
+
+
+@pytest.mark.parametrize("files", projects(SELECTED))
+def test_elements_that_a_mask_selects_for_the_loss(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)
+
+
+MOVED = """
+class Critic:
+    def __init__(self, critic):
+        self.critic = critic.cuda()
+        self.parts = {}
+    def step(self, x):
+        self.parts["mean"] = self.critic(x).mean()
+        self.parts["mean"].backward()
+    def numbers(self):
+        return {name: float(part) for name, part in self.parts.items()}     # wait
+def fit(critic, loader):
+    trained = Critic(critic)
+    for x in loader:
+        trained.step(x.cuda(non_blocking=True))
+        print(trained.numbers())
+===
+def fit(net, optimizer, loader, scale):
+    scale = scale.cuda()
+    for x in loader:
+        loss = net(x.cuda(non_blocking=True)).mean()
+        if scale * 2 > 1:                                                   # wait
+            loss = loss * 2
+        loss.backward()
+        optimizer.step()
+===
+def fit(net, optimizer, loader):
+    net = net.cuda()
+    for x in loader:
+        loss = net(x.cuda(non_blocking=True)).mean()
+        if net.depth > 3:
+            loss = loss * 2
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("files", projects(MOVED))
+def test_something_unknown_that_was_moved(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

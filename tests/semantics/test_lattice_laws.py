@@ -67,7 +67,16 @@ _SIMPLE: st.SearchStrategy[Value] = st.one_of(
         st.sampled_from(["", "buffer"]),
         _PLACES,
     ),
-    st.sampled_from([NEVER, UNKNOWN, Unknown(Device.CALLER), ANYTHING]),
+    st.sampled_from(
+        [
+            NEVER,
+            UNKNOWN,
+            Unknown(Device.CALLER),
+            Unknown(Device.CALLER, moved=True),
+            Unknown(Device.CUDA, moved=True),
+            ANYTHING,
+        ]
+    ),
     _CONSTANTS,
     _SCALARS,
     _DTYPES,

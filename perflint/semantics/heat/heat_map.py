@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
+
 class HeatMap:
     """The heat of every node of one file."""
 

@@ -98,7 +98,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     receiver = frame.evaluate(target.value)
-    index = index_into(frame, receiver, target.slice)
+    index = index_into(frame, receiver, target)
     if frame.recorder is not None:
         frame.recorder.values[target] = value
     anew = stores.stored_in_turn(frame, target, receiver, value)

@@ -63,7 +63,8 @@ def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
     if name == "grad" and "torch" in frame.module.packages:
         # Of a parameter: little else has a gradient.
         return Tensor(value.near, evidence=Evidence.USE)
-    return Unknown(Device.CALLER) if name == "cuda" else named.by_name(name, value)
+    near = Unknown(Device.CALLER) if name == "cuda" or value.moved else value
+    return near if name == "cuda" else named.by_name(name, near)
 
 
 def _of_name(frame: Frame, value: Name, name: str) -> Value:

@@ -183,6 +183,9 @@ def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | No
         return apply(frame, callee.function, merged, node)
     if isinstance(callee, TypeForm):
         return apply(frame, callee.base, arguments, node)
+    if isinstance(callee, Unknown) and callee.moved:
+        # Of all that is moved to a GPU, only modules are called.
+        return module_calls.apply(frame, Instance("torch.nn.Module"), arguments)
     if isinstance(callee, Union):
         outcomes = [apply(frame, member, arguments, node) for member in _without_promises(callee)]
         names = [name for name, _ in outcomes if name]
@@ -236,7 +239,17 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
         return f"torch.nn.Module.{name}", _by_use(made)
     if isinstance(value, Unknown) and _stays_on_cpu(callee, node, name, arguments):
         return "", ON_CPU
-    return "", value
+    return "", _moved(name, arguments) if isinstance(value, Unknown) and name in ("cuda", "to") else value
+
+
+def _moved(method: str, arguments: Arguments) -> Unknown:
+    """The result of moving something unknown off the CPU."""
+    if method == "cuda":
+        return Unknown(Device.CUDA, moved=True)
+    place = arguments.get("device", 0) or UNKNOWN
+    # Something unknown may be a dtype.
+    device = Device.UNKNOWN if place.is_open else tensors.device_of(place)
+    return Unknown(device, moved=True) if device in (Device.CUDA, Device.CALLER, Device.MODEL) else UNKNOWN
 
 
 def _stays_on_cpu(callee: Value, node: ast.Call, name: str, arguments: Arguments) -> bool:

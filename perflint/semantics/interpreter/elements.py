@@ -7,12 +7,14 @@ import ast
 from perflint.semantics.facts import arrays, named, ranks
 from perflint.semantics.interpreter import attributes, protocols, records
 from perflint.semantics.interpreter.frame import Frame, parts
+from perflint.semantics.interpreter.learned import selects
 from perflint.semantics.interpreter.lineage import is_enumeration
 from perflint.semantics.lattice import join, union
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import (
     NEVER,
     NONE,
+    ON_CPU,
     STR,
     UNKNOWN,
     Array,
@@ -63,9 +65,13 @@ def _held(frame: Frame, element: Value) -> Value:
     return UNKNOWN if element is NEVER and not frame.loops else element
 
 
-def index_into(frame: Frame, receiver: Value, node: ast.expr) -> Value:
+def index_into(frame: Frame, receiver: Value, subscript: ast.Subscript) -> Value:
     """The value of an index; a tensor is on the CPU if it is an index into a tensor there, as others raise."""
+    node = subscript.slice
     value = frame.evaluate(node)
+    if isinstance(value, Unknown) and value != ON_CPU and frame.function is not None:
+        if selects(frame.module, frame.function, node, subscript.value):
+            return _recorded(frame, node, Tensor(Device.CALLER, Kind.BOOL, evidence=Evidence.USE))
     if not (isinstance(receiver, Tensor) and receiver.device is Device.CPU and receiver.evidence is Evidence.CERTAIN):
         return value
     if not isinstance(node, ast.Tuple):
@@ -86,9 +92,14 @@ def _on_host(frame: Frame, node: ast.expr, index: Value) -> Value:
     index = index.with_(device=Device.CPU, place="")
     if frame.names is not None:
         frame.bind_path(frame.names, path, index)
+    return _recorded(frame, node, index)
+
+
+def _recorded(frame: Frame, node: ast.expr, value: Value) -> Value:
+    """A value that the use of an expression has made more precise."""
     if frame.recorder is not None:
-        frame.recorder.values[node] = index
-    return index
+        frame.recorder.values[node] = value
+    return value
 
 
 _UNWRITTEN = ast.Constant(None)

@@ -15,7 +15,7 @@ from perflint.semantics.interpreter.elements import index_into, item, iterate
 from perflint.semantics.interpreter.frame import Frame, join_names, parts
 from perflint.semantics.interpreter.lineage import is_enumeration
 from perflint.semantics.interpreter.narrowing import narrow
-from perflint.semantics.interpreter.operators import binary, tensor_operation
+from perflint.semantics.interpreter.operators import as_operand, binary, tensor_operation
 from perflint.semantics.interpreter.resolve import function_value, global_name, resolve
 from perflint.semantics.lattice import MOST_KEYS, join, union
 from perflint.semantics.structure import FunctionNode, last_name, path_of, walk
@@ -157,7 +157,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
         if decided is not None:
             return Const(decided)
     if len(node.ops) == 1 and isinstance(node.ops[0], _COMPARES_VALUES):
-        left, right = values
+        left, right = map(as_operand, values)
         if _compares_identity(left, right, node.ops[0]):
             return BOOL
         if left.tensor is not None or right.tensor is not None:
@@ -341,7 +341,7 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     receiver = evaluate(frame, node.value)
-    index = index_into(frame, receiver, node.slice)
+    index = index_into(frame, receiver, node)
     if frame.narrowed and frame.names is not None:
         told = frame.names.get(narrowed.place_of(node))
         if told is not None:

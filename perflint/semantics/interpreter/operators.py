@@ -34,8 +34,17 @@ _LONGEST_LITERAL = 64
 """The number of elements of a list or tuple that are kept apart."""
 
 
+def as_operand(value: Value) -> Value:
+    """A value as an operand: something that was moved to a GPU is a tensor there, since modules are no operands."""
+    if not value.is_open or not value.members[-1].moved:  # type: ignore[attr-defined]
+        return value
+    *known, moved = value.members
+    return union([*known, Tensor(moved.near, evidence=Evidence.USE)])  # type: ignore[attr-defined]
+
+
 def binary(left: Value, op: ast.operator, right: Value) -> Value:
     """The value of a binary operation."""
+    left, right = as_operand(left), as_operand(right)
     if left is NEVER or right is NEVER:
         return NEVER
     if isinstance(op, ast.Mod) and scalar_type(left) in ("str", "bytes"):
