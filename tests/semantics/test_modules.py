@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Self
+
+from torch import nn
+
+from perflint.semantics.facts.modules import RETURN_MODULE
 from tests.semantics.notation import Case, check, table
 
 TORCH_MODULES = """
@@ -415,3 +421,9 @@ def test_torch_modules(case: Case) -> None:
 @table(OWN_MODULES)
 def test_own_modules(case: Case) -> None:
     check(case)
+
+
+def test_the_methods_that_return_the_module_are_those_of_torch() -> None:
+    methods = {name: method for name, method in vars(nn.Module).items() if inspect.isfunction(method)}
+    returning = {name for name, method in methods.items() if inspect.signature(method).return_annotation is Self}
+    assert returning | {"to"} == RETURN_MODULE

@@ -47,7 +47,7 @@ def runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
         if scope.name and trains(file, scope):
             continue
         for call in scope.calls:
-            run = Run(call, dotted(call.func), Surety.PROVEN)
+            run = Run(call, file.module(call.func), Surety.PROVEN)
             if run.receiver in loaded and layers(file).mode_matters(run):
                 loaded.discard(run.receiver)
                 yield call

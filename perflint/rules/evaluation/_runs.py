@@ -91,7 +91,7 @@ def _is_switched(name: str, modules: _Names) -> bool:
 
 
 def _run(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
-    receiver, target = dotted(call.func), survey.model.target(call)
+    receiver, target = survey.module(call.func), survey.model.target(call)
     if any(_is_among(name, modules) for name in assigned_to(survey.model, call)):
         # The result is switched to a mode later, so it is a module: this call constructs it.
         return None
@@ -103,8 +103,9 @@ def _run(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
         return None
     if _is_among(receiver, modules):
         return Run(call, receiver, Surety.PROVEN)
-    if isinstance(call.func, ast.Attribute) and _is_switched(dotted(call.func.value), modules):
-        return Run(call, dotted(call.func.value), Surety.PROVEN) if _is_running_method(call) else None
+    owner = survey.module(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    if owner and _is_switched(owner, modules):
+        return Run(call, owner, Surety.PROVEN) if _is_running_method(call) else None
     if receiver and is_named_as_model(survey, call.func):
         return Run(call, receiver, Surety.NAMED)
     return _passed(survey, call, modules)
@@ -120,7 +121,7 @@ def calls_unseen_object(survey: Survey, call: ast.Call) -> bool:
 
 def _calls_unseen_method(survey: Survey, call: ast.Call, modules: _Names) -> bool:
     """True if a method of an unknown class runs the model that is switched to evaluation."""
-    if not isinstance(call.func, ast.Attribute) or not _is_among(dotted(call.func.value), modules):
+    if not isinstance(call.func, ast.Attribute) or not _is_among(survey.module(call.func.value), modules):
         return False
     holder = survey.model.value(call.func.value)
     return isinstance(holder, Instance) and not _is_seen(survey, holder.cls)

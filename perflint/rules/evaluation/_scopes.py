@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TypeVar
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.rules._methods import is_self_or_cls
 from perflint.semantics import symbols
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.reaching import Reaching, reaching
 from perflint.semantics.facts import rule_conventions
+from perflint.semantics.facts.modules import WRAP_MODULE, module_in
 from perflint.semantics.memo import Memo, once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import children, last_name, walk
@@ -161,7 +162,7 @@ class Survey:
         outer = self._by_node[around.function.node] if around is not None else None
         owner = around.node if around is not None and isinstance(around.node, ast.ClassDef) else None
         calls = self.model.symbols.calls.get(names, ())
-        modes = [mode for call in calls for mode in _switches(self.model, call)]
+        modes = [mode for call in calls for mode in self._switches(call)]
         self._by_node[node] = scope = Scope(node, outer, owner, calls, modes)
         self.scopes.append(scope)
 
@@ -223,6 +224,55 @@ class Survey:
             if scope.outer is not None:
                 found.setdefault(scope.outer, []).append(scope)
         return found
+
+    def _switches(self, call: ast.Call) -> Iterator[Mode]:
+        """The models whose mode a call sets: its receiver, or the targets that `Net().eval()` is assigned to."""
+        mode = _switch(call)
+        if mode is None or not isinstance(call.func, ast.Attribute):
+            return
+        receiver = self.module(call.func.value)
+        if receiver:
+            yield replace(mode, receiver=receiver)
+        elif mode.evaluating:
+            for target in assigned_to(self.model, call):
+                yield Mode(call.lineno, target, True)
+
+    def module(self, node: ast.expr) -> str:
+        """The path of the module that an expression means: "m" for `torch.compile(m).eval()`, and for a name of that.
+
+        Empty if the module has no name.
+        """
+        passed: set[ast.expr] = set()
+        inner: ast.expr | None = node
+        while inner is not None and inner not in passed:
+            node = self._wrapped(inner)
+            passed.add(inner)
+            inner = self._renamed(node)
+        return dotted(node)
+
+    def _wrapped(self, node: ast.expr) -> ast.expr:
+        """The module that calls return or wrap."""
+        node = module_in(node)
+        while isinstance(node, ast.Call) and node.args and self.model.target(node) in WRAP_MODULE:
+            node = module_in(node.args[0])
+        return node
+
+    def _renamed(self, node: ast.expr) -> ast.expr | None:
+        """The result of such calls that alone gives a name, or an attribute of `self`, its value; None for others."""
+        if isinstance(node, ast.Name):
+            variable = self.model.symbols.variable(node)
+            made = list(variable.assigned) if len(variable.bindings) == 1 else []
+        else:
+            variable, made = None, self.assigned.get(dotted(node), [])
+        value = made[0] if len(made) == 1 else None
+        if not isinstance(value, ast.Call):
+            return None
+        inner = self._wrapped(value)
+        if isinstance(inner, ast.Name):
+            return (
+                value if variable is not None and self.model.symbols.variable(inner).scope is variable.scope else None
+            )
+        return value if dotted(inner).startswith("self.") else None
 
     @cached_property
     def captured(self) -> Mapping[Scope, Set[str]]:
@@ -299,18 +349,6 @@ class Survey:
 def survey(model: Model) -> Survey:
     """The survey of a file; the rules of the family ask for it one after the other."""
     return Survey(model)
-
-
-def _switches(model: Model, call: ast.Call) -> Iterator[Mode]:
-    """The models whose mode a call sets: its receiver, or the targets that `Net().eval()` is assigned to."""
-    mode = _switch(call)
-    if mode is None:
-        return
-    if mode.receiver:
-        yield mode
-    elif mode.evaluating:
-        for target in assigned_to(model, call):
-            yield Mode(call.lineno, target, True)
 
 
 def _switch(call: ast.Call) -> Mode | None:

@@ -13,7 +13,7 @@ from perflint.rules.evaluation._loaded import SET_ELSEWHERE, loads, pretrained, 
 from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._regions import Region, defines, loops_over_data, regions
 from perflint.rules.evaluation._runs import Run, Surety
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
+from perflint.rules.evaluation._scopes import Scope, Survey, survey
 from perflint.rules.evaluation._training import wants_gradient
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
@@ -135,7 +135,7 @@ class MissingEvalMode(Rule):
         for call in runs_of_loaded(file):
             if call in told:
                 continue
-            heat, name = site.model.heat(call), dotted(call.func)
+            heat, name = site.model.heat(call), file.module(call.func)
             # Many models of unknown classes are the same in both modes.
             known = name in pretrained(file) or layers(file).surely_differs(Run(call, name, Surety.PROVEN))
             sure = Confidence.MEDIUM if known else Confidence.LOW

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.semantics.facts import packed_sequence, torch_api
 from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.facts.modules import RETURN_MODULE
 from perflint.semantics.interpreter import functions, self_attributes, unmoved
 from perflint.semantics.interpreter.frame import Frame, Outcome
 from perflint.semantics.interpreter.lineage import is_module, lineage
@@ -134,18 +135,13 @@ def _shaped(result: str, output: Tensor) -> Value:
     return UNKNOWN
 
 
-_RETURN_SELF = frozenset(
-    "to cuda cpu half float double bfloat16 eval train requires_grad_ type apply to_empty xpu ipu share_memory".split()
-)
-
-
 def method(frame: Frame, name: str, receiver: Instance, arguments: Arguments) -> Value:
     """The result of a method of `torch.nn.Module`; registered values become attributes."""
     return unmoved.on_cpu(frame, receiver, arguments, _method(frame, name, receiver, arguments))
 
 
 def _method(frame: Frame, name: str, receiver: Instance, arguments: Arguments) -> Value:
-    if name in _RETURN_SELF:
+    if name in RETURN_MODULE:
         return receiver
     parameter = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
     if name == "parameters":
