@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy
 import torch
-from torch_api import kinds, modules, operands, probes, signatures, syncs, waits
+from torch_api import kinds, modules, numbers, operands, probes, signatures, syncs, waits
 
 TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "facts" / "torch_api"
 
@@ -86,6 +86,10 @@ def render(date: str) -> dict[str, str]:
         "signatures": head("Parameters, in order, with their defaults.", date) + signatures.lines(),
         "modules": head("torch.nn modules, optimizers and schedulers.", date) + modules.lines(words),
         "syncs": head("Operators whose result depends on data.", date) + syncs.lines(words),
+        "numbers": [
+            *head("Arguments that are read from the GPU if a tensor is passed for the number.", date),
+            *tables(numbers.numbers(), "numbers"),
+        ],
         "waits": head("Operators that make the host wait, and when.", date) + waits.lines(),
     }
     return {"functions.toml": functions(date)} | {

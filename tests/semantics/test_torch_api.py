@@ -620,6 +620,16 @@ KINDS = {
 DTYPES = {"bool", "int", "float", "same", "arith", "promote", "scalars", "unknown"}
 
 
+def test_arguments_that_are_read_as_numbers() -> None:
+    numbers = torch_api.numbers()
+    assert torch_api.Number("alpha", None, False) in numbers["torch.Tensor.add_"]
+    assert torch_api.Number("size", 0, True) in numbers["torch.zeros"]
+    assert torch_api.Number("p", 1, False) in numbers["torch.nn.functional.dropout"]
+    # Another form of these takes a tensor, also in the place of the number.
+    assert not {"torch.mul", "torch.Tensor.clamp", "torch.Tensor.fill_", "torch.lerp"} & numbers.keys()
+    assert torch_api.Number("value", None, False) in numbers["torch.scatter"]
+
+
 @with_torch
 def test_files_are_what_the_generator_writes() -> None:
     import numpy

@@ -10,7 +10,7 @@ import torch
 
 from torch_api import kinds
 
-_PREFIXES = {"torch": "", "torch.Tensor": "", "torch.nn.functional": ""} | {
+PREFIXES = {"torch": "", "torch.Tensor": "", "torch.nn.functional": ""} | {
     f"torch.{name}": f"{name}_" for name in ("linalg", "special", "fft")
 }
 """The namespaces of functions that are operators, and how the names of the operators begin."""
@@ -36,7 +36,7 @@ def operands(kind: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     Left out are methods with no other operands, and functions of one.
     """
     found: dict[str, dict[str, str]] = {}
-    for namespace, prefix in _PREFIXES.items():
+    for namespace, prefix in PREFIXES.items():
         for name, result in kind[namespace].items():
             if result.startswith(("tensor", "self")):
                 fact = _written(_of(namespace, prefix, name), _ON_CPU_TOO.get(name, ()))

@@ -18,7 +18,8 @@ from perflint.rules.registry import all_rules
 from perflint.semantics.facts import torch_api
 
 _MEASURED = Path(__file__).parents[2] / "perflint" / "semantics" / "facts" / "torch_api" / "measured.toml"
-_READER = "waiting-operator"
+_OF_ARGUMENTS = ("waiting-operator", "tensor-as-python-int")
+"""The rule that reads the table, and the rule of what is passed for a number, whatever the operator does."""
 
 # Functions that torch has removed; calling them raises.
 _GONE = frozenset("torch.Tensor.eig torch.Tensor.solve torch.Tensor.lstsq".split())
@@ -91,7 +92,7 @@ def heard_elsewhere() -> frozenset[str]:
     return frozenset(
         name
         for rule in all_rules()
-        if rule.effect in (Effect.SYNC, Effect.TRANSFER) and rule.name != _READER
+        if rule.effect in (Effect.SYNC, Effect.TRANSFER) and rule.name not in _OF_ARGUMENTS
         for listen in rule.listens
         if isinstance(listen, Calls)
         for name in listen.names

@@ -11,6 +11,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.definitions import definitions
+from perflint.semantics.facts import torch_api
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Instance, Kind, Sequence, Tensor, Value
 from perflint.source.quoting import quoted
@@ -18,21 +19,7 @@ from perflint.source.quoting import quoted
 _PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
     f"math.{name}" for name in "sqrt log log2 log10 exp pow floor ceil sin cos tan isnan isinf isfinite prod".split()
 )
-_FACTORIES = frozenset(
-    f"torch.{name}"
-    for name in "arange linspace logspace zeros ones empty full eye rand randn randint randperm tril_indices".split()
-)
-_FUNCTIONS = frozenset(
-    f"torch.{name}" for name in "split chunk narrow reshape tile topk kthvalue roll select unflatten".split()
-) | {"torch.nn.functional.interpolate", "torch.nn.functional.pad"}
-_METHODS = frozenset(
-    f"torch.Tensor.{name}"
-    for name in """new_zeros new_ones new_empty new_full split chunk narrow view reshape expand repeat tile topk
-    kthvalue roll select unflatten unfold""".split()
-)
-
 _LISTS_OF_MODULES = frozenset(f"torch.nn.{name}" for name in ("ModuleList", "Sequential", "ParameterList"))
-_NO_NUMBERS = (None, "input", "out", "device", "dtype")
 
 
 class TensorAsPythonInt(Rule):
@@ -40,7 +27,9 @@ class TensorAsPythonInt(Rule):
     ## What it does
     Finds GPU tensors that are used as Python numbers: the bounds of a slice (`x[:, :n]`), a
     zero-dimensional index, the index of a list or of a `ModuleList`, the arguments of `range`, sizes
-    (`torch.zeros(n)`, `x.view(n, -1)`, `x.split(n)`), `torch.arange(n)`, `x.topk(k)`.
+    (`torch.zeros(n)`, `x.view(n, -1)`, `x.split(n)`), `torch.arange(n)`, `x.topk(k)`, and factors, bounds and
+    probabilities: `x.add_(y, alpha=t)`, `x.uniform_(0, t)`, `dropout(x, p=t)`. Which arguments of torch are read in
+    this way was found by calling each function with a number and with a tensor.
 
     ## Why is this bad
     Each use reads the number from the GPU. The CPU waits until everything before it has been
@@ -48,7 +37,8 @@ class TensorAsPythonInt(Rule):
 
     ## When it is fine
     Sizes from `x.shape` are Python numbers; tensors on the CPU can be read at once. Positions of
-    one dimension or more (`x[indices]`) stay on the GPU.
+    one dimension or more (`x[indices]`) stay on the GPU. Operands may be tensors: `x * t`, `x.lerp(y, t)`,
+    `x.clamp(max=t)`.
 
     ## Bad
     ```python
@@ -86,7 +76,7 @@ class TensorAsPythonInt(Rule):
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("tensor-as-python-int-gpt", "tensor-as-python-int-gpt-host-work", "tensor-as-python-int-policy")
-    listens = (Calls(*_PYTHON, *_FACTORIES, *_FUNCTIONS, *_METHODS), SubscriptSite)
+    listens = (Calls(*_PYTHON, *torch_api.numbers()), SubscriptSite)
 
     def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         numbers = _numbers(site)
@@ -109,12 +99,21 @@ def _numbers(site: CallSite | SubscriptSite) -> list[tuple[ast.expr, Confidence]
     """The tensors that are read as numbers, with how sure each is."""
     if isinstance(site, SubscriptSite):
         return _indexed(site)
-    first = 1 if site.target in _FUNCTIONS else 0
     if site.target.startswith("math."):
         return [found for node in site.node.args for found in _converted(site, node)]
-    arguments = site.node.args[first:]
-    arguments += [item.value for item in site.node.keywords if item.arg not in _NO_NUMBERS]
-    return [found for node in arguments for found in _read(site, node)]
+    return [found for node in _expected(site) for found in _read(site, node)]
+
+
+def _expected(site: CallSite) -> Iterator[ast.expr]:
+    """The arguments of a call for which numbers are expected."""
+    if site.target in _PYTHON:
+        yield from site.node.args
+    for number in torch_api.numbers().get(site.target, ()):
+        given = site.argument(number.name, number.position)
+        if given is not None:
+            yield given
+        if number.several and number.position is not None:
+            yield from site.node.args[number.position + 1 :]
 
 
 def _converted(site: CallSite, node: ast.expr) -> Iterator[tuple[ast.expr, Confidence]]:

@@ -257,3 +257,28 @@ class Experts(nn.Module):
             y = y + expert(x) * self.scales[i]
         first = torch.zeros((), dtype=torch.long)
         return y, self.experts[place], self.experts[-1], self.experts[:2], self.by_name[name], self.experts[first]
+
+
+class Factors(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, weights: torch.Tensor):
+        t = weights.mean()
+        k = weights.argmax()
+        x = x.add(y, alpha=t)  # error: TPF119
+        x.addcmul_(y, y, value=-t)  # error: TPF119
+        x = F.leaky_relu(F.dropout(x, p=t), t)  # error: TPF119, TPF119
+        x = torch.nan_to_num(x, nan=t).renorm(2, 0, t)  # error: TPF119, TPF119
+        noise = torch.empty_like(x).uniform_(-1, t)  # error: TPF119
+        upper = torch.triu(x, k) + x.diagonal(offset=k)  # error: TPF119, TPF119
+        hot = F.one_hot(y.argmax(-1), k)  # error: TPF119
+        drawn = torch.multinomial(y.softmax(-1), num_samples=k)  # error: TPF119
+        loss = F.smooth_l1_loss(x, y, beta=t)  # error: TPF119
+        placed = x.scatter(0, k[None, None], value=t)  # error: TPF119
+        torch._foreach_add_([x, y], [y, x], alpha=t)  # error: TPF119
+        return noise, upper, hot, drawn, loss, placed
+
+    def operands(self, x: torch.Tensor, y: torch.Tensor, weights: torch.Tensor):
+        t = weights.mean()
+        x = x.add(t).lerp(y, t).clamp(max=t).pow(t)
+        x = torch.where(x > t, t, x.mul(t))
+        x = x.scatter(0, y.argmax(0, keepdim=True), y).fill_(t)
+        return torch.normal(x, 0.5), F.gumbel_softmax(x, tau=t), x.quantile(t)

@@ -96,6 +96,33 @@ class Result:
         return self
 
 
+class Number(NamedTuple):
+    """An argument for which a number is expected, and a tensor is read.
+
+    several: all positional arguments from its position on belong to it, as in `x.view(n, -1)`.
+    """
+
+    name: str
+    position: int | None
+    several: bool
+
+
+@cache
+def numbers() -> Mapping[str, tuple[Number, ...]]:
+    """The functions and methods that read a tensor that is passed for a number, with these arguments."""
+    found: dict[str, tuple[Number, ...]] = {}
+    for namespace, facts in _file("numbers")["numbers"].items():
+        for fact, names in facts.items():
+            arguments = tuple(_number(word) for word in fact.split())
+            found.update((f"{namespace}.{name}", arguments) for name in names.split())
+    return found
+
+
+def _number(word: str) -> Number:
+    name, _, place = word.partition("@")
+    return Number(name, int(place.rstrip("+")) if place else None, place.endswith("+"))
+
+
 class ModuleFacts(NamedTuple):
     """A torch.nn.Module class.
 
