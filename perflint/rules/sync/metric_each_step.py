@@ -11,7 +11,8 @@ from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import path_of
+from perflint.semantics.structure import last_name, path_of
+from perflint.semantics.values import Instance, Value
 from perflint.source.quoting import quoted
 
 
@@ -79,11 +80,9 @@ class MetricEachStep(Rule):
         logged = _logged(site.model)
         for node_ in site.model.nodes(ast.Call):
             call = site.model.call(node_)
-            if not call.target.startswith("torchmetrics.") or call.target.startswith("torchmetrics.functional."):
-                continue
-            if call.target.endswith(".__call__"):
+            if call.target == "torch.nn.Module.__call__" and _is_metric(call.value(call.node.func)):
                 yield from self._called(call, logged)
-            elif call.target.endswith(".compute") and _repeats(call) and _owner(call) not in logged:
+            elif _computes(call) and _owner(call) not in logged:
                 yield self.finding(
                     call,
                     f"{quoted(call.text(call.node))} computes the metric of all batches so far{often(call)}",
@@ -105,10 +104,16 @@ class MetricEachStep(Rule):
         )
 
 
-def _repeats(call: CallSite) -> bool:
-    """True if a call runs each step, and is not how another metric computes itself."""
-    function = call.model.function(call.node)
-    return call.heat is Heat.HOT and getattr(function, "name", "") not in ("compute", "forward")
+def _is_metric(value: Value) -> bool:
+    return any(isinstance(member, Instance) and member.cls.startswith("torchmetrics.") for member in value.members)
+
+
+def _computes(call: CallSite) -> bool:
+    """True if `metric.compute()` runs each step, and is not how another metric computes itself."""
+    if last_name(call.node) != "compute" or call.owner is None or not _is_metric(call.value(call.owner)):
+        return False
+    is_own = getattr(call.model.function(call.node), "name", "") in ("compute", "forward")
+    return call.heat is Heat.HOT and not is_own
 
 
 def _owner(call: CallSite) -> str:

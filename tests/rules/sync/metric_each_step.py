@@ -69,3 +69,21 @@ def something_else(model: nn.Module, loader: DataLoader, metric) -> None:
     for x, y in loader:
         metric(model(x), y)
         metric.compute()
+
+
+@torch.inference_mode()
+def on_the_gpu(model: nn.Module, loader: DataLoader, record) -> None:
+    accuracy = torchmetrics.Accuracy(task="multiclass", num_classes=4).cuda()
+    mean = torchmetrics.classification.MulticlassF1Score(num_classes=4).to("cuda", non_blocking=True)
+    for x, y in loader:
+        accuracy(model(x.cuda()), y.cuda())  # audit: TPF131
+        mean.update(model(x.cuda()), y.cuda())
+        record(mean.compute())  # audit: TPF131
+
+
+@torch.inference_mode()
+def several(model: nn.Module, loader: DataLoader, metrics: torchmetrics.MetricCollection, record) -> None:
+    metrics = metrics.to("cuda")
+    for x, y in loader:
+        metrics(model(x.cuda()), y.cuda())  # audit: TPF131
+    record(metrics.compute())

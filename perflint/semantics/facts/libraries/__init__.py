@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from typing import TypeVar
 
 from perflint.semantics.facts import arrays, distributions, packed_sequence, torch_api
 from perflint.semantics.facts.arguments import Arguments
@@ -33,15 +35,20 @@ def public(name: str) -> Name:
 def returns(name: str) -> str:
     """The kind of a function's result, or "" if it is unknown."""
     library = files.of(name)
-    kind = library.functions.get(name, "")
-    if kind or not library.below:
-        return kind
-    parent = name
+    return library.functions.get(name, "") or _below(library.below, name) or ""
+
+
+_Fact = TypeVar("_Fact")
+
+
+def _below(facts: Mapping[str, _Fact], name: str) -> _Fact | None:
+    """The fact about all names below the nearest of the modules around a name; None if there is none."""
+    parent = name if facts else ""
     while "." in parent:
         parent = parent.rpartition(".")[0]
-        if parent in library.below:
-            return library.below[parent]
-    return ""
+        if parent in facts:
+            return facts[parent]
+    return None
 
 
 # Classes
@@ -49,7 +56,9 @@ def returns(name: str) -> str:
 
 def _class_of(name: str) -> LibraryClass | None:
     library = files.of(name)
-    return library.classes.get(library.aliases.get(name, name))
+    known = library.classes.get(library.aliases.get(name, name))
+    is_class = name.rpartition(".")[2][:1].isupper()
+    return _below(library.classes_below, name) if known is None and is_class else known
 
 
 def kind_of(cls: str) -> str:

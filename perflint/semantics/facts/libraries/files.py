@@ -5,7 +5,8 @@ names. The tables of a file:
 
 - `[aliases]`: the name of a class that is exported again = the name in the facts;
 - `[classes]`: the name of a class = its `base` among the classes of the facts, or a class of torch that its objects
-  are `like`, its `kind`, and its `attributes` and `methods`, each by the kind of their values;
+  are `like`, its `kind`, and its `attributes` and `methods`, each by the kind of their values; `package.*` stands for
+  all other classes below it;
 - `[functions]`: the kind of the results = functions, or `package.*` for all functions below it; a kind that is the
   name of a class stands for an object of it;
 - `[numbers]` and `[arrays]`: functions of arrays by rules that `arrays.py` applies.
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Callable, Collection, Container, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from perflint.frozen import dataclass
 from perflint.semantics.facts import arrays
@@ -25,6 +26,7 @@ from perflint.semantics.facts.libraries.kinds import ATTRIBUTES, CLASSES, CODE, 
 from perflint.semantics.facts.tables import table
 
 STDLIB = "stdlib"
+_Fact = TypeVar("_Fact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,13 @@ class LibraryClass:
 class Library:
     """The facts about one library, by full names.
 
+    classes_below: the facts about all other classes below a module.
     below: the kinds of the results of all functions below a module.
     """
 
     aliases: dict[str, str]
     classes: dict[str, LibraryClass]
+    classes_below: dict[str, LibraryClass]
     functions: dict[str, str]
     below: dict[str, str]
     numbers: dict[str, str]
@@ -77,23 +81,29 @@ def library(package: str) -> Library:
     return made_of(table(Path(__file__).with_name(f"{package}.toml")), package)
 
 
-_NOTHING = Library({}, {}, {}, {}, {}, {})
+_NOTHING = Library({}, {}, {}, {}, {}, {}, {})
 
 
 def made_of(tables: dict[str, Any], package: str) -> Library:
     """The facts of the tables of a file. Raises SchemaError for tables that break the schema."""
     _among(tables, _TABLES, "table")
+    classes = {name: _class(name, held) for name, held in tables.get("classes", {}).items()}
     functions = dict(_by_name(tables.get("functions", {}), _is_result))
     made = Library(
         tables.get("aliases", {}),
-        {name: _class(name, held) for name, held in tables.get("classes", {}).items()},
-        {name: kind for name, kind in functions.items() if not name.endswith(".*")},
-        {name.removesuffix(".*"): kind for name, kind in functions.items() if name.endswith(".*")},
+        *_apart(classes),
+        *_apart(functions),
         dict(_by_name(tables.get("numbers", {}), arrays.is_number_rule)),
         dict(_by_name(tables.get("arrays", {}), arrays.is_array_rule)),
     )
     _check_names(made, package)
     return made
+
+
+def _apart(facts: dict[str, _Fact]) -> tuple[dict[str, _Fact], dict[str, _Fact]]:
+    """The facts about single names, and those about all names below a module."""
+    below = {name.removesuffix(".*"): fact for name, fact in facts.items() if name.endswith(".*")}
+    return {name: fact for name, fact in facts.items() if not name.endswith(".*")}, below
 
 
 _TABLES = frozenset("aliases classes functions numbers arrays".split())
@@ -137,7 +147,7 @@ def _check_names(made: Library, package: str) -> None:
     """Raise SchemaError for a name of another library, or one that stands in two tables."""
     tables = (made.aliases, made.classes, made.functions, made.numbers, made.arrays)
     seen: set[str] = set()
-    for name in (name for each in (*tables, made.below) for name in each):
+    for name in (name for each in (*tables, made.classes_below, made.below) for name in each):
         top = name.partition(".")[0]
         if top != package and not (package == STDLIB and top in sys.stdlib_module_names):
             raise SchemaError(f"name of another library: {name}")
