@@ -196,3 +196,39 @@ def fit(net, optimizer, loader):
 @pytest.mark.parametrize("files", projects(MOVED))
 def test_something_unknown_that_was_moved(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+DECODED = """
+import torch
+def speak(talker, prompt, end, limit):
+    token = prompt
+    for position in range(limit):
+        scores = talker(token, position)
+        token = torch.multinomial(scores[:, -1].float().softmax(-1), 1)
+        if token.item() == end:                                     # wait
+            break
+    return token
+===
+import torch
+def extend(network, words, end):
+    while words.shape[1] < 100:
+        result, state = network.step(words)
+        chosen = pick(result.scores[..., -1, :])
+        words = torch.cat([words, chosen], dim=1)
+        if chosen.item() == end:                                    # wait
+            break
+    return words
+===
+import torch
+def last_scores(network, parts):
+    found = []
+    for part in parts:
+        result = network.step(part)
+        found.append(torch.softmax(result[:, -1], -1).max().item())  # audit
+    return found
+"""
+
+
+@pytest.mark.parametrize("files", projects(DECODED))
+def test_a_choice_from_the_last_position_that_is_given_back_decodes(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

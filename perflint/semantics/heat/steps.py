@@ -14,6 +14,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
+from perflint.semantics.heat.decoding import decodes
 from perflint.semantics.heat.guards import fails
 from perflint.semantics.heat.turns import turns_once
 from perflint.semantics.memo import once_per_node
@@ -133,7 +134,8 @@ class WorkMap:
         for callee in self._model.value(call.func).members:
             if isinstance(callee, Function):
                 work = work | self._of_callee(call, callee)
-        return _RUNS if work == NO_WORK and self._is_of_unknown_model(call, target) else work
+        runs = work == NO_WORK and (self._is_of_unknown_model(call, target) or decodes(self._model, call))
+        return _RUNS if runs else work
 
     def _is_of_unknown_model(self, call: ast.Call, target: str) -> bool:
         """True if a module of an unknown class gets a tensor in a method of its own: `model.encode(x)`."""

@@ -1,0 +1,74 @@
+"""Calls that decode: in a loop, each is given the choice that was made from the last position of its last result."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.structure import names_in, root_of, walk
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+
+def decodes(model: Model, call: ast.Call) -> bool:
+    """True for `model(token)` in a loop with `token = logits[:, -1].argmax(-1)`, where `logits` is its result."""
+    loop = next((outer for outer in model.ancestors(call) if isinstance(outer, (ast.For, ast.While))), None)
+    return loop is not None and call in _decoding_calls(model, loop)
+
+
+@once_per_node
+def _decoding_calls(model: Model, loop: ast.AST) -> frozenset[ast.Call]:
+    """The calls of a loop that decode."""
+    last = {root_of(node.value) for node in walk(loop) if isinstance(node, ast.Subscript) and _takes_last(node)}
+    bound = list(_bound(loop)) if last else []
+    return frozenset(
+        call
+        for names, value in bound
+        if not last.isdisjoint(names)
+        and (call := _call_in(value)) is not None
+        and not _computed_from(names & last, bound).isdisjoint(_given(call))
+    )
+
+
+def _takes_last(node: ast.Subscript) -> bool:
+    """True for `x[:, -1]`, `x[:, -1, :]` and `x[..., -1, :]`."""
+    if not isinstance(node.ctx, ast.Load) or not isinstance(node.slice, ast.Tuple) or len(node.slice.elts) < 2:
+        return False
+    rows, position = node.slice.elts[:2]
+    is_whole = isinstance(rows, ast.Slice) or (isinstance(rows, ast.Constant) and rows.value is ...)
+    return is_whole and isinstance(position, ast.UnaryOp) and ast.unparse(position) == "-1"
+
+
+def _bound(loop: ast.AST) -> Iterator[tuple[set[str], ast.expr]]:
+    """The names that each assignment of a loop binds or writes to, with the value."""
+    for node in walk(loop):
+        if isinstance(node, ast.Assign):
+            targets = [part for target in node.targets for part in getattr(target, "elts", (target,))]
+            yield {root_of(target) for target in targets} - {"", "self"}, node.value
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+            yield {root_of(node.target)} - {"", "self"}, node.value
+
+
+def _call_in(value: ast.expr) -> ast.Call | None:
+    """The call whose result, or a part of it, a value is: `model(ids).logits`."""
+    while isinstance(value, (ast.Attribute, ast.Subscript)):
+        value = value.value
+    return value if isinstance(value, ast.Call) else None
+
+
+def _given(call: ast.Call) -> set[str]:
+    return {name for part in (*call.args, *call.keywords) for name in names_in(part)}
+
+
+def _computed_from(names: set[str], bound: list[tuple[set[str], ast.expr]]) -> set[str]:
+    """Names, and those that a loop computes from them."""
+    found, before = set(names), -1
+    while len(found) != before:
+        before = len(found)
+        for targets, value in bound:
+            if not found.isdisjoint(names_in(value)):
+                found |= targets
+    return found - names
