@@ -13,7 +13,7 @@ from perflint.cli.usage import Parser
 _INTRODUCTION = """\
 # Command line
 
-`perflint VERB --help` prints the same for one verb. The exit status is 0 without findings, 1 with findings and 2 after
+`perflint COMMAND --help` prints the same for one command. The exit status is 0 without findings, 1 with findings and 2 after
 a fault in the usage, the settings, a file or perflint; `perflint trace` ends with the status of the program. Most
 options have a [setting](settings.md) and an environment variable, too.
 """
@@ -22,7 +22,7 @@ options have a [setting](settings.md) and an environment variable, too.
 def page() -> str:
     """The whole page as Markdown."""
     index = [
-        "| verb | effect |",
+        "| command | effect |",
         "|---|---|",
         *(f"| [`{verb}`](#perflint-{verb}) | {does} |" for verb, does in VERBS.items()),
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perflint.cli import means, options
 from perflint.config.errors import ConfigurationError
-from perflint.config.pyproject import OWN_FILES, PYPROJECT
+from perflint.config.pyproject import OWN_FILES, PYPROJECT, settings_file
 from perflint.engine.active import active_rules
 from perflint.engine.baseline import Baseline, read_baseline
 from perflint.engine.files import check_files
@@ -75,10 +75,17 @@ def run(arguments: Namespace) -> int:
         if arguments.baseline is None and (used_by := _switch_on(settings.root)):
             sys.stdout.write(f"{used_by}: {SETTING}\n")
         else:
-            setting = f'`baseline = "{os.path.relpath(path, settings.root)}"` in [tool.perflint]'
-            help = f"{setting}, or `--baseline {os.path.relpath(path)}`"
+            setting = f'`baseline = "{os.path.relpath(path, settings.root)}"`'
+            help = f"{setting} in {_settings(settings.root)}, or `--baseline {os.path.relpath(path)}`"
             sys.stderr.write(message_text("note", "`perflint check` does not use the baseline yet", help, style))
     return 2 if problems else 1 if is_left else 0
+
+
+def _settings(root: str) -> str:
+    """The place of the settings of a project, in words."""
+    file = settings_file(root)
+    name = PYPROJECT if file is None else os.path.basename(file)
+    return f"[tool.perflint] of {name}" if name == PYPROJECT else name
 
 
 def _switch_on(root: str) -> Path | None:

@@ -14,6 +14,7 @@ from perflint.engine.active import active_rules
 from perflint.engine.files import check_files
 from perflint.findings import Finding, Report
 from perflint.output.formats import writer
+from perflint.output.summary import count
 from perflint.output.terminal import Style, printable
 from perflint.output.writer import Writer, message_text, problem_text
 from perflint.rules.registry import RuleSet
@@ -80,7 +81,7 @@ def _run_once(arguments: Namespace) -> int:
     with options.output(arguments, settings) as to:
         out = writer(settings.output_format, to)
         report = _check(found, rules, settings, evidence, out, arguments)
-    options.tell_more(arguments, paths, f"{len(rules.rules)} rules", report, time.monotonic() - began)
+    options.tell_more(arguments, paths, count(len(rules.rules), "rule"), report, time.monotonic() - began)
     if report.problems:
         return 2
     return 1 if report.findings and not arguments.exit_zero else 0

@@ -1,4 +1,4 @@
-"""Print the code that completes perflint's verbs and options in a shell.
+"""Print the code that completes perflint's commands and options in a shell.
 
 bash: perflint completion bash > ~/.local/share/bash-completion/completions/perflint
 zsh: perflint completion zsh > a file _perflint in a folder of $fpath

@@ -18,12 +18,8 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.kinds import quoted
 from perflint.config.outside import places
 from perflint.config.patterns import literal
-from perflint.config.pyproject import OWN_FILES, PYPROJECT
+from perflint.config.pyproject import OWN_FILES, PYPROJECT, settings_file
 from perflint.config.settings import Settings, combine
-from perflint.engine.active import active_rules
-from perflint.engine.files import check_files
-from perflint.findings import Report
-from perflint.output.summary import count
 from perflint.source.files import discover
 from perflint.source.reading import Unreadable, read
 from perflint.source.writing import whole
@@ -32,8 +28,6 @@ _OTHERS = ("third_party", "third-party", "thirdparty", "vendor", "vendored", "ex
 """Names of folders with code of others."""
 _GENERATED = ("_pb2.py", "_pb2_grpc.py")
 _TESTS = ("tests", "test")
-_MANY = 10
-"""Findings from which a baseline is worth it."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -50,7 +44,8 @@ def run(arguments: Namespace) -> int:
         raise ConfigurationError(f"{folder} is not a folder")
     found, root = places([str(folder)])
     if root is not None and os.path.realpath(root) == os.path.realpath(folder):
-        raise ConfigurationError(f"{folder} has settings of perflint already", "`perflint config` shows them")
+        file = os.path.relpath(settings_file(root) or root)
+        raise ConfigurationError(f"{file} already configures perflint", "`perflint config` shows it")
     settings = combine(*found, root=str(folder.absolute()))
     lines = list(_settings(folder, settings))
     if arguments.print:
@@ -77,25 +72,14 @@ def _settings(folder: Path, settings: Settings) -> Iterator[str]:
         yield "# Code of others, and generated code."
         yield f"extend-exclude = [{', '.join(map(quoted, (*map(literal, others), *generated)))}]"
     tests = _folders(files, _TESTS)
-    rest = [file for file, name in zip(listed.files, files, strict=True) if not _is_in(name, [*exclude, *tests])]
-    shown = _checked(rest, settings)
-    if len(shown.findings) >= _MANY:
-        now = count(len(shown.findings), "finding")
-        yield f"# {now} now: `perflint baseline` writes them to a file and takes the # from the"
-        yield "# next line, so that `perflint check` shows only new ones."
-        yield f"# {SETTING}"
+    yield "# `perflint baseline` writes the findings of today to a file and takes the # from the"
+    yield "# next line: `perflint check` then shows only new ones."
+    yield f"# {SETTING}"
     if tests:
         yield ""
         yield "[tool.perflint.per-file-ignores]"
         yield "# Tests may read every number."
         yield from (f'{quoted(f"{literal(name)}/**")} = ["ALL"]' for name in tests)
-
-
-def _checked(files: list[str], settings: Settings) -> Report:
-    report = Report()
-    for _, part in check_files(files, active_rules(settings), settings):
-        report.findings += part.findings
-    return report
 
 
 def _folders(files: list[str], names: tuple[str, ...]) -> list[str]:
@@ -107,10 +91,6 @@ def _folders(files: list[str], names: tuple[str, ...]) -> list[str]:
         if at is not None:
             found["/".join(parts[: at + 1])] = None
     return sorted(found)
-
-
-def _is_in(file: str, excluded: list[str]) -> bool:
-    return any(file.startswith(f"{each}/") or (each[:1] == "*" and file.endswith(each[1:])) for each in excluded)
 
 
 def _write(folder: Path, lines: list[str]) -> Path:

@@ -28,10 +28,10 @@ VERBS = {
     "trace": "run a program and record the waits and the GPU work of its lines",
     "report": "show traces, as a page or for a trace viewer",
     "compare": "compare two traces: the step, its idle time, the lines that wait",
-    "lsp": "serve an editor: findings, fixes and beliefs while you type",
+    "lsp": "run the language server (LSP)",
     "mcp": "serve a coding agent, in the Model Context Protocol",
-    "clean": "remove the cache",
-    "completion": "print the code that completes verbs and options in a shell",
+    "clean": "remove what the cache has about this project",
+    "completion": "print the code that completes commands and options in a shell",
     "verify": "run a program with and without fixes, and keep the good ones",
 }
 """The verbs, which are modules of this package, and what each does."""
@@ -43,7 +43,7 @@ _HABITS = {
     "lint": "`perflint check PATH`",
     "generate-shell-completion": "`perflint completion bash`, zsh, fish, …",
 }
-"""Verbs that users of other linters try, and the way to the same end here."""
+"""Commands that users of other linters try, and the way to the same end here."""
 _DESCRIPTION = "perflint finds and fixes what slows PyTorch code down on GPUs."
 _EXIT_CODES = "Exit codes: 0 nothing found, 1 findings, 2 a fault in the usage, the settings, a file or perflint."
 
@@ -113,7 +113,7 @@ def _run(arguments: list[str]) -> int:
         rest.remove("--verify")
         verb = "verify"
     if verb not in VERBS:
-        return _unknown(verb)
+        return _unknown(verb, rest)
     return _run_verb(verb, rest)
 
 
@@ -137,7 +137,8 @@ def _run_verb(verb: str, rest: list[str]) -> int:
         try:
             code = module.run(_parsed(parser, rest, hasattr(module, "COMMAND_FOLLOWS")))
         except ConfigurationError as error:
-            _say(error.message, error.help)
+            for each in error.all:
+                _say(each.message, each.help)
         except OSError as error:
             fault = error
     if fault is not None:
@@ -181,11 +182,11 @@ def _set_up_process() -> None:
 def _overview() -> ArgumentParser:
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
-    verbs = "\n".join(f"  {verb:12}{what}" for verb, what in VERBS.items())
+    commands = "\n".join(f"  {verb:12}{what}" for verb, what in VERBS.items())
     parser = ArgumentParser(
         "perflint",
-        usage="perflint [--version] [--help] VERB ...",
-        description=f"{_DESCRIPTION}\n\nverbs (`perflint VERB --help` tells more):\n{verbs}",
+        usage="perflint [--version] [--help] COMMAND ...",
+        description=f"{_DESCRIPTION}\n\ncommands (`perflint COMMAND --help` tells more):\n{commands}",
         epilog=_EXIT_CODES,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -193,14 +194,21 @@ def _overview() -> ArgumentParser:
     return parser
 
 
-def _unknown(verb: str) -> int:
+def _unknown(word: str, rest: list[str]) -> int:
+    import shlex
+
     from perflint.config.errors import did_you_mean
 
-    if os.path.exists(verb):
-        help: str | None = f"`perflint check {verb}`?"
-    else:
-        help = _HABITS.get(verb) or did_you_mean(verb, VERBS, 0.7) or f"verbs: {', '.join(VERBS)}"
-    _say(f"unknown verb `{verb}`", help)
+    # A path or an option: the command itself is missing.
+    if os.path.exists(word) or word.startswith("-"):
+        return _fault("the first argument must be a command", f"`perflint check {shlex.join([word, *rest])}`")
+    meant = _HABITS.get(word) or did_you_mean(word, VERBS, 0.7)
+    others = "`perflint check PATH` checks files; `perflint --help` lists all commands"
+    return _fault(f"unknown command `{word}`", meant or others)
+
+
+def _fault(message: str, help: str) -> int:
+    _say(message, help)
     return 2
 
 

@@ -156,7 +156,7 @@ def tell_more(arguments: Namespace, paths: Sequence[str], rules: str, report: Re
     for each in effective(stated(arguments, paths)[0]):
         if each.origins != (DEFAULT,):
             sys.stderr.write(f"{printable(each.toml())}\n")
-    sys.stderr.write(f"Checked {report.lines:,} lines with {rules} in {seconds:.2f} s.\n")
+    sys.stderr.write(f"Checked {report.lines:,} line{'s' * (report.lines != 1)} with {rules} in {seconds:.2f} s.\n")
 
 
 def warn_without_rules(rules: RuleSet, settings: Settings, arguments: Namespace) -> None:

@@ -27,6 +27,8 @@ _HABITS = {
     "--extension": "a file that is named is checked whatever its name",
     "--silent": "`--quiet --output-file FILE` prints errors only",
     "-s": "`--quiet --output-file FILE` prints errors only",
+    "--version": "`perflint --version`",
+    "-V": "`perflint --version`",
     "--all": "`perflint rules` lists all rules, `perflint rule TPF1` those of a family",
     "--extend-fixable": "`perflint fix --fixable RULES` fixes only findings of these rules",
     "--enable": "`--select RULES`, `--extend-select RULES`",
@@ -62,6 +64,8 @@ class Parser(ArgumentParser):
 
     def _hint(self, message: str) -> str | None:
         unknown = re.match(r"unrecognized arguments: (\S+)", message)
+        if unknown is not None and self.prog == "perflint rules" and unknown[1][:1] != "-":
+            return f"`perflint rule {unknown[1]}`"
         if unknown is None:
             chosen = re.match(r"argument ([^ :/]+)[^:]*: invalid choice: '([^']*)'", message)
             return self._choice(chosen[1], chosen[2]) if chosen is not None else None

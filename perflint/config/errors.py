@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class ConfigurationError(Exception):
@@ -13,6 +14,30 @@ class ConfigurationError(Exception):
         super().__init__(message)
         self.message = message
         self.help = help
+        self.all: tuple[ConfigurationError, ...] = (self,)
+        """This fault, and others that were found with it."""
+
+
+class Faults:
+    """Collects faults, so that a user sees all of them at once."""
+
+    def __init__(self) -> None:
+        self._found: list[ConfigurationError] = []
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Keep the faults that the code inside raises."""
+        try:
+            yield
+        except ConfigurationError as error:
+            self._found += error.all
+
+    def check(self) -> None:
+        """Raise the first fault, with the others, if there is one."""
+        if self._found:
+            first = self._found[0]
+            first.all = tuple(self._found)
+            raise first
 
 
 _LOOK_ALIKES = str.maketrans("oil", "011")

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perflint.config import formatters
-from perflint.config.errors import ConfigurationError, did_you_mean
+from perflint.config.errors import ConfigurationError, Faults, did_you_mean
 from perflint.config.keys import KEYS, SELECTION, Key
 from perflint.config.kinds import kind_of
+from perflint.config.lines import placed
 from perflint.config.regular import read_regular
 from perflint.config.requirements import required_torch
 from perflint.config.selection import Selection
@@ -25,6 +26,7 @@ _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}"
 _WITHOUT = "`--isolated` goes on without it"
 PYPROJECT = "pyproject.toml"
+PYPROJECT_TABLE = "[tool.perflint]"
 OWN_FILES = ("perflint.toml", ".perflint.toml")
 """The names of files that hold nothing but settings; they win over the pyproject.toml beside them."""
 REQUIREMENTS = "the requirements of the project"
@@ -86,6 +88,11 @@ def _settings_in(folder: str, pyproject: Mapping[str, Any]) -> tuple[object, str
             return _load(path, is_own=True), path
     tool = _tables(pyproject, "tool")
     return (tool["perflint"], os.path.join(folder, PYPROJECT)) if "perflint" in tool else ({}, None)
+
+
+def settings_file(folder: str) -> str | None:
+    """The path of the file with settings in a folder, or None."""
+    return _settings_in(folder, _load(os.path.join(folder, PYPROJECT)))[1]
 
 
 def _own_table(document: Mapping[str, Any], path: str) -> object:
@@ -197,13 +204,21 @@ def parse(table: object, file: str) -> Options:
 
 def _parsed(table: object, file: str) -> tuple[Options, str | None]:
     """The options of a table, and the file that it extends, if any."""
-    place = "[tool.perflint]" if os.path.basename(file) == PYPROJECT else "the settings"
+    place = PYPROJECT_TABLE if os.path.basename(file) == PYPROJECT else "the settings"
     if not isinstance(table, dict):
         raise ConfigurationError(f"{file}: `perflint` in [tool] must be a table, not {kind_of(table)}")
     values: dict[str, Any] = {}
+    faults = Faults()
     for name, value in table.items():
-        key = known_key(name, f"{file}: unknown key `{name}` in {place}")
-        values[key.attribute] = key.kind.read(value, f"{file}: `{name}` in {place}")
+        with faults.caught():
+            if name == "tool" and place != PYPROJECT_TABLE:
+                raise ConfigurationError(
+                    f"{placed(file, name)}: unknown key `{name}` in {place}",
+                    f"in {os.path.basename(file)}, keys stand at the top, without [tool.perflint]",
+                )
+            key = known_key(name, f"{placed(file, name)}: unknown key `{name}` in {place}")
+            values[key.attribute] = key.kind.read(value, f"{placed(file, name)}: `{name}` in {place}")
+    faults.check()
     return options(values, file), values.get("extend")
 
 

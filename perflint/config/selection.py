@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from perflint.config.errors import ConfigurationError, did_you_mean, known_code
+from perflint.config.errors import ConfigurationError, Faults, did_you_mean, known_code
+from perflint.config.lines import placed
 from perflint.frozen import dataclass
 
 _PREFIX = re.compile(r"[A-Z]{2,4}\d{0,3}")
@@ -37,18 +38,20 @@ def choose(selections: Sequence[Selection], rules: Mapping[str, str]) -> frozens
     """
     chosen = set(rules)
     ignored: list[_Step] = []
+    faults = Faults()
     for selection in selections:
         steps = [
-            *_steps(selection.select or (), True, rules, selection, "select"),
-            *_steps(selection.extend_select, True, rules, selection, "extend-select"),
+            *_steps(selection.select or (), True, rules, selection, "select", faults),
+            *_steps(selection.extend_select, True, rules, selection, "extend-select", faults),
         ]
-        ignores = _steps(selection.ignore, False, rules, selection, "ignore")
+        ignores = _steps(selection.ignore, False, rules, selection, "ignore", faults)
         if selection.select is not None:
             chosen = set()
             steps = [*ignored, *steps]
         for step in sorted([*steps, *ignores], key=lambda step: step.specificity):
             (chosen.update if step.on else chosen.difference_update)(step.codes)
         ignored += ignores
+    faults.check()
     return frozenset(chosen)
 
 
@@ -59,11 +62,26 @@ class _Step:
     codes: frozenset[str]
 
 
-def _steps(selectors: Iterable[str], on: bool, rules: Mapping[str, str], selection: Selection, key: str) -> list[_Step]:
-    return [
-        _Step(specificity(selector), on, expand(selector, rules, f"`{key}` of {selection.origin}"))
-        for selector in selectors
-    ]
+def _steps(
+    selectors: Iterable[str], on: bool, rules: Mapping[str, str], selection: Selection, key: str, faults: Faults
+) -> list[_Step]:
+    steps = []
+    for selector in selectors:
+        with faults.caught():
+            steps.append(_Step(specificity(selector), on, expand(selector, rules, named(key, selection.origin))))
+    return steps
+
+
+def named(key: str, origin: str) -> str:
+    """A setting of a place, in words."""
+    return f"`{key}` of {placed(origin, key)}"
+
+
+def named_in(key: str, selections: Sequence[Selection]) -> str:
+    """A setting that one of some places has, in words: with the last file that has it."""
+    places = (placed(each.origin, key) for each in reversed(selections))
+    found = next((place for place in places if place.rpartition(":")[2].isdigit()), None)
+    return f"`{key}`" if found is None else f"`{key}` of {found}"
 
 
 def specificity(selector: str) -> int:

@@ -199,5 +199,5 @@ def parse_version(text: str, where: str) -> Version:
     """The major and minor number of a torch version such as 2.6 or 2.6.1; ConfigurationError otherwise."""
     found = re.fullmatch(r"(\d{1,9})\.(\d{1,9})(?:\.\d+)?(?:[-+a-z]\S*|\.\*)?", text)
     if found is None:
-        raise ConfigurationError(f"`{text}` is not a torch version ({where})", "write it as 2.6 or 2.6.1")
+        raise ConfigurationError(f"{where}: `{text}` is not a torch version", "write it as 2.6 or 2.6.1")
     return int(found.group(1)), int(found.group(2))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from perflint.config.selection import choose, expand, selects
+from perflint.config.errors import Faults
+from perflint.config.selection import choose, expand, named_in, selects
 from perflint.config.settings import Settings, Version
 from perflint.engine.rulebook import known_rules, names
 from perflint.engine.thresholds import require_known
@@ -19,11 +20,17 @@ def active_rules(settings: Settings) -> RuleSet:
     rules that cannot be loaded.
     """
     known = names(settings)
+    faults = Faults()
     for pattern, selectors in settings.per_file_ignores:
         for selector in selectors:
-            expand(selector, known, f'`per-file-ignores` for "{pattern}"')
-    require_known(settings)
-    chosen = choose(settings.selections, known)
+            with faults.caught():
+                expand(selector, known, f'{named_in("per-file-ignores", settings.selections)} for "{pattern}"')
+    with faults.caught():
+        require_known(settings)
+    chosen: frozenset[str] = frozenset()
+    with faults.caught():
+        chosen = choose(settings.selections, known)
+    faults.check()
     version = settings.torch_version
     return RuleSet(rule for rule in known_rules(settings) if rule.code in chosen and holds(rule, version))
 

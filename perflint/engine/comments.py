@@ -73,6 +73,11 @@ class _Judge:
         if comment.reach is Reach.BLOCK and comment.span.line not in self._headers:
             help = "put it on the line of a `def`, `class`, `for`, `while`, `with`, `if` or `try`"
             yield from self._finding(UNKNOWN, comment.span, "no block begins on the line of the comment", help, None)
+        elif comment.bare is not None:
+            listed = f"[{', '.join(each.text for each in comment.selectors or ())}]"
+            written = Fix(f"Write `{listed}`", Safety.SAFE, (Edit(comment.bare, listed),), leaves=(UNUSED, UNKNOWN))
+            message = "the rules of a comment must stand in brackets"
+            yield from self._finding(UNKNOWN, comment.bare, message, f"write `{listed}`", written)
         elif comment.selectors is None:
             if self._all_are_on() and not self._suppressions.is_used(comment, ALL):
                 stray = self._stray(comment)

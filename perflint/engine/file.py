@@ -119,10 +119,18 @@ def unparsable(source: Source) -> Problem | None:
         help = f"perflint reads the syntax of {running}, which it runs on"
         # Python gives 0 for places that it does not know, such as that of a number with too many digits.
         line, column = error.lineno or None, error.offset or None
+        if line is None and "\0" in source.text:
+            line, column = _place_of(source, "\0")
         return Problem(source.path, f"syntax error: {error.msg}", help=help, line=line, column=column)
     except (ValueError, RecursionError, MemoryError) as error:
         return Problem(source.path, f"cannot be parsed: {error or type(error).__name__}")
     return None
+
+
+def _place_of(source: Source, text: str) -> tuple[int, int]:
+    """The line and the column where a text first occurs."""
+    before = source.text.partition(text)[0]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 def run_rules(

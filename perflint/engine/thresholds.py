@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perflint.config.selection import Selection, choose, expand, selects, specificity
+from perflint.config.selection import Selection, choose, expand, named_in, selects, specificity
 from perflint.config.settings import Settings
 from perflint.engine.rulebook import names
 from perflint.findings import Confidence, Finding, Safety, Severity
@@ -17,10 +17,10 @@ _CONFIDENCES = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 def require_known(settings: Settings) -> None:
     """Raise ConfigurationError for a rule in `severity`, `fixable` or `unfixable` that does not exist."""
     for selector, _ in settings.severity:
-        expand(selector, names(settings), "`severity`")
+        expand(selector, names(settings), named_in("severity", settings.selections))
     for key, selectors in (("fixable", settings.fixable), ("unfixable", settings.unfixable)):
         for selector in selectors:
-            expand(selector, names(settings), f"`{key}`")
+            expand(selector, names(settings), named_in(key, settings.selections))
 
 
 def settled(findings: Sequence[Finding], settings: Settings) -> list[Finding]:

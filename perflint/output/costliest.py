@@ -75,10 +75,10 @@ def _line(findings: Sequence[Finding]) -> str:
     first = findings[0]
     measured = _measured_ms(findings)
     hottest = next(heat for heat in _HOTTEST_FIRST if any(finding.heat is heat for finding in findings))
-    what = _what([finding for finding in findings if finding.heat is hottest], hottest)
+    hot = [finding for finding in findings if finding.heat is hottest]
     where = f" in `{first.function}`" if first.function else ""
     time = f", {measured:.3g} ms of each step" if measured else ""
-    return f"{first.place}: {what}{where} ({_lines(findings)}){time}"
+    return f"{first.place}: {_what(hot, hottest)}{where} ({_lines(hot)}){time}"
 
 
 def _what(findings: Sequence[Finding], heat: Heat) -> str:

@@ -58,6 +58,8 @@ def summary_text(report: Report, style: Style) -> str:
 def _found(report: Report, style: Style) -> str:
     files = count(report.files, "file")
     if not report.findings:
+        if report.problems and not report.files:
+            return ""
         return f"{style('No findings', 'bold', 'green')} in {files}."
     severities = Counter(finding.severity for finding in report.findings)
     kinds = ", ".join(

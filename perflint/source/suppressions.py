@@ -20,6 +20,9 @@ _CODE = r"[A-Z]{1,4}[0-9]{1,4}"
 _SELECTOR = rf"(?:{_CODE}|[a-z0-9]+(?:-[a-z0-9]+)+)"
 _NOQA = rf"(?i:#\s*noqa\b(?!-)(?:\s*:\s*(?P<selectors>{_SELECTOR}(?:[\s,]+{_SELECTOR})*))?)"
 _DIRECTIVE = r"#\s*perflint:\s*(?P<what>[a-z]+(?:-[a-z]+)*)(?![\w-])(?P<list>\s*\[)?"
+_NOQA_FILE = r"(?i:# flake8[:=]\s*noqa)"
+_BARE = r"[\s:=(]*(?P<codes>(?i:TPF[0-9OIl]{0,3}|[A-Z]{2,4}[0-9]{3})\b(?:\s*,\s*(?i:[A-Z]{2,4}[0-9OIl]{1,3})\b)*)\)?"
+"""Codes behind `ignore` that are not in brackets."""
 _LIKE_IGNORE = r"(?:ignor|disabl|enabl|silenc|suppress|skip|allow|noqa|off\b)"
 """The beginnings of words that are meant to silence findings, but are not a directive."""
 
@@ -56,6 +59,8 @@ class Comment:
     selectors: tuple[Selector, ...] | None
     """None for all rules."""
     reason: str = ""
+    bare: Span | None = None
+    """The place of a list of codes that is not in brackets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +175,9 @@ def _read(source: Source, noqa: bool) -> _Comments:
             comments.present.add(line)
             if noqa:
                 _note_noqa(comments, text, line)
+                # flake8, too, wants it on a line of its own.
+                if re.match(_NOQA_FILE, text) and not source.lines[line - 1][:column].strip():
+                    comments.file.setdefault(ALL, _NOQA_COMMENT)
             for found in _directives(text, line, column + 1):
                 if isinstance(found, Comment):
                     comments.own.append(found)
@@ -219,10 +227,16 @@ def _directives(text: str, line: int, column: int) -> Iterator[Comment | Unknown
         word = found["what"]
         reach = _REACHES.get(word)
         selectors: tuple[Selector, ...] | None = None
+        bare: Span | None = None
+        codes = re.compile(_BARE).match(text, at)
         if found["list"] is not None and last >= at:
             end = text.index("]", at)
             selectors = tuple(_selectors(text, at, end, line, column))
             at = end + 1
+        elif codes is not None:
+            selectors = tuple(_selectors(text, *codes.span("codes"), line, column))
+            bare = Span(line, column + at, line, column + codes.end())
+            at = codes.end()
         # A number of an issue, such as #12, is part of the reason.
         stop = text.find(" # ", at)
         rest = text[at : len(text) if stop < 0 else stop].rstrip()
@@ -230,7 +244,7 @@ def _directives(text: str, line: int, column: int) -> Iterator[Comment | Unknown
         reason = rest.strip(" \t-–—:")
         span = Span(line, column + found.start(), line, column + at)
         if reach is not None:
-            yield Comment(reach, span, selectors, reason)
+            yield Comment(reach, span, selectors, reason, bare)
         elif re.match(_LIKE_IGNORE, word):
             yield Unknown(word, span)
 
@@ -241,7 +255,8 @@ def _selectors(text: str, start: int, end: int, line: int, column: int) -> Itera
 
 
 def _normal(word: str) -> str:
-    return word.lower() if "-" in word else word.upper()
+    # As for flake8, codes in lower case are none.
+    return word.lower() if "-" in word else word
 
 
 def _move(comments: _Comments, first: int, last: int) -> None:

@@ -130,8 +130,14 @@ def test_pyproject_with_a_fault(perflint: Command) -> None:
     ran = perflint("check", "a.py")
     file = perflint.folder / "pyproject.toml"
     assert ran.code == 2
-    assert ran.err == f"error: {file}: unknown key `ignor` in [tool.perflint]\n  help: did you mean `ignore`?\n"
+    assert ran.err == f"error: {file}:2: unknown key `ignor` in [tool.perflint]\n  help: did you mean `ignore`?\n"
     assert perflint("check", "a.py", "--isolated").code == 1
+    perflint.write("pyproject.toml", "[tool.perflint]\nignor = []\nselect = 3\n")
+    first, second = (line for line in perflint("check").err.splitlines() if line.startswith("error"))
+    assert f"{file}:2: unknown key" in first and f"{file}:3: `select`" in second
+    perflint.write("pyproject.toml", '[tool.perflint]\nignore = ["TPF0"]\nper-file-ignores = { "a" = ["no"] }\n')
+    said = perflint("check").err
+    assert f"unknown rule `no` in `per-file-ignores` of {file}:3 for" in said and f"`ignore` of {file}:2\n" in said
 
 
 @pytest.mark.parametrize("option", ["--exclude", "--extend-exclude"])
@@ -259,7 +265,12 @@ def test_the_cache(perflint: Command, tmp_path: Path, monkeypatch: pytest.Monkey
         perflint(*verb)
     assert len(list((tmp_path / "cache").glob("*/*.sqlite"))) == 1
     assert perflint("check", "src") == plain
-    assert "removed the results of 1 project" in perflint("clean").err
+    (other,) = (tmp_path / "cache").glob("*/*.sqlite")
+    other = other.with_name("other-0123456789abcdef-0123456789abcdef.sqlite")
+    other.touch()
+    assert "removed 1 file about this project" in perflint("clean").err
+    assert list((tmp_path / "cache").glob("*/*.sqlite")) == [other]
+    assert "removed the results of 1 project" in perflint("clean", "--all").err
     assert not (tmp_path / "cache").exists()
 
 

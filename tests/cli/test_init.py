@@ -32,10 +32,10 @@ def test_settings_fit_the_project(perflint: Command) -> None:
         "per-file-ignores": {"tests/**": ["ALL"]},
     }
     assert "allow torch 2.6 and newer" in text
-    assert "# 12 findings now: `perflint baseline` writes them" in text
+    assert "# `perflint baseline` writes the findings of today to a file" in text
     assert perflint("check", "--output-format=concise").out.count("TPF902") == 12
     ran = perflint("init")
-    assert ran.code == 2 and "has settings of perflint already" in ran.err
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "error: pyproject.toml already configures perflint")
 
 
 def test_names_of_folders_are_no_patterns(perflint: Command) -> None:
@@ -61,10 +61,11 @@ def test_a_project_without_pyproject(perflint: Command) -> None:
 
 
 @pytest.mark.parametrize("project", [None, b'[project]\r\nname = "x"\r\n'])
-def test_the_baseline_is_used_once_it_is_written(perflint: Command, project: bytes | None) -> None:
+@pytest.mark.parametrize("findings", [1, 12])
+def test_the_baseline_is_used_once_it_is_written(perflint: Command, project: bytes | None, findings: int) -> None:
     if project is not None:
         perflint.write("pyproject.toml", project)
-    perflint.write("train.py", BAD + BAD * 11)
+    perflint.write("train.py", BAD * findings)
     perflint.write("tests/test_a.py", BAD)
     perflint("init")
     name = "perflint.toml" if project is None else "pyproject.toml"
@@ -80,7 +81,7 @@ def test_a_baseline_that_the_settings_do_not_mention(perflint: Command) -> None:
     moved = '[tool.perflint]\nprofile = "audit"\n[tool.other]\n# baseline = "perflint-baseline.json"\n'
     perflint.write("pyproject.toml", moved)
     assert (
-        'help: `baseline = "perflint-baseline.json"` in [tool.perflint], or `--baseline perf'
+        'help: `baseline = "perflint-baseline.json"` in [tool.perflint] of pyproject.toml, or `--baseline perf'
         in perflint("baseline").err
     )
     assert (perflint.folder / "pyproject.toml").read_text() == moved
@@ -91,6 +92,17 @@ def test_a_baseline_that_the_settings_do_not_mention(perflint: Command) -> None:
     assert (perflint.folder / "pyproject.toml").read_text() == twice
     perflint.write("pyproject.toml", moved.replace("[tool.other]\n", ""))
     assert "does not use the baseline yet" in perflint("baseline", "--baseline", "other.json").err
+
+
+def test_keys_in_the_table_of_another_file(perflint: Command) -> None:
+    perflint.write("train.py", BAD)
+    perflint("init")
+    perflint.write("perflint.toml", '[tool.perflint]\nbaseline = "a.json"\n')
+    ran = perflint("check")
+    assert ran.code == 2 and "perflint.toml:1: unknown key `tool`" in ran.err
+    assert "help: in perflint.toml, keys stand at the top, without [tool.perflint]" in ran.err
+    perflint.write("perflint.toml", "")
+    assert "in perflint.toml, or `--baseline" in perflint("baseline").err
 
 
 def test_an_empty_folder_and_line_ends(perflint: Command) -> None:

@@ -51,16 +51,20 @@ def test_habits_of_other_tools(perflint: Command) -> None:
     assert perflint("version").out == perflint("--version").out
 
 
-def test_unknown_verbs(perflint: Command) -> None:
-    assert perflint("chek").err == "error: unknown verb `chek`\n  help: did you mean `check`?\n"
-    assert perflint("server").err == "error: unknown verb `server`\n  help: `perflint lsp` serves editors\n"
-    assert perflint("lint").err == "error: unknown verb `lint`\n  help: `perflint check PATH`\n"
-    for verb in ("scan", "run", "list"):
-        assert perflint(verb).err.startswith(f"error: unknown verb `{verb}`\n  help: verbs: ")
-    assert perflint("zzzzz").err == f"error: unknown verb `zzzzz`\n  help: verbs: {', '.join(VERBS)}\n"
+def test_unknown_commands(perflint: Command) -> None:
+    assert perflint("chek").err == "error: unknown command `chek`\n  help: did you mean `check`?\n"
+    assert perflint("server").err == "error: unknown command `server`\n  help: `perflint lsp` serves editors\n"
+    assert perflint("lint").err == "error: unknown command `lint`\n  help: `perflint check PATH`\n"
+    for word in ("scan", "run", "list", "zzzzz"):
+        expected = f"error: unknown command `{word}`\n  help: `perflint check PATH` checks files; "
+        assert perflint(word).err.startswith(expected)
     perflint.write("src/a.py", "")
+    missing = "error: the first argument must be a command\n  help: "
     ran = perflint("src")
-    assert (ran.code, ran.err) == (2, "error: unknown verb `src`\n  help: `perflint check src`?\n")
+    assert (ran.code, ran.err) == (2, f"{missing}`perflint check src`\n")
+    assert perflint("--profile", "audit").err == f"{missing}`perflint check --profile audit`\n"
+    assert perflint("check", "--version").err.endswith("help: `perflint --version`\n")
+    assert perflint("rules", "TPF1").err.endswith("help: `perflint rule TPF1`\n")
 
 
 def test_as_a_module() -> None:

@@ -39,6 +39,8 @@ CASES = [
     (f"{READ}  # perflint: ignore[]\n", ["7 TPF101", "7 TPF981"]),
     (f"{READ}  # perflint: disable=TPF101\n", ["7 TPF101", "7 TPF982"]),
     (f"{READ}  # perflint: ignore-line[TPF101]\n", ["7 TPF101", "7 TPF982"]),
+    (f"{READ}  # perflint: ignore TPF101\n", ["7 TPF982"]),
+    (f"{READ}  # perflint: ignore TPF999\n", ["7 TPF101", "7 TPF982"]),
     (f"{READ}  # perflint: sync-free\n", ["7 TPF101"]),
     ("        total = loss  # perflint: ignore[TPF101] was needed\n", ["7 TPF981"]),
     # TPF204 is not selected, so nobody can say that it is unused.

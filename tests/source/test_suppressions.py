@@ -37,7 +37,7 @@ COMMENTS = [
     ("# NOQA", True),
     ("# NoQA: TPF101", True),
     ("# noqa:TPF101", True),
-    ("# noqa: tpf101", True),
+    ("# noqa: tpf101", False),
     ("# noqa : TPF101", True),
     ("# noqa: E501, TPF101", True),
     ("# noqa: E501,TPF101", True),
@@ -158,6 +158,34 @@ def test_files_without_the_words_are_not_tokenized(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(tokenize, "generate_tokens", unexpected)
     assert not silenced("x.item()  # fine\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("# flake8: noqa", True),
+        ("  # FLAKE8=NOQA", True),
+        ("# flake8:noqa: E501", True),
+        ("x = 1  # flake8: noqa", False),
+        ("# flake8: no", False),
+    ],
+)
+def test_a_file_that_flake8_leaves_out(line: str, expected: bool) -> None:
+    assert silenced(f"if x:\n    y.item()\n{line}\n", 2) is expected
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("# perflint: ignore TPF101", True),
+        ("# perflint: ignore TPF999", False),
+        ("# perflint: ignore(TPF101, TPF105) why", True),
+        ("# perflint: ignore: TPF105", False),
+        ("# perflint: ignore the H200 and GPT2 need it", True),
+    ],
+)
+def test_codes_without_brackets(comment: str, expected: bool) -> None:
+    assert silenced(f"x.item()  {comment}\n", 1) is expected
 
 
 @pytest.mark.parametrize(

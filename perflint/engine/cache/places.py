@@ -44,9 +44,16 @@ def file_of(folder: Path, root: Path, settings: str) -> Path:
 
     The working directory counts, too: tests are recognized by the folders below it.
     """
-    named = f"{root}\0{os.getcwd()}\0{settings}".encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(named, digest_size=12).hexdigest()
-    return folder / _version() / f"{root.name[:40] or 'root'}-{digest}.sqlite"
+    return folder / _version() / f"{_name(root)}-{_digest(f'{os.getcwd()}{chr(0)}{settings}')}.sqlite"
+
+
+def _name(root: Path) -> str:
+    """The beginning of the names of all files about a project."""
+    return f"{root.name[:40] or 'root'}-{_digest(str(root))}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def prepare(file: Path) -> None:
@@ -64,12 +71,22 @@ def prepare(file: Path) -> None:
         each.unlink(missing_ok=True)
 
 
+def clean_project(folder: Path, root: Path) -> int:
+    """Remove the files of the cache about one project, and count them. Raises OSError."""
+    if not _is_own(folder):
+        return 0
+    found = [each for each in folder.glob("*/*.sqlite*") if each.name.startswith(f"{_name(root)}-")]
+    for each in found:
+        each.unlink(missing_ok=True)
+    return sum(each.suffix == ".sqlite" for each in found)
+
+
 def clean(folder: Path) -> int:
     """Remove the cache, and count its files. Only folders that perflint made are removed. Raises OSError."""
     # Few runs clean the cache.
     import shutil
 
-    if not (folder / "CACHEDIR.TAG").is_file() or (folder / "CACHEDIR.TAG").read_text("ascii") != _TAG:
+    if not _is_own(folder):
         return 0
     files = sum(1 for _ in folder.glob("*/*.sqlite"))
     for _ in range(_TRIES):
@@ -82,6 +99,11 @@ def clean(folder: Path) -> int:
             continue
         break
     return files
+
+
+def _is_own(folder: Path) -> bool:
+    tag = folder / "CACHEDIR.TAG"
+    return tag.is_file() and tag.read_text("ascii") == _TAG
 
 
 def _old(folder: Path) -> Iterator[Path]:

@@ -10,8 +10,8 @@ class UnknownSuppression(CommentRule):
     """
     ## What it does
     Reports words in the list of a `# perflint: ignore` comment that name no rule, such as `TPF1O1` with a letter
-    in place of a digit, comments such as `# perflint: disable`, which do not exist, and `ignore-block` on a line
-    where no block begins.
+    in place of a digit, codes without brackets (`# perflint: ignore TPF101`), comments such as `# perflint: disable`,
+    which do not exist, and `ignore-block` on a line where no block begins.
 
     ## Why is this bad
     The comment silences nothing, although the author believes that it does. It is a warning because it
