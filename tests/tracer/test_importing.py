@@ -206,7 +206,16 @@ for _ in range(4):
     optimizer.step()
     loss.item()
 """
-ASKS_FIRST = "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch\n" + TRAINING
+ASKS_FIRST = "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch\n"
+IN_A_THREAD = """
+import threading
+def load():
+    import torch
+thread = threading.Thread(target=load)
+thread.start()
+thread.join()
+import torch
+"""
 OWN_LOADER = """
 import importlib.util, sys
 class Loader:
@@ -229,10 +238,11 @@ import torch
 
 
 @needs_torch
-def test_a_program_that_asks_for_torch_first_is_traced(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(ASKS_FIRST)
+@pytest.mark.parametrize("head", [ASKS_FIRST, IN_A_THREAD], ids=["asks first", "in a thread"])
+def test_a_program_that_imports_torch_in_another_way_is_traced(tmp_path: Path, head: str) -> None:
+    (tmp_path / "program.py").write_text(head + TRAINING)
     done = python(tmp_path, "-m", "perflint", "trace", "--simulate", "--warmup", "1", "program.py")
-    assert done.code == 0 and "program.py:11  loss.item()" in done.err
+    assert done.code == 0 and "  loss.item()" in done.err
 
 
 @needs_torch

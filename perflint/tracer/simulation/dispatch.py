@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import threading
 from typing import Any
@@ -169,7 +170,7 @@ def _in_single_precision(operator: Any, args: Any, kwargs: dict[str, Any], kinds
 
 
 def enter_in_threads() -> None:
-    """Have a mode see this thread, and others those that are started from now on."""
+    """Have a mode see this thread and the main one, and others those that are started from now on."""
     bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
     def bootstrapped(thread: threading.Thread) -> None:
@@ -178,3 +179,12 @@ def enter_in_threads() -> None:
 
     threading.Thread._bootstrap_inner = bootstrapped  # type: ignore[attr-defined]
     make_mode().__enter__()
+    if threading.current_thread() is not threading.main_thread():
+        ctypes.pythonapi.Py_AddPendingCall(_enter_in_main_thread, None)
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+def _enter_in_main_thread(_: int | None) -> int:
+    """Runs in the main thread: a thread has its own stack of modes, which no other can change."""
+    make_mode().__enter__()
+    return 0
