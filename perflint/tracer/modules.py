@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from perflint.tracer.events import ModuleCall, Place, TensorFacts
 from perflint.tracer.hooks import around_forwards
+from perflint.tracer.identity import ByIdentity
 from perflint.tracer.places import Locator
 from perflint.tracer.replacing import replace
 
@@ -50,7 +50,7 @@ class MadeAt:
 
     def __init__(self, locator: Locator) -> None:
         self._locator = locator
-        self._frames: WeakKeyDictionary[Any, Place] = WeakKeyDictionary()
+        self._frames: ByIdentity[Place] = ByIdentity()
         self._undo = ExitStack()
 
     def start(self) -> None:
@@ -67,7 +67,7 @@ class MadeAt:
         @functools.wraps(original)
         def watched(module: Any, *arguments: Any, **named: Any) -> None:
             original(module, *arguments, **named)
-            if is_hashable(module) and (found := self._locator.find(_outside(module, sys._getframe(1)))):
+            if (found := self._locator.find(_outside(module, sys._getframe(1)))) is not None:
                 self._frames[module] = found.place
 
         replace(self._undo, cls, "__init__", watched)
@@ -78,12 +78,7 @@ class MadeAt:
 
     def get(self, module: Any) -> Place | None:
         """The place that made a module, an optimizer or a loader; None if that was not seen."""
-        return self._frames.get(module) if is_hashable(module) else None
-
-
-def is_hashable(module: Any) -> bool:
-    """True if a module can be the key of a dict: a class that defines only `__eq__` has no hash."""
-    return getattr(type(module), "__hash__", None) is not None
+        return self._frames.get(module)
 
 
 def _outside(module: Any, frame: FrameType | None) -> FrameType | None:
@@ -106,7 +101,7 @@ class ModuleCalls:
         self._note = guarded(self._note_call)
         self._calls: Counter[tuple[int, _Call]] = Counter()
         self._facts: dict[int, tuple[str, str, Place | None]] = {}
-        self._names: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
+        self._names: ByIdentity[dict[int, str]] = ByIdentity()
         self._thread = threading.local()
         self._undo: ExitStack | None = None
         self.on_root: RootCalled | None = None
@@ -196,7 +191,8 @@ class ModuleCalls:
             self._facts[id(module)] = (f"{kind.__module__}.{kind.__qualname__}", settings, self._made(module))
 
     def _name(self, module: Any, root: Any) -> str:
-        if not is_hashable(root):
+        if type(root).__hash__ is None:
+            # torch cannot list the modules in it.
             return ""
         names = self._names.get(root)
         if names is None or id(module) not in names:

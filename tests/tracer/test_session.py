@@ -198,6 +198,29 @@ def test_a_class_of_the_users_is_made_where_it_is_called() -> None:
     assert made == {"": "net = Net()", "layer": "self.layer = nn.Linear(2, 2)"}
 
 
+class OwnHash(nn.Linear):
+    """As metrics do, it is hashed by attributes that it gets after `Module.__init__`, and equal to others."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 4)
+        self.states = ("a",)
+
+    def __hash__(self) -> int:
+        return hash(self.states)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnHash)
+
+
+def test_the_hash_of_a_module_is_not_asked_for() -> None:
+    def do(_: Session) -> None:
+        first, second = OwnHash(), nn.Linear(4, 4)
+        second(first(torch.ones(2, 4))).sum().backward()
+
+    (call,) = traced(do).of(ModuleCall)
+    assert call.made is not None and call.made.text == "first, second = OwnHash(), nn.Linear(4, 4)"
+
+
 def test_graph_breaks_and_recompiles() -> None:
     def do(_: Session) -> None:
         def f(x: torch.Tensor) -> torch.Tensor:

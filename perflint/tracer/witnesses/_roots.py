@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from perflint.tracer.modules import is_hashable
+from perflint.tracer.identity import ByIdentity
 
 LIMIT = 64
 
@@ -14,16 +13,16 @@ class Roots:
     """Some modules, as long as they live, with the identities of their parameters that require gradients."""
 
     def __init__(self) -> None:
-        self._modules: WeakKeyDictionary[Any, frozenset[int]] = WeakKeyDictionary()
+        self._modules: ByIdentity[frozenset[int]] = ByIdentity()
         self._read: set[int] = set()
         self._is_any_read = False
 
     def add(self, module: Any) -> frozenset[int]:
-        """A module was called; gives its parameters. One whose class has no hash cannot be looked up."""
-        known = self._modules.get(module) if is_hashable(module) else None
+        """A module was called; gives its parameters."""
+        known = self._modules.get(module)
         if known is None:
             known = frozenset(id(each) for each in module.parameters() if each.requires_grad)
-            if len(self._modules) < LIMIT and is_hashable(module):
+            if len(self._modules) < LIMIT:
                 self._modules[module] = known
         return known
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
 from perflint.tracer.events import Place
+from perflint.tracer.identity import ByIdentity
 from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.recording import Where
 from perflint.tracer.replacing import replace
@@ -91,7 +91,7 @@ class Replicas(Witness):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._undo = ExitStack()
-        self._wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._wrappers: ByIdentity[bool] = ByIdentity()
         self._unused: dict[Where, int] = {}
         self._steps = 0
         self._reduced: set[Place | None] = set()
@@ -151,7 +151,7 @@ class Replicas(Witness):
             self._unused[key] = max(self._unused.get(key, 0), size)
 
     def _wrapped(self, wrapper: Any) -> None:
-        self._wrappers.add(wrapper)
+        self._wrappers[wrapper] = True
         if (where := self.made(wrapper)) is not None:
             is_compiled = type(wrapper.module).__name__ == "OptimizedModule"
             self.observe("ddp.of-compiled" if is_compiled else "ddp.of-plain", where)

@@ -19,7 +19,8 @@ from typing import Any, ClassVar
 
 from perflint.tracer import simulation
 from perflint.tracer.events import Place
-from perflint.tracer.modules import is_hashable, tensors
+from perflint.tracer.identity import ByIdentity
+from perflint.tracer.modules import tensors
 from perflint.tracer.places import Owner
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses._around import wrap
@@ -102,7 +103,7 @@ class Forwards(Witness):
         self._seen: Counter[tuple[CodeType, int]] = Counter()
         self._marks = Marks()
         self._recorded: dict[int, tuple[Fate, _Running]] = {}
-        self._layers: weakref.WeakKeyDictionary[Any, _Layers] = weakref.WeakKeyDictionary()
+        self._layers: ByIdentity[_Layers] = ByIdentity()
         self._used: list[_Running] = []
         """Calls whose graph was reached, while no optimizer was known to read the gradients."""
         self._kept: OrderedDict[int, tuple[weakref.ref[Any], tuple[Where, ...]]] = OrderedDict()
@@ -228,11 +229,9 @@ class Forwards(Witness):
             self._kept.popitem(last=False)
 
     def _mode(self, module: Any) -> tuple[Mode, str]:
-        known = self._layers.get(module) if is_hashable(module) else None
+        known = self._layers.get(module)
         if known is None:
-            known = _layers_of(module)
-            if is_hashable(module):
-                self._layers[module] = known
+            known = self._layers[module] = _layers_of(module)
         return known.mode()
 
     def _is_kept(self, tensor: Any) -> bool:

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary, WeakSet
 
 from perflint.tracer.events import Place
+from perflint.tracer.identity import ByIdentity
 from perflint.tracer.modules import tensors
 from perflint.tracer.replacing import replace
 from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
@@ -60,8 +60,8 @@ class Loaders(Witness):
         from torch.utils.data import dataloader as module
 
         self._undo = ExitStack()
-        self._epochs: WeakKeyDictionary[Any, _Epoch] = WeakKeyDictionary()
-        self._known: WeakSet[Any] = WeakSet()
+        self._epochs: ByIdentity[_Epoch] = ByIdentity()
+        self._known: ByIdentity[bool] = ByIdentity()
         self._fetching = False
         self._around(DataLoader, "_get_iterator", self._guarded(self._created))
         self._around(DataLoader, "__iter__", self._guarded(self._iterated))
@@ -118,7 +118,7 @@ class Loaders(Witness):
         if where is None:
             return
         is_new = loader not in self._known
-        self._known.add(loader)
+        self._known[loader] = True
         self.observe("loader.new" if is_new else "loader.again", where, detail=_options(loader))
         epoch = self._epochs.get(iterator)
         if not loader.num_workers:
