@@ -11,7 +11,7 @@ from perflint.output.summary import MARKERS, count, counted_by
 from perflint.output.terminal import Style, printable
 from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Run
-from perflint.verify.judging import Measure, Timing, losses, measure, noise
+from perflint.verify.judging import SLOWER, Figures, Measure, Timing, losses, measure, noise
 from perflint.verify.plan import Candidate, Chosen
 from perflint.verify.search import Dropped, Partial, Verification
 from perflint.verify.stopping import Stopped
@@ -122,15 +122,20 @@ def _times(result: Verification, style: Style) -> list[str]:
     timing = trial.timing
     lines.append(style(f"{'':8} {'ms/step':>10} {'runs':>21} {'middle half of steps':>25}", "bold"))
     for name, runs_, quartiles in (
-        ("before", timing.before, timing.before_steps),
-        ("after", timing.after, timing.after_steps),
+        ("before", timing.median.before, timing.before_steps),
+        ("after", timing.median.after, timing.after_steps),
     ):
         spread = f"{min(runs_):.3f}–{max(runs_):.3f}"
         lines.append(f"{name:8} {median(runs_):10.3f} {spread:>21} {f'{quartiles[0]:.3f}–{quartiles[1]:.3f}':>25}")
-    spread = f"{min(timing.ratios):.3f}–{max(timing.ratios):.3f}"
-    verdict = "slower" if timing.is_slower else "faster" if timing.is_faster else "no difference beyond the spread"
-    lines.append(f"{'ratio':8} {timing.ratio:10.3f} {spread:>21}  {style(verdict, 'bold')}")
-    return lines
+    verdict = "more than before" if timing.harm else "faster" if timing.is_faster else "no difference beyond the spread"
+    lines.append(f"{_ratio('ratio', timing.median)}  {style(verdict, 'bold')}")
+    others = (("mean", timing.mean), ("total", timing.total), ("memory", timing.memory))
+    return [*lines, *(_ratio(name, figures) for name, figures in others if figures is not None)]
+
+
+def _ratio(name: str, figures: Figures) -> str:
+    """The ratio of a figure, with its range."""
+    return f"{name:8} {figures.ratio:10.3f} {f'{min(figures.ratios):.3f}–{max(figures.ratios):.3f}':>21}"
 
 
 def _results(result: Verification, style: Style) -> list[str]:
@@ -201,11 +206,15 @@ def _program(run: Run) -> dict[str, Any]:
 
 def _timing(timing: Timing) -> dict[str, Any]:
     return {
-        "before_ms": list(timing.before),
-        "after_ms": list(timing.after),
-        "ratio": timing.ratio,
-        "ratios": list(timing.ratios),
-        "slower": timing.is_slower,
+        "before_ms": list(timing.median.before),
+        "after_ms": list(timing.median.after),
+        "ratio": timing.median.ratio,
+        "ratios": list(timing.median.ratios),
+        "mean_ratio": timing.mean.ratio,
+        "total_ratio": None if timing.total is None else timing.total.ratio,
+        "memory_ratio": None if timing.memory is None else timing.memory.ratio,
+        "harm": timing.harm,
+        "slower": timing.median.is_more(SLOWER),
         "faster": timing.is_faster,
     }
 

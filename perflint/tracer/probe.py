@@ -1,7 +1,7 @@
-"""Times the steps of a program and keeps its losses, for `perflint verify`.
+"""Times the steps of a program and keeps its losses and its state, for `perflint verify`.
 
 Far less than a trace, so that nearly nothing is added to a step: two events on the GPU's queue and a
-copy of the loss, none of which anybody waits for before the end.
+copy of the loss, none of which anybody waits for before the end. States are recorded outside of timed steps.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from perflint.findings import Problem
 from perflint.frozen import dataclass
 from perflint.tracer.importing import Redirect, when_imported
 from perflint.tracer.seeds import take_over
+from perflint.tracer.states import States
 from perflint.tracer.steps import StepFinder
 from perflint.tracer.timing import StepClock
 
@@ -88,6 +89,7 @@ class Probe:
         self._losses: list[tuple[int, Any]] = []
         self._scaled: tuple[Any, Any] | None = None
         self._problems: list[Problem] = []
+        self._states = States(self._contained)
         self._stopped = False
         self._is_written = False
         self._pid = os.getpid()
@@ -97,6 +99,7 @@ class Probe:
         with self._contained():
             self._finder.start()
             self._watch_losses()
+            self._states.watch()
         atexit.register(self._finish)
 
     def _step_ended(self) -> None:
@@ -193,9 +196,13 @@ class Probe:
         import torch
 
         losses: list[tuple[int, float]] = []
+        states: dict[str, Any] = {}
+        # Before the states, which take memory.
+        memory = _peak()
         with self._contained():
             self._device |= self._clock.passed(wait=True)
             losses = [(step, float(loss)) for step, loss in self._losses]
+            states = self._states.recorded()
         cuda: Any = torch.cuda
         on_device = len(self._device) * 2 > len(self._host)
         return {
@@ -205,6 +212,8 @@ class Probe:
             "clock": "device" if on_device else "host",
             "times": [self._device[step] for step in sorted(self._device)] if on_device else self._host,
             "losses": losses,
+            "memory": memory,
+            "states": states,
             "rank": os.environ.get("RANK", "0"),
             "stopped": self._stopped,
             "problems": [problem.message for problem in self._problems],
@@ -215,3 +224,17 @@ class Probe:
         """The probe's own faults are none of the program's."""
         with contained(self._problems, "", lambda: ("the probe", None, "please report this")):
             yield
+
+
+def _peak() -> int:
+    """The most bytes that were in use: of the GPUs if there are any, else of the process; 0 if that is unknown."""
+    import torch
+
+    cuda: Any = torch.cuda
+    if cuda.is_initialized():
+        return sum(cuda.max_memory_allocated(device) for device in range(cuda.device_count()))
+    if os.name == "nt":
+        return 0
+    import resource
+
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))

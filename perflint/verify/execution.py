@@ -13,13 +13,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import IO
 
 import perflint
 from perflint.config.errors import ConfigurationError
-from perflint.frozen import dataclass, replace
+from perflint.frozen import dataclass, field, replace
 from perflint.tracer.probe import VARIABLE, ProbeOptions
+from perflint.verify.states import States
 from perflint.verify.workspace import Workspace
 
 _HOOK = str(Path(perflint.__file__).parent / "tracer" / "hook")
@@ -52,6 +53,10 @@ class Seen:
     stopped: bool
     """True if the probe ended the program after the steps that were asked for."""
     problems: tuple[str, ...]
+    memory: int = 0
+    """The most bytes that were in use, of the GPUs if there are any; 0 if that is unknown."""
+    states: States = field(default_factory=States)
+    """The parameters, their gradients, and the state of optimizers at the first steps and at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,21 @@ class Run:
     def ms(self) -> float | None:
         """The median of its steps, in milliseconds; None where none was timed."""
         return median(self.seen.times) if self.seen is not None and self.seen.times else None
+
+    @property
+    def mean_ms(self) -> float | None:
+        """The mean of its steps, in milliseconds; None where none was timed."""
+        return fmean(self.seen.times) if self.seen is not None and self.seen.times else None
+
+    @property
+    def whole_seconds(self) -> float | None:
+        """The time from the start to the end of a program that was left to end by itself; None for others."""
+        return None if self.seen is not None and self.seen.stopped else self.seconds
+
+    @property
+    def memory(self) -> float | None:
+        """The most bytes that were in use; None if that is unknown."""
+        return (self.seen.memory or None) if self.seen is not None else None
 
 
 class Program:
@@ -220,6 +240,8 @@ def _read_seen(folder: Path) -> Seen | None:
         losses=tuple((step, loss) for step, loss in best["losses"]),
         stopped=any(one["stopped"] for one in found),
         problems=_all(one["problems"] for one in found),
+        memory=best["memory"],
+        states=States.from_json(best["states"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""True if a changed program does what the original does, and whether it takes longer."""
+"""True if a changed program does what the original does, and whether it takes more time or memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from statistics import fmean, median, quantiles
 from perflint.findings import Safety
 from perflint.frozen import dataclass
 from perflint.verify.execution import Run
+from perflint.verify.states import other_end, other_training
 
 SLOWER = 0.01
 """The share of a step from which on a difference counts."""
+LARGER = 0.05
+"""The share of the memory from which on a difference counts."""
 _NOISE = 3.0
 """A difference up to this many times that between runs of the original does not count."""
 _WINDOWS = 10
@@ -36,15 +39,11 @@ class Measure(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """Milliseconds per step before and after, interleaved."""
+class Figures:
+    """A figure of each run before and after, in turns."""
 
     before: tuple[float, ...]
-    """The median of each run."""
     after: tuple[float, ...]
-    before_steps: tuple[float, float]
-    """The quartiles of all steps."""
-    after_steps: tuple[float, float]
 
     @property
     def ratios(self) -> tuple[float, ...]:
@@ -56,24 +55,67 @@ class Timing:
         """The median of the ratios."""
         return median(self.ratios)
 
+    def is_more(self, than: float) -> bool:
+        """True if each run after has more than the most before, and by more than a share."""
+        return min(self.after) > max(self.before) and self.ratio > 1 + than
+
+    def is_less(self, than: float) -> bool:
+        """The same the other way round."""
+        return max(self.after) < min(self.before) and self.ratio < 1 - than
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a program takes before and after: time and memory."""
+
+    median: Figures
+    """The median step of each run, in milliseconds."""
+    mean: Figures
+    """The mean step, which the median step of a program that stalls now and then does not show."""
+    total: Figures | None
+    """The seconds from start to end; None if the program was ended before."""
+    memory: Figures | None
+    """The most bytes that were in use; None if that is unknown."""
+    before_steps: tuple[float, float]
+    """The quartiles of all steps, in milliseconds."""
+    after_steps: tuple[float, float]
+
     @property
-    def is_slower(self) -> bool:
-        """True if no run after was as fast as the slowest before, and the difference counts."""
-        return min(self.after) > max(self.before) and self.ratio > 1 + SLOWER
+    def harm(self) -> str | None:
+        """How the program takes more time or memory than before; None if it does not."""
+        for figures, share, text in (
+            (self.median, SLOWER, "a step takes {} times as long"),
+            (self.mean, SLOWER, "the mean of the steps is {} times as long, though their median is not"),
+            (self.total, SLOWER, "the whole run takes {} times as long"),
+            (self.memory, LARGER, "at its peak, the program uses {} times the memory"),
+        ):
+            if figures is not None and figures.is_more(share):
+                low, high = min(figures.ratios), max(figures.ratios)
+                return f"{text.format(f'{figures.ratio:.3f}')} ({low:.3f}–{high:.3f})"
+        return None
 
     @property
     def is_faster(self) -> bool:
-        """The same the other way round."""
-        return max(self.after) < min(self.before) and self.ratio < 1 - SLOWER
+        """True if the median step is faster, and nothing takes more."""
+        return self.median.is_less(SLOWER) and self.harm is None
 
 
 def timing(before: Sequence[Run], after: Sequence[Run]) -> Timing | None:
-    """The times of runs in pairs; None where one of them has none."""
-    medians = [[run.ms for run in runs] for runs in (before, after)]
-    if not before or len(before) != len(after) or None in (*medians[0], *medians[1]):
+    """The figures of runs in pairs; None where the steps of one of them were not timed."""
+    medians = _figures([run.ms for run in before], [run.ms for run in after])
+    means = _figures([run.mean_ms for run in before], [run.mean_ms for run in after])
+    if medians is None or means is None:
         return None
-    first, second = (tuple(ms for ms in runs if ms is not None) for runs in medians)
-    return Timing(first, second, _quartiles(before), _quartiles(after))
+    totals = _figures([run.whole_seconds for run in before], [run.whole_seconds for run in after])
+    memory = _figures([run.memory for run in before], [run.memory for run in after])
+    return Timing(medians, means, totals, memory, _quartiles(before), _quartiles(after))
+
+
+def _figures(before: Sequence[float | None], after: Sequence[float | None]) -> Figures | None:
+    """Figures of runs in pairs; None if one of them has none."""
+    first, second = (tuple(value for value in values if value is not None) for values in (before, after))
+    complete = len(first) == len(before) == len(second) == len(after)
+    return Figures(first, second) if before and complete else None
 
 
 def _quartiles(runs: Sequence[Run]) -> tuple[float, float]:
@@ -109,13 +151,17 @@ def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: flo
     """
     if after.failed:
         return failure(after)
+    states = [run.seen.states for run in (*before, after) if run.seen is not None]
+    has_states = len(states) == len(before) + 1
+    if has_states and (found := other_training(states[:-1], states[-1], safety, tolerance)):
+        return found
     if measure(before) is Measure.LOSS:
         found = _other_losses([losses(run) for run in before], losses(after), safety, tolerance)
         if found is not None:
             return found
-    if _prints_alike(before):
-        return _other_output([run.out for run in before], after.out, safety, tolerance)
-    return None
+    if _prints_alike(before) and (found := _other_output([run.out for run in before], after.out, safety, tolerance)):
+        return found
+    return other_end(states[:-1], states[-1], safety, tolerance) if has_states else None
 
 
 def failure(run: Run) -> str:

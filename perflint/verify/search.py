@@ -39,10 +39,9 @@ class Trial:
     @property
     def harm(self) -> str | None:
         """The reason against the fixes that it adds."""
-        timing = self.timing
-        if self.changes is not None or timing is None or not timing.is_slower:
+        if self.changes is not None or self.timing is None:
             return self.changes
-        return f"a step takes {timing.ratio:.3f} times as long ({min(timing.ratios):.3f}–{max(timing.ratios):.3f})"
+        return self.timing.harm
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +216,7 @@ class Search:
         """True if a comparison needs another pair: few runs may be slower by chance, so as many again have to agree."""
         if len(after) == self._repeat:
             timed = timing(before, after)
-            return timed is not None and timed.is_slower
+            return timed is not None and timed.harm is not None
         return len(after) < 2 * self._repeat
 
     def _difference(self, base: Chosen, after: Run, added: Chosen) -> str | None:

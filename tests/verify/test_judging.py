@@ -141,7 +141,7 @@ def test_failures() -> None:
 def timed(before: Sequence[float], after: Sequence[float]) -> tuple[bool, bool]:
     found = timing([run(times=[ms]) for ms in before], [run(times=[ms]) for ms in after])
     assert found is not None
-    return found.is_slower, found.is_faster
+    return found.harm is not None, found.is_faster
 
 
 def test_slower_and_faster() -> None:
@@ -155,7 +155,9 @@ def test_slower_and_faster() -> None:
 def test_times() -> None:
     found = timing([run(times=[9, 10, 11]), run(times=[8, 8, 12])], [run(times=[5, 5, 5]), run(times=[4])])
     assert found is not None
-    assert (found.before, found.after, found.ratios, found.ratio) == ((10, 8), (5, 4), (0.5, 0.5), 0.5)
+    assert (found.median.before, found.median.after) == ((10, 8), (5, 4))
+    assert (found.median.ratios, found.median.ratio) == ((0.5, 0.5), 0.5)
+    assert found.mean.before == (10, 28 / 3) and found.total is not None and found.total.ratio == 1
     assert found.before_steps == (8.25, 10.75)
     assert timing([run()], [run(times=[])]) is None
     assert timing([], []) is None
