@@ -17,6 +17,8 @@ SHOWN = 10
 FASTER = 1.02
 """The ratio of an experiment from which a change is shown for itself."""
 _NO_GPU = "The program used no GPU, so no wait could be seen: `perflint trace --simulate` shows them without one."
+_WORK = 2.0
+"""Seconds of work in other processes from which on it may be the training: importing torch takes about as long."""
 _NONE_SIMULATED = "The program put nothing on the simulated GPU, so no wait could be seen."
 _NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `t.step()`, or trace with `--warmup 0`."
 
@@ -62,6 +64,11 @@ def _why_empty(header: Header) -> str:
         return f"The tracer saw nothing but lines: {BLIND}; {BLIND_HELP}."
     if header.devices:
         return ""
+    if not header.step_source and header.children_seconds >= _WORK:
+        return (
+            f"The program made no step itself, but started processes that worked for {header.children_seconds:.0f} s. "
+            "Trace these: `torchrun --no-python perflint trace SCRIPT`, `accelerate launch --no_python perflint trace SCRIPT`."
+        )
     return _NONE_SIMULATED if header.simulated else _NO_GPU
 
 

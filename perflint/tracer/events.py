@@ -69,6 +69,8 @@ class Header:
     """In how many recorded steps, from the first on, lines were counted (`CandidateLine.steps`)."""
     watched: bool = True
     """False if the program imported torch in a way that the tracer did not see, so that it recorded only lines."""
+    children_seconds: float = 0.0
+    """The time that CPUs worked in processes that the program started and waited for, which this trace does not show."""
     call_steps: int = 0
     """In how many recorded steps, from the first on, built-in functions were watched (`Observation.sampled`)."""
 

@@ -23,6 +23,7 @@ from perflint.engine.crashes import contained
 from perflint.findings import Problem
 from perflint.frozen import dataclass
 from perflint.tracer.importing import Redirect, when_imported
+from perflint.tracer.replays import in_graph
 from perflint.tracer.seeds import take_over
 from perflint.tracer.states import States
 from perflint.tracer.steps import StepFinder
@@ -159,15 +160,18 @@ class Probe:
 
         if os.getpid() != self._pid or torch.compiler.is_compiling():
             return
-        cuda: Any = torch.cuda
-        if cuda.is_initialized() and cuda.is_current_stream_capturing():
-            return
         for tensor in (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors):
             if self._scaled is not None and self._scaled[0]() is tensor:
                 tensor = self._scaled[1]
-            if isinstance(tensor, torch.Tensor) and tensor.numel() == 1 and len(self._losses) < MOST:
-                # A copy: what is there may be written over, by a graph's next replay for one.
-                self._losses.append((self._step, tensor.detach().clone()))
+            if isinstance(tensor, torch.Tensor) and tensor.numel() == 1:
+                keep = functools.partial(self._keep_loss, tensor.detach())
+                if not in_graph(keep):
+                    keep()
+
+    def _keep_loss(self, loss: Any) -> None:
+        if len(self._losses) < MOST:
+            # A copy: what is there may be written over, by a graph's next replay for one.
+            self._losses.append((self._step, loss.clone()))
 
     def _stop(self) -> None:
         """End the program: all is seen that was asked for."""

@@ -21,6 +21,7 @@ from perflint import __version__
 from perflint.engine.crashes import contained
 from perflint.findings import Problem
 from perflint.tracer import copies, simulation, syncs
+from perflint.tracer.children import seconds_of_children
 from perflint.tracer.compilation import CompilationWatch
 from perflint.tracer.events import Experiment, Failure, Header, Place, Record, Step
 from perflint.tracer.experiments.live import Live
@@ -406,6 +407,7 @@ class Session:
             world_size=world,
             simulated=self.options.simulate,
             watched=self._is_armed or torch is None,
+            children_seconds=seconds_of_children(),
             line_steps=self._line_use.counted,
             call_steps=self._witnesses.call_steps,
         )

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 from perflint.tracer.optimizer_steps import listen
+from perflint.tracer.replays import in_graph, watch
 
 SWITCH_AFTER = 8
 """Steps of another optimizer without one of the first, after which that one sets the pace."""
@@ -29,8 +30,8 @@ class StepSource(IntEnum):
 class StepFinder:
     """Calls `ended` at the end of each step, and `restart` first when a better source speaks up.
 
-    An optimizer's step is one: the first of several optimizers sets the pace. Without one, batches
-    of a `DataLoader` are, and without that, calls of root modules. Only one thread at a time is
+    An optimizer's step is one, also in a CUDA graph: the first of several optimizers sets the pace. Without one,
+    batches of a `DataLoader` are, and without that, calls of root modules. Only one thread at a time is
     listened to for these: the first.
     """
 
@@ -51,6 +52,7 @@ class StepFinder:
         """Watch from here on. Needs torch."""
         from torch.utils.data import dataloader
 
+        watch()
         self._undo.callback(listen(self._optimizer_stepped))
         base = dataloader._BaseDataLoaderIter
         self._undo.callback(setattr, base, "__next__", base.__next__)
@@ -89,6 +91,11 @@ class StepFinder:
             self._ended()
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
+        # While a CUDA graph is captured, nothing is computed; then its replays are the steps.
+        if not in_graph(functools.partial(self._stepped, optimizer)):
+            self._stepped(optimizer)
+
+    def _stepped(self, optimizer: Any) -> None:
         if self.on_optimizer is not None:
             self.on_optimizer(optimizer)
         this = id(optimizer)

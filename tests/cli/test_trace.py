@@ -103,6 +103,9 @@ def test_nothing_seen() -> None:
     assert "No steps were found" in text(steps=0)
     assert "(rank 1 of 2)" in text(rank=1, world_size=2)
     assert "put nothing on the simulated GPU" in text(devices=(), steps=0, simulated=True)
+    launched = text(devices=(), steps=0, step_source="", children_seconds=31.4)
+    assert "started processes that worked for 31 s. Trace these: `torchrun --no-python" in launched
+    assert "used no GPU" in text(devices=(), children_seconds=31.4)
     assert "saw nothing but lines" in text(devices=(), steps=0, watched=False)
     assert "The program uses torch.compile" in text(*STEPS, lines_recorded=False)
     assert "Python 3.11 cannot record every executed line" in text(*STEPS, lines_recorded=False, python="3.11.9")

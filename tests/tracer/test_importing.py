@@ -268,3 +268,11 @@ def test_a_warning_at_the_import_has_no_frame_of_the_tracer(tmp_path: Path) -> N
     command = [sys.executable, "-m", "perflint", "trace", "program.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "ValueError: broken" in done.stderr and "importing.py" not in done.stderr
+
+
+@needs_torch
+def test_work_in_processes_that_a_launcher_starts_is_not_called_none(tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text("import time\nwhile time.process_time() < 2.5:\n    pass\n")
+    (tmp_path / "launcher.py").write_text("import subprocess, sys\nsubprocess.run([sys.executable, 'work.py'])\n")
+    done = python(tmp_path, "-m", "perflint", "trace", "launcher.py")
+    assert done.code == 0 and "started processes that worked for 2 s" in done.err or "for 3 s" in done.err

@@ -1,0 +1,49 @@
+"""Replays of CUDA graphs: what the program did while one was captured happens at each replay, without any Python."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+from perflint.tracer.identity import ByIdentity
+
+_captured: ByIdentity[list[Callable[[], object]]] = ByIdentity()
+_open: dict[int, list[Callable[[], object]]] = {}
+"""By thread, the list of the graph that it captures."""
+
+
+def in_graph(do: Callable[[], object]) -> bool:
+    """True if this thread captures a CUDA graph. Then `do` is called after each replay of it."""
+    if (actions := _open.get(get_ident())) is None:
+        return False
+    actions.append(do)
+    return True
+
+
+@functools.cache
+def watch() -> None:
+    """See captures and replays from here on. Needs torch."""
+    from torch.cuda.graphs import CUDAGraph
+
+    graph_class: Any = CUDAGraph
+    begin, end, replay = graph_class.capture_begin, graph_class.capture_end, graph_class.replay
+
+    @functools.wraps(begin)
+    def begun(graph: Any, *arguments: Any, **keywords: Any) -> None:
+        begin(graph, *arguments, **keywords)
+        _captured[graph] = _open[get_ident()] = []
+
+    @functools.wraps(end)
+    def ended(graph: Any) -> None:
+        _open.pop(get_ident(), None)
+        end(graph)
+
+    @functools.wraps(replay)
+    def replayed(graph: Any) -> None:
+        replay(graph)
+        for do in _captured.get(graph) or ():
+            do()
+
+    graph_class.capture_begin, graph_class.capture_end, graph_class.replay = begun, ended, replayed
