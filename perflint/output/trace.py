@@ -67,7 +67,8 @@ def _why_empty(header: Header) -> str:
     if not header.step_source and header.children_seconds >= _WORK:
         return (
             f"The program made no step itself, but started processes that worked for {header.children_seconds:.0f} s. "
-            "Trace these: `torchrun --no-python perflint trace SCRIPT`, `accelerate launch --no_python perflint trace SCRIPT`."
+            "Trace these: `torchrun --no-python perflint trace SCRIPT`, "
+            "`accelerate launch --no_python perflint trace SCRIPT`."
         )
     return _NONE_SIMULATED if header.simulated else _NO_GPU
 

@@ -70,7 +70,7 @@ class Header:
     watched: bool = True
     """False if the program imported torch in a way that the tracer did not see, so that it recorded only lines."""
     children_seconds: float = 0.0
-    """The time that CPUs worked in processes that the program started and waited for, which this trace does not show."""
+    """The time that CPUs worked in processes that the program started and waited for: they are not in this trace."""
     call_steps: int = 0
     """In how many recorded steps, from the first on, built-in functions were watched (`Observation.sampled`)."""
 

@@ -275,4 +275,4 @@ def test_work_in_processes_that_a_launcher_starts_is_not_called_none(tmp_path: P
     (tmp_path / "work.py").write_text("import time\nwhile time.process_time() < 2.5:\n    pass\n")
     (tmp_path / "launcher.py").write_text("import subprocess, sys\nsubprocess.run([sys.executable, 'work.py'])\n")
     done = python(tmp_path, "-m", "perflint", "trace", "launcher.py")
-    assert done.code == 0 and "started processes that worked for 2 s" in done.err or "for 3 s" in done.err
+    assert done.code == 0 and "The program made no step itself, but started processes that worked for" in done.err
