@@ -42,7 +42,7 @@ def same_bits(one: Sketches, other: Sketches) -> bool:
 
 def first_other(one: Sketches, other: Sketches) -> str | None:
     """The first tensor that is not in both states bit for bit; None if all are."""
-    return next((name for name in (one | other) if _bits(one.get(name)) != _bits(other.get(name))), None)
+    return next((name for name in {**one, **other} if _bits(one.get(name)) != _bits(other.get(name))), None)
 
 
 def norm(of: Sketches) -> float:
@@ -52,7 +52,7 @@ def norm(of: Sketches) -> float:
 
 def distance(one: Sketches, other: Sketches) -> float:
     """The norm of the difference, about; a tensor that one of the states lacks counts as zeros there."""
-    return math.sqrt(sum(_apart(one.get(name), other.get(name)) for name in (one | other)))
+    return math.sqrt(sum(_apart(one.get(name), other.get(name)) for name in {**one, **other}))
 
 
 def _bits(sketch: Sketch | None) -> tuple[int, int] | None:

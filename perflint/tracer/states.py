@@ -161,8 +161,9 @@ def random_state() -> dict[str, str]:
     states: dict[str, Any] = {"python": repr(random.getstate()).encode(), "torch": _bytes(torch.get_rng_state())}
     if "numpy" in sys.modules:
         states["numpy"] = repr(sys.modules["numpy"].random.get_state(legacy=False)["state"]).encode()
-    if torch.cuda.is_initialized():
-        states["cuda"] = _bytes(torch.cuda.get_rng_state())
+    cuda: Any = torch.cuda
+    if cuda.is_initialized():
+        states["cuda"] = _bytes(cuda.get_rng_state())
     return {name: hashlib.sha256(state).hexdigest()[:16] for name, state in states.items()}
 
 

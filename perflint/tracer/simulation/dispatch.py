@@ -183,8 +183,10 @@ def enter_in_threads() -> None:
         ctypes.pythonapi.Py_AddPendingCall(_enter_in_main_thread, None)
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-def _enter_in_main_thread(_: int | None) -> int:
-    """Runs in the main thread: a thread has its own stack of modes, which no other can change."""
+def _enter(_: int | None) -> int:
     make_mode().__enter__()
     return 0
+
+
+_enter_in_main_thread = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_enter)
+"""The interpreter calls it there: a thread has its own stack of modes, which no other can change."""
