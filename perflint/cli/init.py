@@ -61,10 +61,10 @@ def _settings(folder: Path, settings: Settings) -> Iterator[str]:
     listed = discover([str(folder)], settings)
     files = [os.path.relpath(file, folder).replace(os.sep, "/") for file in listed.files]
     if settings.torch_version is None:
-        yield "# The oldest torch that the code must run with; the requirements of the project state none."
+        yield "# The oldest torch that the code must run with; the project states none."
         yield '# torch-version = "2.6"'
     else:
-        yield f"# The requirements of the project allow torch {'.'.join(map(str, settings.torch_version))} and newer."
+        yield f"# The project allows torch {'.'.join(map(str, settings.torch_version))} and newer."
     generated = [f"*{end}" for end in _GENERATED if any(file.endswith(end) for file in files)]
     others = _folders(files, _OTHERS)
     exclude = [*others, *generated]

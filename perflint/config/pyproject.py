@@ -13,7 +13,7 @@ from perflint.config.keys import KEYS, SELECTION, Key
 from perflint.config.kinds import kind_of
 from perflint.config.lines import placed
 from perflint.config.regular import read_regular
-from perflint.config.requirements import required_torch
+from perflint.config.requirements import required_below, required_torch
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, Version
 from perflint.frozen import dataclass
@@ -53,8 +53,8 @@ def find(paths: Sequence[str]) -> ProjectFile:
     """The options of the nearest file with settings, from the folder common to `paths` upwards.
 
     That is `perflint.toml`, `.perflint.toml` or a `pyproject.toml` with [tool.perflint]. Without one, no option is set
-    and the root is the working directory. If no `torch-version` is stated, it is the oldest torch that the nearest
-    folder with a requirement of torch allows. Raises ConfigurationError for a file that cannot be read as settings.
+    and the root is the working directory. If no `torch-version` is stated, it is the oldest torch that the project
+    allows. Raises ConfigurationError for a file that cannot be read as settings.
     """
     documents: dict[str, Mapping[str, Any]] = {}
     for folder in _upwards(_common_folder(paths)):
@@ -62,8 +62,8 @@ def find(paths: Sequence[str]) -> ProjectFile:
         table, file = _settings_in(folder, document)
         if file is not None:
             own, bases = _extended(table, file)
-            return ProjectFile(own, folder, (_required(documents), *bases))
-    return ProjectFile(bases=(_required(documents),))
+            return ProjectFile(own, folder, (_required(documents, paths), *bases))
+    return ProjectFile(bases=(_required(documents, paths),))
 
 
 def read_file(path: str) -> ProjectFile:
@@ -76,7 +76,8 @@ def read_file(path: str) -> ProjectFile:
         raise ConfigurationError(f"{path}: no such file", "`--config` takes a file, or KEY=VALUE")
     document = _load(path, is_own=True)
     own, bases = _extended(_own_table(document, path), path)
-    required = _required({folder: _load(os.path.join(folder, PYPROJECT)) for folder in _upwards(os.getcwd())})
+    documents = {folder: _load(os.path.join(folder, PYPROJECT)) for folder in _upwards(os.getcwd())}
+    required = _required(documents, [])
     return ProjectFile(own, None, (required, *bases))
 
 
@@ -121,9 +122,9 @@ def _extended(table: object, file: str) -> tuple[Options, tuple[Options, ...]]:
     return own, tuple(found)
 
 
-def _required(documents: Mapping[str, Mapping[str, Any]]) -> Options:
+def _required(documents: Mapping[str, Mapping[str, Any]], paths: Sequence[str]) -> Options:
     """The option that the requirements of the project make."""
-    return Options(selection=Selection(origin=REQUIREMENTS), torch_version=_torch(documents))
+    return Options(selection=Selection(origin=REQUIREMENTS), torch_version=_torch(documents, paths))
 
 
 def line_length(paths: Sequence[str]) -> int | None:
@@ -131,11 +132,20 @@ def line_length(paths: Sequence[str]) -> int | None:
     return formatters.line_length(_of_project(_upwards(_common_folder(paths))))
 
 
-def _torch(documents: Mapping[str, Mapping[str, Any]]) -> Version | None:
-    """The oldest torch that the nearest folder with a requirement of torch allows; folders come nearest first."""
+def _torch(documents: Mapping[str, Mapping[str, Any]], paths: Sequence[str]) -> Version | None:
+    """The oldest torch that the nearest folder with a requirement of torch allows; folders come nearest first.
+
+    If there is no such folder, all folders of the project are asked.
+    """
     inside = _of_project(list(documents))
-    found = (required_torch(folder, document, folder in inside) for folder, document in documents.items())
-    return next((version for version in found if version is not None), None)
+    for folder, document in documents.items():
+        version = required_torch(folder, document, folder in inside)
+        if version is not None:
+            return version
+    if os.path.lexists(os.path.join(inside[-1], ".git")):
+        return required_below(inside[-1])
+    # Single files outside of a repository may lie beside anything.
+    return required_below(_common_folder(paths)) if all(map(os.path.isdir, paths)) else None
 
 
 def _of_project(folders: Sequence[str]) -> Sequence[str]:

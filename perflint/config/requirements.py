@@ -8,73 +8,46 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from perflint.config.regular import read_regular
-from perflint.config.settings import Version
+from perflint.config.settings import DEFAULT_EXCLUDES, Version
+from perflint.config.torch_bounds import in_conda, in_requirements, in_words, lower_bound
 
 _LARGEST = 1 << 20
 _LARGEST_SETUP = 1 << 18
-"""Bytes of the largest requirement file, and of the largest setup.py, which must be parsed."""
+"""Bytes of the largest file that is read, and of the largest setup.py, which must be parsed."""
 _MOST_ENTRIES = 5000
-_MOST_FILES = 40
-_MOST_ALTERNATIVES = 20
+_MOST_FILES = 100
+_MOST_FOLDERS = 300
 
-_REST = r"[^;)#\n]*+"
-_PIP = re.compile(
-    rf"\s*+(?:[\w.-]++\s*+[=:]\s*+)?torch\s*+(?:\[[^\]\n]*+\])?\s*+\(?(?P<bounds>[^\w@.\n-]{_REST})", re.IGNORECASE
-)
-"""`torch>=1.8`, also behind `install_requires =`."""
-_CONDA = re.compile(
-    rf"\s*+-\s*+[\"']?(?:[\w.-]++::)?(?:py)?torch(?:-[cg]pu)?(?P<bounds>(?:\s++\d|[^\w@.\n-]){_REST})", re.IGNORECASE
-)
-"""`- pytorch=1.8`, `- conda-forge::pytorch 1.8.*`, and `- torch>=1.8` of pip."""
 _INCLUDE = re.compile(r"\s*+(?:-r|-c|--requirement|--constraint)[\s=]\s*+([^\s#]++)")
-_CLAUSE = re.compile(
-    r"(?<![\w.])(?P<operator>===?|~=|>=|<=|!=|[~^<>=])?\s*+v?"
-    r"(?P<major>\d{1,9}+)(?!\d)(?:\.(?P<minor>\d{1,9}+)(?!\d)(?:\.(?P<patch>\d{1,9}+)(?!\d))?)?"
+_LISTS = re.compile(r"setup\.cfg|[\w.-]*(?:requirement|constraint)s?[\w.-]*\.(?:txt|in)")
+_WORDS = re.compile(
+    r"(?:readme|install)[\w.-]*|[\w.-]*\.(?:sh|bat|dockerfile)|(?:docker|container)file[\w.-]*|makefile|pipfile"
+    r"|tox\.ini|pixi\.toml"
 )
-_FILES = re.compile(r"requirements[\w.-]*\.txt|environment[\w.-]*\.ya?ml|setup\.(?:cfg|py)")
-_LAST_OF_ONE: Version = (1, 13)
-"""The last release before torch 2.0."""
+"""Names of files, in small letters."""
 
 
 def required_torch(folder: str, document: Mapping[str, Any], with_files: bool = True) -> Version | None:
     """The lowest bound on torch that a folder states, in its pyproject.toml (`document`) and beside it."""
-    stated = [lower_bound(bounds) for bounds in _in_document(document)]
-    if with_files:
-        stated += [lower_bound(bounds) for bounds in _Folder(folder).bounds()]
-    return min((bound for bound in stated if bound is not None), default=None)
+    stated = [*_in_document(document), *(_Reader().folder(folder) if with_files else ())]
+    return _lowest(stated)
 
 
-def lower_bound(bounds: str) -> Version | None:
-    """The lower bound of `>=1.8,<2`, `^1.8`, `1.8.*`; of an upper bound alone, the last version below it."""
-    found = [_of_one(each) for each in bounds.split("|")[:_MOST_ALTERNATIVES]]
+def required_below(root: str) -> Version | None:
+    """The lowest bound on torch that a file in any folder below `root` states; of a large tree, some files are read."""
+    reader = _Reader()
+    folders = [root]
+    return _lowest(bounds for folder in folders for bounds in reader.folder(folder, folders))
+
+
+def _lowest(stated: Iterable[str]) -> Version | None:
+    found = map(lower_bound, stated)
     return min((bound for bound in found if bound is not None), default=None)
-
-
-def _of_one(bounds: str) -> Version | None:
-    lower: list[Version] = []
-    upper: list[Version] = []
-    for clause in _CLAUSE.finditer(bounds):
-        version = int(clause["major"]), int(clause["minor"] or 0)
-        if clause["operator"] == "<=" or (clause["operator"] == "<" and int(clause["patch"] or 0)):
-            upper.append(version)
-        elif clause["operator"] == "<":
-            upper += _before(version)
-        elif clause["operator"] != "!=":
-            lower.append(version)
-    return max(lower) if lower else min(upper, default=None)
-
-
-def _before(version: Version) -> list[Version]:
-    """The last minor version before another one, if it is known."""
-    major, minor = version
-    if minor:
-        return [(major, minor - 1)]
-    return [_LAST_OF_ONE] if major == 2 else []
 
 
 # pyproject.toml
@@ -90,7 +63,7 @@ def _in_document(document: Mapping[str, Any]) -> Iterator[str]:
     for each in lists:
         for requirement in each if isinstance(each, list) else ():
             if isinstance(requirement, str):
-                yield from _matches(_PIP, requirement)
+                yield from in_requirements(requirement)
     groups = [_table(each, "dependencies") for each in _table(poetry, "group").values() if isinstance(each, dict)]
     for table in (_table(poetry, "dependencies"), _table(poetry, "dev-dependencies"), *groups):
         stated = table.get("torch")
@@ -108,55 +81,82 @@ def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 # Other files
 
 
-class _Folder:
-    """The requirement files of a folder, each read once, together with those that they include."""
+class _Reader:
+    """Reads each file that may state a bound once, together with those that it includes."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._read: set[str] = set()
 
-    def bounds(self) -> Iterator[str]:
-        """The bounds on torch in all files."""
-        names = _names(self._folder)
-        paths = [os.path.join(self._folder, name) for name in names if _FILES.fullmatch(name)]
-        if "requirements" in names:
-            inner = os.path.join(self._folder, "requirements")
-            paths += [os.path.join(inner, name) for name in _names(inner) if name.endswith(".txt")]
-        for path in paths:
-            yield from self._of_file(path)
+    def folder(self, folder: str, below: list[str] | None = None) -> Iterator[str]:
+        """The bounds on torch in the files of a folder, and in those of its folder `requirements`.
 
-    def _of_file(self, path: str) -> Iterator[str]:
-        path = os.path.realpath(path)
-        if path in self._read or len(self._read) >= _MOST_FILES:
+        Adds the folders in it that may hold code of the project to `below`.
+        """
+        files, folders = _entries(folder)
+        # Of many YAML files, most hold other settings.
+        for name in sorted(files, key=lambda name: (_is_yaml(name) and "env" not in name, name)):
+            if (stated := _stated_in(name)) is not None:
+                yield from self._of_file(os.path.join(folder, name), stated)
+        if "requirements" in folders:
+            inner = os.path.join(folder, "requirements")
+            for name in _entries(inner)[0]:
+                if name.endswith(".txt"):
+                    yield from self._of_file(os.path.join(inner, name), in_requirements)
+        if below is not None:
+            own = [os.path.join(folder, name) for name in folders if name not in DEFAULT_EXCLUDES]
+            below += own[: _MOST_FOLDERS - len(below)]
+
+    def _of_file(self, path: str, stated: Callable[[str], Iterator[str]]) -> Iterator[str]:
+        path = os.path.normpath(path)
+        if len(self._read) >= _MOST_FILES or path in self._read:
             return
         self._read.add(path)
-        is_setup = path.endswith("setup.py")
-        text = _text(path, _LARGEST_SETUP if is_setup else _LARGEST)
-        if is_setup:
-            for constant in _constants(text):
-                yield from _matches(_PIP, constant)
-        else:
-            yield from _matches(_CONDA if path.endswith((".yml", ".yaml")) else _PIP, text)
-        if path.endswith(".txt"):
+        text = _text(path, _LARGEST_SETUP if stated is _in_setup else _LARGEST)
+        yield from stated(text)
+        if stated is in_requirements:
             for line in text.splitlines():
                 if included := _INCLUDE.match(line):
-                    yield from self._of_file(os.path.join(os.path.dirname(path), included[1]))
+                    yield from self._of_file(os.path.join(os.path.dirname(path), included[1]), stated)
 
 
-def _matches(pattern: re.Pattern[str], text: str) -> Iterator[str]:
-    if "torch" in text:
-        for line in text.splitlines():
-            if found := pattern.match(line):
-                yield found["bounds"].partition(" --")[0]
+def _stated_in(name: str) -> Callable[[str], Iterator[str]] | None:
+    """The reader of the bounds in a file of this name; None if it states none."""
+    name = name.lower()
+    if name == "setup.py":
+        return _in_setup
+    if _LISTS.fullmatch(name):
+        return in_requirements
+    if _is_yaml(name):
+        return _in_yaml
+    return in_words if _WORDS.fullmatch(name) else None
 
 
-def _names(folder: str) -> list[str]:
-    """The names in a folder in order; of a very large one, only some."""
+def _is_yaml(name: str) -> bool:
+    return name.lower().endswith((".yml", ".yaml"))
+
+
+def _in_yaml(text: str) -> Iterator[str]:
+    """The bounds in an environment of conda, or in the commands and versions of a workflow."""
+    if "dependencies" in text:
+        yield from in_conda(text)
+    yield from in_words(text)
+
+
+def _in_setup(text: str) -> Iterator[str]:
+    for constant in _constants(text):
+        yield from in_requirements(constant)
+
+
+def _entries(folder: str) -> tuple[list[str], list[str]]:
+    """The names of the files and of the folders in a folder, in order; of a very large one, only some."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in islice(entries, _MOST_ENTRIES))
+            found = sorted(
+                (entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(entries, _MOST_ENTRIES)
+            )
     except OSError:
-        return []
+        return [], []
+    return [name for name, is_folder in found if not is_folder], [name for name, is_folder in found if is_folder]
 
 
 def _text(path: str, largest: int) -> str:

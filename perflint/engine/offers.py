@@ -8,7 +8,7 @@ from perflint.config.settings import Version
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety
 from perflint.frozen import replace
 
-_EVERYWHERE: Version = (2, 0)
+_EVERYWHERE: Version = (1, 11)
 """A project that states no bound is expected to have this torch or a newer one."""
 
 
@@ -39,8 +39,8 @@ def _for_version(fix: Fix, torch_version: Version | None) -> Fix:
         return fix
     if torch_version is not None:
         return fix if torch_version >= fix.since else _needing(fix, Safety.DISPLAY)
-    if fix.since > _EVERYWHERE and fix.safety is Safety.SAFE:
-        return _needing(fix, Safety.UNSAFE)
+    if fix.since > _EVERYWHERE:
+        return _needing(fix, Safety.UNSAFE if fix.safety is Safety.SAFE else fix.safety)
     return fix
 
 

@@ -31,7 +31,7 @@ def test_settings_fit_the_project(perflint: Command) -> None:
         "extend-exclude": ["third_party", "*_pb2.py"],
         "per-file-ignores": {"tests/**": ["ALL"]},
     }
-    assert "allow torch 2.6 and newer" in text
+    assert "allows torch 2.6 and newer" in text
     assert "# `perflint baseline` writes the findings of today to a file" in text
     assert perflint("check", "--output-format=concise").out.count("TPF902") == 12
     ran = perflint("init")

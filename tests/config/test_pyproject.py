@@ -169,7 +169,7 @@ REQUIREMENTS = [
     ('["torch<2.5"]', (2, 4)),
     ('["torch>=2"]', (2, 0)),
     ('["torchvision>=0.20"]', None),
-    ('["torch @ https://example.org/torch-2.1.whl"]', None),
+    ('["torch @ https://example.org/torch-2.1.whl"]', (2, 1)),
     ('"torch>=2.1"', None),
     ("[3]", None),
 ]

@@ -44,8 +44,8 @@ VERSIONS = [
     # Which torch has the API, which one the project allows, and what becomes of safe and unsafe fixes.
     (None, None, Safety.SAFE, Safety.UNSAFE),
     (None, (1, 4), Safety.SAFE, Safety.UNSAFE),
-    ((2, 0), None, Safety.SAFE, Safety.UNSAFE),
-    ((2, 1), None, Safety.UNSAFE, Safety.UNSAFE),
+    ((1, 11), None, Safety.SAFE, Safety.UNSAFE),
+    ((1, 12), None, Safety.UNSAFE, Safety.UNSAFE),
     ((2, 3), (2, 3), Safety.SAFE, Safety.UNSAFE),
     ((2, 3), (2, 10), Safety.SAFE, Safety.UNSAFE),
     ((2, 3), (2, 2), Safety.DISPLAY, Safety.DISPLAY),
@@ -62,7 +62,9 @@ def test_a_fix_needs_its_torch(
 
 
 def test_the_message_says_which_torch_is_missing() -> None:
-    assert got(Safety.SAFE, since=(2, 3)) == (Safety.UNSAFE, "Pass it (needs torch ≥ 2.3)")
+    assert got(Safety.SAFE, since=(1, 12)) == (Safety.UNSAFE, "Pass it (needs torch ≥ 1.12)")
+    assert got(Safety.UNSAFE, since=(2, 3)) == (Safety.UNSAFE, "Pass it (needs torch ≥ 2.3)")
+    assert got(Safety.UNSAFE, since=(1, 11)) == (Safety.UNSAFE, "Pass it")
     assert got(Safety.SAFE, since=(2, 3), torch_version=(2, 4)) == (Safety.SAFE, "Pass it")
     assert got(Safety.UNSAFE, since=(2, 10), torch_version=(2, 4)) == (Safety.DISPLAY, "Pass it (needs torch ≥ 2.10)")
 
