@@ -441,7 +441,18 @@ FIXED = """\
 
 def test_real_rules_from_end_to_end() -> None:
     file = put("train.py", TRAIN)
-    command = [sys.executable, "-m", "perflint", "fix", "--isolated", "--select", "TPF902", "train.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "perflint",
+        "fix",
+        "--isolated",
+        "--torch-version",
+        "2.4",
+        "--select",
+        "TPF902",
+        "train.py",
+    ]
     environment = os.environ | {"PYTHONPATH": str(Path(fix.__file__).parents[2])}
     first = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (first.returncode, first.stderr) == (1, "Would fix 1 finding in 1 file.\n")

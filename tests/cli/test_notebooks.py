@@ -84,6 +84,7 @@ def test_merged_reports_are_those_of_one_run(perflint: Command) -> None:
 
 def test_fix_writes_only_the_changed_cells_and_is_stable(perflint: Command) -> None:
     perflint.write("nb.ipynb", RAW)
+    perflint.write("requirements.txt", "torch>=2.4\n")
     ran = perflint("fix", "nb.ipynb", "--select=TPF101,TPF902")
     assert ran.code == 1 and "+    with torch.amp.autocast(" in ran.out
     assert perflint("fix", "nb.ipynb", "--select=TPF101,TPF902", "--apply", "--unsafe-fixes").code == 0

@@ -34,6 +34,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     excluded.parent.mkdir()
     for path in (file, excluded):
         path.write_text(BAD)
+    Path("requirements.txt").write_text("torch>=2.4\n")
     return file, excluded
 
 

@@ -60,7 +60,7 @@ class ZeroGradMemset(Rule):
     ```
 
     ## Fix safety
-    There is no automatic fix. `set_to_none=False` is written by intent, and other code may rely on it: code
+    No fix: `set_to_none=False` is written by intent, and other code may rely on it: code
     that writes gradients only where `p.grad is not None`, code that adds to them, optimizers with momentum or
     weight decay, and graphs that were captured with the gradients in place. Before torch 2.0 the
     default was to fill with zeros, so the rule applies from 2.0 on.
