@@ -147,9 +147,17 @@ def dtype_name(site: Site, node: ast.expr) -> str:
 
 
 def creation_confidence(site: CallSite) -> Confidence | None:
-    """How sure it is that a call's `device=` means the device; None if it has none, or means the CPU."""
+    """How sure it is that a call makes its tensor on the device; None if it names no device, or names the CPU.
+
+    Without `device=` it is that of a `functools.partial`, or the default device that the program sets.
+    """
     given = keyword(site.node, "device")
-    return None if given is None else place_confidence(site.value(given))
+    if given is not None:
+        return place_confidence(site.value(given))
+    made, data = site.value(site.node), site.argument("data", 0)
+    if site.target not in _OF_DATA or data is None or site.value(data).tensor is not None:
+        return None
+    return _ON_DEVICE.get(made.device) if isinstance(made, Tensor) and made.device is not Device.UNKNOWN else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +346,9 @@ CONSTRUCTORS = frozenset(
 )
 """Functions that make a tensor of Python data."""
 
+_OF_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"})
+"""Those that copy Python data to the default device."""
+
 _KEEPS_DEVICE = frozenset(
     """view reshape unsqueeze squeeze flatten expand repeat permute transpose t float double half bfloat16 long
     int short bool byte contiguous clone detach requires_grad_ fill_ zero_ mul mul_ add add_ sub sub_ div div_
@@ -430,7 +441,8 @@ def content(site: Site, call: ast.Call, target: str) -> Content:
             # A `torch.Size` is the shape of a tensor that is left uninitialized.
             return Content.FILLED
     if target in LEGACY_CONSTRUCTORS or target in _LEGACY_ON_DEVICE:
-        if len(call.args) != 1 or isinstance(data, ast.Starred) or scalar_type(value) == "int":
+        is_size = any(scalar_type(member) == "int" for member in value.members)
+        if len(call.args) != 1 or isinstance(data, ast.Starred) or is_size:
             return Content.NOTHING if _is_empty(call, target) else Content.FILLED
     return data_content(value)
 

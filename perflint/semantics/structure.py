@@ -102,6 +102,8 @@ class Structure:
     """All nodes by type, each list in source order."""
     batches: dict[ast.AST, set[str]] | None = None
     """The names that loops move to a device and run a model on, once that has been asked."""
+    rebound: dict[str, list[ast.expr]] | None = None
+    """The values that functions bind to names of the top level by `global`, once that has been asked."""
     passing: dict[ast.Attribute, bool] = field(default_factory=dict)
     """The assignments to attributes that were asked about, and whether the same block assigns the attribute again."""
     size: int = 0

@@ -232,3 +232,113 @@ def last_scores(network, parts):
 @pytest.mark.parametrize("files", projects(DECODED))
 def test_a_choice_from_the_last_position_that_is_given_back_decodes(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+PLACED_BY_THE_PROGRAM = """
+import functools
+import torch
+def fit(net, game, optimizer):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    as_tensor = functools.partial(torch.tensor, dtype=torch.float32, device=device)
+    on_cpu = functools.partial(torch.tensor, dtype=torch.float32)
+    seen = game.reset()
+    for step in range(1000):
+        loss = net(as_tensor(seen)).mean()                  # wait
+        limit = on_cpu([1.0, 2.0])
+        loss.backward()
+        optimizer.step()
+        seen = game.next(limit)
+===
+import torch
+torch.set_default_tensor_type(torch.cuda.FloatTensor)
+def fit(net, parts, optimizer):
+    for part in parts:
+        start = torch.zeros(3)
+        sizes = torch.tensor([1, 2])                        # wait
+        scale = torch.Tensor([0.5, 2.0])                    # wait
+        if start.sum() > 0:                                 # wait
+            pass
+        net(start * scale).mean().backward()
+        optimizer.step()
+===
+# file: main.py
+import torch
+from steps import step
+def main():
+    torch.set_default_device("cuda")
+    net = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(1000):
+        step(net, optimizer)
+if __name__ == "__main__":
+    main()
+# file: steps.py
+import torch
+def step(net, optimizer):
+    noise = torch.randn(8, 4)
+    keep = torch.rand(8) > 0.5
+    loss = net(noise)[keep].mean()                          # wait
+    loss.backward()
+    optimizer.step()
+    if noise.max() > 3:                                     # wait
+        print("large")
+===
+# file: other.py
+import torch
+def main():
+    torch.set_default_device("cuda")
+if __name__ == "__main__":
+    main()
+# file: steps.py
+import torch
+def step(net, optimizer):
+    noise = torch.randn(8, 4)
+    if noise.max() > 3:
+        print("large")
+    net(noise).mean().backward()
+    optimizer.step()
+===
+import torch
+device = None
+def step(net, optimizer):
+    noise = torch.randn(8, 4, device=device)
+    loss = net(noise)[noise > 0].mean()                     # wait
+    loss.backward()
+    optimizer.step()
+    print(noise.sum().item())                               # wait
+def main():
+    global device
+    device = torch.device("cuda:0")
+    net = torch.nn.Linear(4, 4).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(1000):
+        step(net, optimizer)
+main()
+===
+import torch
+device = None
+def step(net, optimizer):
+    noise = torch.randn(8, 4, device=device)
+    net(noise).mean().backward()
+    optimizer.step()
+    print(noise.sum().item())
+def main():
+    device = torch.device("cuda:0")
+    print(device)
+===
+import torch
+def fit(net, loader, optimizer, size, config):
+    for x in loader:
+        count = len(x)
+        one = torch.cuda.LongTensor(count)
+        two = torch.cuda.FloatTensor(count if size is None else size)
+        three = torch.cuda.LongTensor(size)                 # audit
+        four = torch.cuda.LongTensor([1, 2])                # wait
+        net(x.cuda(non_blocking=True), one, two, three, four).mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("files", projects(PLACED_BY_THE_PROGRAM))
+def test_tensors_that_the_program_places(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

@@ -27,7 +27,7 @@ from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, UNKNOWN, Array, Device, Tensor, Unknown
 from perflint.source.quoting import quoted
 
-_CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
+_CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor")
 _LEGACY = tuple(
     f"torch.cuda.{kind}Tensor"
     for kind in ("", "Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
@@ -160,6 +160,9 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None if source is None else weakest(source, place)
     if value.is_unknown and target != "torch.tensor":
         # A tensor that is on the device already is not copied.
+        if target in _LEGACY:
+            # It may also be the size of a tensor that is left uninitialized.
+            return Confidence.LOW
         return None if _stays(site, made, data) else lowered(place)
     return place
 

@@ -95,11 +95,17 @@ def makes_tensors(name: str) -> bool:
 
 def default_device(value: Value) -> Device:
     """The device or dtype in the argument of `torch.set_default_device` or `set_default_tensor_type`."""
-    if isinstance(value, (Const, Name)):
-        named = value.name if isinstance(value, Name) else value.value
-        if isinstance(named, str) and named.startswith("torch."):
-            return Device.CUDA if named.startswith("torch.cuda.") else Device.CPU
-    return device_of(value)
+    on_gpu = Device.CUDA if _spelled(value).startswith("torch.cuda.") else Device.CPU
+    return on_gpu if is_type(value) else device_of(value)
+
+
+def is_type(value: Value) -> bool:
+    """True for a type of tensors, `torch.cuda.FloatTensor`, and for its name in a text."""
+    return _spelled(value).startswith("torch.")
+
+
+def _spelled(value: Value) -> str:
+    return str(value.name if isinstance(value, Name) else getattr(value, "value", ""))
 
 
 def _by_facts(name: str, arguments: Arguments, receiver: Tensor | None) -> Value:
@@ -484,7 +490,7 @@ _FUNCTIONS: dict[str, Callable[[Arguments], Value]] = {
     "torch.where": _where,
     "torch.nn.Parameter": _parameter,
     "torch.nn.Buffer": lambda arguments: _parameter(arguments).with_(leaf="buffer"),
-    "torch.Tensor": lambda arguments: _legacy_tensor(Device.CPU),
+    "torch.Tensor": lambda arguments: _legacy_tensor(device_of(arguments.keyword("device") or Const("cpu"))),
     "torch.FloatTensor": lambda arguments: _legacy_tensor(Device.CPU),
     "torch.cuda.FloatTensor": lambda arguments: _legacy_tensor(Device.CUDA),
     "torch.cuda.LongTensor": lambda arguments: Tensor(Device.CUDA, Kind.INT),

@@ -89,6 +89,10 @@ class ModuleState:
     """True if the top level has been run to its end."""
     meanings: dict[str, Value] = field(default_factory=dict)
     """The meanings of names of the top level that are final: it is not being run."""
+    rebound: dict[str, Value] = field(default_factory=dict)
+    """The values that functions bind to names of the top level by `global`."""
+    defaults: dict[str, Value | None] = field(default_factory=dict)
+    """The default device that programs set for functions that make tensors, and for `torch.Tensor`."""
     starred: dict[str, Value | None] = field(default_factory=dict)
     """Names that were looked up behind `import *`; None for names that are not there."""
     constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)

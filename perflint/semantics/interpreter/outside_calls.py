@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from perflint.frozen import replace
@@ -29,6 +30,8 @@ from perflint.semantics.interpreter import (
 )
 from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Outcome
 from perflint.semantics.lattice import union, widen
+from perflint.semantics.module import Module
+from perflint.semantics.test_files import is_test_path
 from perflint.semantics.values import (
     NONE,
     ON_CPU,
@@ -144,24 +147,43 @@ def _bound_arguments(name: str, arguments: Arguments) -> tuple[tuple[str, Value]
 
 def _on_default_device(frame: Frame, name: str, arguments: Arguments) -> Arguments:
     """The arguments of a function that makes tensors, with the default device where it is given none."""
-    if arguments.keyword("device") is not None or not tensors.makes_tensors(name):
+    by_type = name == "torch.Tensor"
+    if arguments.keyword("device") is not None or not (by_type or tensors.makes_tensors(name)):
         return arguments
-    default = frame.get(DEFAULT_DEVICE) or _default_of_file(frame)
+    default = None if by_type else frame.get(DEFAULT_DEVICE)
+    if default is None and frame.function is not None:
+        # The top level runs in order, and before the code that imports it goes on.
+        known = frame.view.state(frame.module).defaults
+        default = frame.view.memory.remembered(known, name if by_type else "", lambda: _default(frame, by_type), None)
     if default is None:
         return arguments
     return replace(arguments, keywords=(*arguments.keywords, ("device", default)))
 
 
-def _default_of_file(frame: Frame) -> Value | None:
-    """The default device that a file sets, wherever it does: its functions run after that."""
-    found: list[Value] = []
-    if frame.function is None:
-        # The top level runs in order.
-        return None
-    for node in frame.module.structure.default_devices:
-        module = Frame(frame.view, frame.module, frame.budget, names=frame.view.state(frame.module).names or {})
-        found.append(DeviceValue(tensors.default_device(module.evaluate(node))))
-    return union(found) if found else None
+def _default(frame: Frame, by_type: bool) -> Value | None:
+    """The default device that a file, or a program that runs it, sets anywhere: functions run after that.
+
+    With `by_type`, only a default type of tensors counts.
+    """
+    own = _settings(frame, frame.module, by_type)
+    if own:
+        return union(own)
+    # Another program may run the file without such a setting.
+    beside = (file.path for file in frame.view.beside(frame.module, _SETS_DEFAULT) if not is_test_path(file.path))
+    others = (other for path in beside if (other := frame.view.at(path)) is not None)
+    found = [value for other in others for value in _settings(frame, other, by_type)]
+    on_gpu = any(value.device in (Device.CUDA, Device.CALLER) for value in found)
+    return DeviceValue(Device.CALLER) if on_gpu else None
+
+
+_SETS_DEFAULT = re.compile(r"\bset_default_(?:device|tensor_type)\(")
+
+
+def _settings(frame: Frame, module: Module, by_type: bool) -> list[DeviceValue]:
+    """The default devices that a file sets."""
+    inner = Frame(frame.view, module, frame.budget, names=frame.view.state(module).names or {})
+    given = [inner.evaluate(node) for node in module.structure.default_devices]
+    return [DeviceValue(tensors.default_device(value)) for value in given if not by_type or tensors.is_type(value)]
 
 
 def _set_default_device(frame: Frame, arguments: Arguments) -> Value:

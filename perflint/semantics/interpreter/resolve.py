@@ -14,7 +14,8 @@ from perflint.semantics.interpreter.memory import ClassFacts
 from perflint.semantics.interpreter.top_levels import take_over
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
-from perflint.semantics.values import FLOAT, UNKNOWN, Class, Dtype, Function, Name, Union, Value
+from perflint.semantics.structure import walk
+from perflint.semantics.values import FLOAT, NEVER, UNKNOWN, Class, Dtype, Function, Name, Union, Value
 from perflint.semantics.view import View
 
 _BUILTINS = frozenset(dir(builtins))
@@ -33,7 +34,7 @@ def global_name(frame: Frame, module: Module, name: str) -> Value:
         return known
     value = _own_name(frame, module, name)
     if value is not None:
-        found = resolve(frame, module, value)
+        found = _with_rebindings(frame, module, name, resolve(frame, module, value))
         if (state.names is None or state.is_run) and _is_final(frame, value):
             state.meanings[name] = found
         return found
@@ -48,6 +49,38 @@ def _is_final(frame: Frame, value: Value) -> bool:
     return all(
         member.receiver is not None or member.name in resolved for member in value.members if isinstance(member, Name)
     )
+
+
+def _with_rebindings(frame: Frame, module: Module, name: str, value: Value) -> Value:
+    """A variable of the top level for code that runs later: a function may have bound it by `global`."""
+    state = frame.view.state(module)
+    bound = () if state.is_running else _rebindings(module).get(name, ())
+    if not bound:
+        return value
+
+    def later() -> Value:
+        # The names of that function stay unknown.
+        return union(Frame(frame.view, module, frame.budget, names={}).evaluate(node) for node in bound)
+
+    return union([value, frame.view.memory.remembered(state.rebound, name, later, NEVER)])
+
+
+def _rebindings(module: Module) -> dict[str, list[ast.expr]]:
+    """The values that functions of a file bind to names of its top level, by name."""
+    structure = module.structure
+    if structure.rebound is None:
+        structure.rebound = {}
+        for node in structure.nodes.get(ast.Global, ()):
+            assert isinstance(node, ast.Global)
+            around = next(outer for outer in module.symbols.ancestors(node) if isinstance(outer, _SCOPES))
+            for inner in walk(around):
+                target = inner.targets[0] if isinstance(inner, ast.Assign) else None
+                if isinstance(inner, ast.Assign) and isinstance(target, ast.Name) and target.id in node.names:
+                    structure.rebound.setdefault(target.id, []).append(inner.value)
+    return structure.rebound
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
 
 
 def _defined(frame: Frame, module: Module, name: str) -> Value | None:
