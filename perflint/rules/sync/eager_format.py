@@ -58,7 +58,8 @@ class EagerFormat(Rule):
     ## When it is fine
     Shapes, dtypes and Python numbers. Every 100 steps, once per epoch, on one rank at an
     interval: outside of code that runs every step the rule gives information only.
-    `logger.debug("… %s", t)`: the text is not built while the level is off. Messages of exceptions.
+    `logger.debug("… %s", t)`: the text is not built while the level is off, nor is any text behind
+    `if logger.isEnabledFor(logging.DEBUG)` or `if logger.level <= logging.DEBUG`. Messages of exceptions.
     Text in a branch that the numbers of a tensor choose (`if loss > 3: print(loss)`) is reported as info:
     the test waits first.
 
@@ -90,11 +91,12 @@ class EagerFormat(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and offered only for an f-string that is the only argument of `logger.debug`: it becomes
-    a lazy format. The text of a zero-dimensional tensor changes (`%s` writes
-    `tensor(0.5000, device='cuda:0')` where an f-string writes `0.5`), and a tensor changed in place
-    before a handler formats it shows its later value. If debug messages are written, formatting
-    waits as before, and longer for the form that `%s` shows.
+    Unsafe, and offered only for an f-string that is the only argument of `logger.debug`, outside of
+    code that runs rarely, such as that behind a test for the level: it becomes a lazy format. The text
+    of a zero-dimensional tensor changes (`%s` writes `tensor(0.5000, device='cuda:0')` where an
+    f-string writes `0.5`), and a tensor changed in place before a handler formats it shows its later
+    value. If debug messages are written, formatting waits as before, and longer for the form that `%s`
+    shows.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns inside torch's own `_tensor.py` or `_tensor_str.py`,
@@ -146,7 +148,8 @@ class EagerFormat(Rule):
             heat=Heat.COLD if _is_written_when_asked(site) else None,
             span=site.model.source.span(node),
             help="Write it every 100 steps, or write the number of an earlier step, which is already there.",
-            fix=_lazy_logging(site) if isinstance(site, FormatSite) else None,
+            # Behind a test for the level, the text is wanted; elsewhere in such code, it is rarely built.
+            fix=_lazy_logging(site) if isinstance(site, FormatSite) and site.heat is not Heat.COLD else None,
         )
 
 

@@ -10,13 +10,13 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.cpu_runs import runs_on_cpu
 from perflint.semantics.heat.emptiness import finds_nothing
+from perflint.semantics.heat.log_levels import is_low
 from perflint.semantics.heat.switches import needs_switch
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Device, Scalar, Value
 
 _SHORTEST_INTERVAL = 6
 """Code that runs every fifth step, or more often, still costs a good part of code that runs each step."""
-
 _FIRST_FEW = 10
 """The first steps of a run, or of an epoch, that are few."""
 
@@ -56,9 +56,8 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
     if not outcome:
         return False
     flag = test.func if isinstance(test, ast.Call) else test
-    if _is_rarely_true(flag) and not _is_on_by_default(flag, values):
-        return True
-    return _asks_numbers(test, conventions.is_not_finite)
+    is_off = _is_rarely_true(flag) and not _is_on_by_default(flag, values)
+    return is_off or _asks_numbers(test, conventions.is_not_finite)
 
 
 def _is_on_by_default(flag: ast.expr, values: Values) -> bool:
@@ -177,6 +176,8 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
     left, operator, right = test.left, test.ops[0], test.comparators[0]
     if _is_interval(left, values) or _is_interval(right, values):
         return isinstance(operator, _TRUE_FOR_FEW)
+    if (low := is_low(left, operator, right)) is not None:
+        return low
     if ast.unparse(left) == ast.unparse(right) and isinstance(operator, (ast.NotEq, ast.Eq)):
         # NaN alone differs from itself.
         return isinstance(operator, ast.NotEq)

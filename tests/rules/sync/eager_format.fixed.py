@@ -255,3 +255,26 @@ class Captioned(torch.nn.Module):
             lines.append(f"{i}: {scores[i]}")
             lines.append(f"{i}: {titles[i]}")
         return lines
+
+
+def behind_a_level(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(f"asked for {loss}")
+        if logger.getEffectiveLevel() <= logging.DEBUG and loader:
+            logger.debug(f"as low {loss}")
+        if logging.DEBUG < logger.level:
+            continue
+        logger.debug(f"not above {loss}")
+
+
+def above_a_level(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        if logger.level > logging.DEBUG:
+            print(loss)

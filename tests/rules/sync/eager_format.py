@@ -255,3 +255,26 @@ class Captioned(torch.nn.Module):
             lines.append(f"{i}: {scores[i]}")  # error: TPF108
             lines.append(f"{i}: {titles[i]}")  # error: TPF108
         return lines
+
+
+def behind_a_level(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(f"asked for {loss}")  # audit: TPF108
+        if logger.getEffectiveLevel() <= logging.DEBUG and loader:
+            logger.debug(f"as low {loss}")  # audit: TPF108
+        if logging.DEBUG < logger.level:
+            continue
+        logger.debug(f"not above {loss}")  # audit: TPF108
+
+
+def above_a_level(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        if logger.level > logging.DEBUG:
+            print(loss)  # error: TPF108
