@@ -127,7 +127,8 @@ def _times(result: Verification, style: Style) -> list[str]:
     ):
         spread = f"{min(runs_):.3f}–{max(runs_):.3f}"
         lines.append(f"{name:8} {median(runs_):10.3f} {spread:>21} {f'{quartiles[0]:.3f}–{quartiles[1]:.3f}':>25}")
-    verdict = "more than before" if timing.harm else "faster" if timing.is_faster else "no difference beyond the spread"
+    is_slower = timing.median.is_more(SLOWER)
+    verdict = "slower" if is_slower else "faster" if timing.is_faster else "no difference beyond the spread"
     lines.append(f"{_ratio('ratio', timing.median)}  {style(verdict, 'bold')}")
     others = (("mean", timing.mean), ("total", timing.total), ("memory", timing.memory))
     return [*lines, *(_ratio(name, figures) for name, figures in others if figures is not None)]

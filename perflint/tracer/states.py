@@ -114,7 +114,7 @@ class _Training:
                     if isinstance(value, torch.Tensor | int | float):
                         yield f"state {key} of {name}", torch.as_tensor(value)
             if isinstance(group.get("lr"), torch.Tensor | int | float):
-                yield f"state lr of group {place} of optimizer {self.number}", torch.as_tensor(group["lr"]).double()
+                yield f"state lr of group {place} of optimizer {self.number}", torch.as_tensor(group["lr"]).float()
 
 
 def _roots(parameters: list[Any]) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from statistics import fmean, median, quantiles
 from perflint.findings import Safety
 from perflint.frozen import dataclass
 from perflint.verify.execution import Run
-from perflint.verify.states import other_end, other_training
+from perflint.verify.states import other_end, other_gradients, other_moves
 
 SLOWER = 0.01
 """The share of a step from which on a difference counts."""
@@ -151,17 +151,19 @@ def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: flo
     """
     if after.failed:
         return failure(after)
-    states = [run.seen.states for run in (*before, after) if run.seen is not None]
-    has_states = len(states) == len(before) + 1
-    if has_states and (found := other_training(states[:-1], states[-1], safety, tolerance)):
+    known = [run.seen.states for run in before if run.seen is not None]
+    now = after.seen.states if after.seen is not None and len(known) == len(before) else None
+    if now is not None and (found := other_moves(known, now)):
         return found
     if measure(before) is Measure.LOSS:
         found = _other_losses([losses(run) for run in before], losses(after), safety, tolerance)
         if found is not None:
             return found
+    if now is not None and (found := other_gradients(known, now, safety, tolerance)):
+        return found
     if _prints_alike(before) and (found := _other_output([run.out for run in before], after.out, safety, tolerance)):
         return found
-    return other_end(states[:-1], states[-1], safety, tolerance) if has_states else None
+    return other_end(known, now, safety, tolerance) if now is not None else None
 
 
 def failure(run: Run) -> str:

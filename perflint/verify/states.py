@@ -52,11 +52,6 @@ class States:
         }
 
 
-def other_training(before: Sequence[States], after: States, safety: Safety, tolerance: float) -> str | None:
-    """How a run trains other parameters than some others do, or by other gradients; None if it does not."""
-    return _other_moves(before, after) or _other_gradients(before, after, safety, tolerance)
-
-
 def other_end(before: Sequence[States], after: States, safety: Safety, tolerance: float) -> str | None:
     """How the final state differs from that of other runs by more than they differ from each other; None if not.
 
@@ -78,8 +73,8 @@ def other_end(before: Sequence[States], after: States, safety: Safety, tolerance
     return None
 
 
-def _other_moves(before: Sequence[States], after: States) -> str | None:
-    """The parameters that move only before, or only after."""
+def other_moves(before: Sequence[States], after: States) -> str | None:
+    """The parameters that move only before, or only after, in words; None if the same ones do."""
     known, now = [states.movements() for states in before], after.movements()
     names = [name for name in now if all(name in moves for moves in known)]
     stopped = [name for name in names if not now[name] and all(_moves(name, moves, after) for moves in known)]
@@ -98,8 +93,8 @@ def _moves(name: str, moves: Mapping[str, float], states: States) -> bool:
     return moves[name] * math.sqrt(size) > _STILL * whole * math.sqrt(states.start[name].size)
 
 
-def _other_gradients(before: Sequence[States], after: States, safety: Safety, tolerance: float) -> str | None:
-    """How the gradients of the first steps differ, compared with runs that begin from the same state."""
+def other_gradients(before: Sequence[States], after: States, safety: Safety, tolerance: float) -> str | None:
+    """How the gradients of the first steps differ from those of runs that begin from the same state; None if not."""
     known = [states.gradients for states in _alike(before, after)]
     if not known:
         return None

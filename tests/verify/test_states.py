@@ -13,7 +13,7 @@ from perflint.findings import Safety
 from perflint.tracer.sketch import PROJECTIONS, Sketch
 from perflint.verify.execution import Run
 from perflint.verify.judging import difference
-from perflint.verify.states import States, other_end, other_training
+from perflint.verify.states import States, other_end, other_gradients, other_moves
 from tests.verify.test_execution import ran
 
 SAFE, UNSAFE = Safety.SAFE, Safety.UNSAFE
@@ -41,66 +41,67 @@ KNOWN = [states(START, END, GRADIENTS)] * 2
 
 def test_what_stays_the_same() -> None:
     for safety in (SAFE, UNSAFE):
-        assert other_training(KNOWN, KNOWN[0], safety, 0.05) is None
+        assert other_moves(KNOWN, KNOWN[0]) is None
+        assert other_gradients(KNOWN, KNOWN[0], safety, 0.05) is None
         assert other_end(KNOWN, KNOWN[0], safety, 0.05) is None
-    assert other_training([States()] * 2, States(), SAFE, 0.05) is None
+    assert other_moves([States()] * 2, States()) is None
+    assert other_gradients([States()] * 2, States(), SAFE, 0.05) is None
     assert other_end([States()] * 2, States(), SAFE, 0.05) is None
 
 
-@pytest.mark.parametrize("safety", [SAFE, UNSAFE])
-def test_parameters_that_no_longer_move(safety: Safety) -> None:
+def test_parameters_that_no_longer_move() -> None:
     stopped = states(START, END | {"a": 1.0})
-    assert other_training(KNOWN, stopped, safety, 9.0) == "parameter a no longer moves"
+    assert other_moves(KNOWN, stopped) == "parameter a no longer moves"
     neither = states(START, START)
-    assert other_training(KNOWN, neither, safety, 9.0) == "parameter a no longer moves, as 1 more"
+    assert other_moves(KNOWN, neither) == "parameter a no longer moves, as 1 more"
     started = [states(START, END | {"a": 1.0})] * 2
-    assert other_training(started, states(START, END), safety, 9.0) == "parameter a moves, which it did not before"
+    assert other_moves(started, states(START, END)) == "parameter a moves, which it did not before"
 
 
 def test_rounding_is_no_movement() -> None:
     nearly = [states(START, END | {"a": 1.0 + 1e-9})] * 2
     still = states(START, END | {"a": 1.0})
-    assert other_training(nearly, still, UNSAFE, 0.05) is None
-    assert other_training([still] * 2, nearly[0], UNSAFE, 0.05) is None
+    assert other_moves(nearly, still) is None
+    assert other_moves([still] * 2, nearly[0]) is None
 
 
 def test_a_parameter_that_a_fix_removes_is_not_compared() -> None:
     without = states({"a": 1.0}, {"a": 2.0}, {"a": 0.5})
-    assert other_training(KNOWN, without, UNSAFE, 0.05) is None
+    assert other_moves(KNOWN, without) is None
     assert other_end(KNOWN, without, UNSAFE, 0.05) is None
     assert "final parameter b changes" in (other_end(KNOWN, without, SAFE, 0.05) or "")
 
 
 def test_first_gradients() -> None:
     other = states(START, END, {"a": 0.5, "b": 0.6})
-    assert "the gradient of b changes in the first step" in (other_training(KNOWN, other, SAFE, 0.05) or "")
-    assert other_training(KNOWN, other, UNSAFE, 0.05) == (
+    assert "the gradient of b changes in the first step" in (other_gradients(KNOWN, other, SAFE, 0.05) or "")
+    assert other_gradients(KNOWN, other, UNSAFE, 0.05) == (
         "from the same state, the gradients of the first step change by 14.1%"
     )
-    assert other_training(KNOWN, other, UNSAFE, 0.2) is None
+    assert other_gradients(KNOWN, other, UNSAFE, 0.2) is None
     # Runs of the original that differ set the limit.
     noisy = [KNOWN[0], states(START, END, {"a": 0.5, "b": 0.56})]
-    assert other_training(noisy, other, SAFE, 0.05) is None
+    assert other_gradients(noisy, other, SAFE, 0.05) is None
 
 
 def test_gradients_of_other_states_are_not_compared() -> None:
     other = {"a": -0.5, "b": 0.6}
-    assert other_training(KNOWN, states(START, END, other, random="b"), UNSAFE, 0.05) is None
-    assert other_training(KNOWN, states(START | {"a": 1.1}, END, other), UNSAFE, 0.05) is None
+    assert other_gradients(KNOWN, states(START, END, other, random="b"), UNSAFE, 0.05) is None
+    assert other_gradients(KNOWN, states(START | {"a": 1.1}, END, other), UNSAFE, 0.05) is None
     # With a run of other seeds beside them, too.
     reseeded = states({"a": 3.0, "b": 4.0}, END, other, random="c")
-    assert other_training([*KNOWN, reseeded], states(START, END, other), UNSAFE, 0.05)
-    assert other_training([*KNOWN, reseeded], states(START, END, other, random="b"), UNSAFE, 0.05) is None
+    assert other_gradients([*KNOWN, reseeded], states(START, END, other), UNSAFE, 0.05)
+    assert other_gradients([*KNOWN, reseeded], states(START, END, other, random="b"), UNSAFE, 0.05) is None
 
 
 def test_a_generator_that_is_never_seeded_is_no_reason() -> None:
     known = [states(START, END, GRADIENTS, random=name) for name in "ab"]
-    assert other_training(known, states(START, END, {"a": 0.1, "b": 0.5}, random="c"), UNSAFE, 0.05)
+    assert other_gradients(known, states(START, END, {"a": 0.1, "b": 0.5}, random="c"), UNSAFE, 0.05)
 
 
 def test_a_gradient_of_zeros_is_as_good_as_none() -> None:
     known = [states(START, END, GRADIENTS | {"c": 0.0})] * 2
-    assert other_training(known, KNOWN[0], SAFE, 0.05) is None
+    assert other_gradients(known, KNOWN[0], SAFE, 0.05) is None
 
 
 def test_the_final_state() -> None:
