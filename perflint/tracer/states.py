@@ -73,7 +73,9 @@ class _Training:
         self.optimizer = optimizer
         self.number = number
         own = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        self._roots = list(_roots(own))
+        # Models of several optimizers may have one class, as those of agents have.
+        prefix = "" if number == 1 else f"optimizer {number}: "
+        self._roots = [(prefix + name, module) for name, module in _roots(own)]
         self._names = {
             id(tensor): f"{root}.{name}"
             for root, module in self._roots
@@ -107,8 +109,8 @@ class _Training:
             for name, tensor in _named(module.named_buffers()):
                 yield f"buffer {root}.{name}", tensor
         for place, group in enumerate(self.optimizer.param_groups):
-            for parameter in group["params"]:
-                name = self._names.get(id(parameter), "a parameter that was added")
+            for index, parameter in enumerate(group["params"]):
+                name = self._names.get(id(parameter), f"added parameter {index} of group {place} of {self.number}")
                 yield f"parameter {name}", parameter
                 for key, value in self.optimizer.state.get(parameter, {}).items():
                     if isinstance(value, torch.Tensor | int | float):

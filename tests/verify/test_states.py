@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -112,6 +113,28 @@ def test_the_final_state() -> None:
         "the final parameters differ by 14.1% of their change since the first step"
     )
     assert other_end([KNOWN[0], states(START, END | {"b": 3.1})], far, SAFE, 0.05) is None
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_two_models_of_one_class_have_names_of_their_own() -> None:
+    import torch
+
+    from perflint.tracer.states import States as Watched
+
+    class Agent(torch.nn.Module):
+        def __init__(self, value: float) -> None:
+            super().__init__()
+            self.value = torch.nn.Parameter(torch.tensor(value))
+
+    watched = Watched(nullcontext)
+    watched.watch()
+    for agent in (Agent(1.0), Agent(2.0)):
+        (agent.value * 3).backward()
+        torch.optim.SGD(agent.parameters(), lr=0.5).step()
+    recorded = States.from_json(watched.recorded())
+    assert recorded.movements().keys() == {"parameter Agent.value", "parameter optimizer 2: Agent.value"}
+    assert set(recorded.movements().values()) == {1.5}
+    assert {sketch.sums[0] for sketch in recorded.gradients.values()} <= {3.0, -3.0}
 
 
 PROGRAM = """
