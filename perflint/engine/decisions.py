@@ -10,12 +10,12 @@ from perflint.config.settings import Profile, Settings
 from perflint.engine.active import active_rules, holds, rules_for_file
 from perflint.engine.declared import SYNC, declared_findings
 from perflint.engine.looks import look
+from perflint.engine.places import placed
 from perflint.engine.profiles import STRICTER, shows
 from perflint.engine.rulebook import all_rules
-from perflint.engine.severity import severity_at
 from perflint.engine.thresholds import settled
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
-from perflint.frozen import dataclass, replace
+from perflint.frozen import dataclass
 from perflint.rules.base import Rule
 from perflint.rules.precedence import most_precise, speaking
 from perflint.rules.registry import RuleSet
@@ -120,6 +120,7 @@ class _Judge:
     """Applies settings and comments to findings, as a check does."""
 
     def __init__(self, model: Model, settings: Settings) -> None:
+        self._model = model
         self._settings = settings
         self._suppressions = Suppressions(model.source, counts=settings.respect_comments)
         active = active_rules(settings)
@@ -135,7 +136,7 @@ class _Judge:
     def of(self, rule: Rule, finding: Finding) -> Decision:
         """The decision about a finding."""
         outcome, why = self._decide(rule, finding)
-        finding = replace(finding, severity=severity_at(finding))
+        (finding,) = placed([finding], [rule], self._model)
         kept = settled([finding], self._settings)
         if outcome is Outcome.SHOWN and not kept:
             outcome, why = Outcome.HIDDEN, "the settings show no findings of its severity or confidence"

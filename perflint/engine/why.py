@@ -78,7 +78,7 @@ class Whys:
         subject = self.subject(node)
         tensor = self._model.value(subject).tensor if subject is not None else None
         if subject is None or tensor is None:
-            return ""
+            return self._unknown(node)
         given = given_on_cpu(self._model, subject) if code == _TO_GPU and tensor.device is not Device.CPU else ""
         if given:
             # Other calls pass it on the GPU.
@@ -86,6 +86,16 @@ class Whys:
         origin = self._model.origins.of(subject)
         words = self._origin(origin, tensor)
         return f"{words}, {_PLACES[tensor.device]}" if words else ""
+
+    def _unknown(self, node: ast.AST) -> str:
+        """The object that a rule takes for a tensor, because of the method that is called."""
+        call = node.value if isinstance(node, ast.Expr) else node
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return ""
+        owner = call.func.value
+        if not self._model.value(owner).is_unknown or not self._model.target(call).startswith("torch.Tensor."):
+            return ""
+        return f"{quote(self._model, owner)}: unknown, taken for a tensor because of `.{call.func.attr}()`"
 
     def _origin(self, origin: Origin, tensor: Tensor) -> str:
         name = quoted(origin.name) if origin.name else "the tensor"
@@ -113,11 +123,23 @@ class Whys:
         if origin.source is Source.STATE:
             return f"{code} is state of the object" if origin.name != origin.root else "state of the object"
         if origin.source is Source.OUTSIDE:
-            return "bound outside of this function"
+            return self._outside(origin)
         if isinstance(node, ast.Call):
             made = "made by" if origin.source is Source.MADE else "the result of"
             return f"{made} {quote(self._model, node.func)}(…){line}".replace("`(…)", "(…)`")
         return f"{code}{line}"
+
+    def _outside(self, origin: Origin) -> str:
+        """The words for a way back that ends at a name of another scope, or at one that the file does not bind."""
+        symbols = self._model.symbols
+        name = origin.root.partition(".")[0]
+        scope = symbols.scope_around(origin.node)
+        variable = symbols.resolve(scope, name)
+        if variable.bindings:
+            is_here = variable.scope.function is scope.function
+            return f"bound on line {origin.line}" if is_here else "bound outside of this function"
+        source = "" if origin.root == origin.name else f"comes from {quoted(origin.root)}, which is "
+        return f"{source}not bound in this file"
 
     def _method(self, call: ast.Call) -> str:
         assert isinstance(call.func, ast.Attribute)

@@ -124,6 +124,8 @@ class _Text:
             why = f": {printable(decision.why)}" if decision.why else ""
             yield self._note(self._style(name, "bold"), f"{outcome}{_facts(decision)}{why}")
             yield self._more(printable(decision.finding.message))
+            if decision.finding.why:
+                yield self._more(f"because {printable(decision.finding.why)}")
         if silent and not self._all_rules:
             rules = count(len(silent), "rule")
             yield self._note(self._style("no finding", "bold"), f"{rules} looked at this line (`--all` lists them)")
@@ -142,7 +144,9 @@ def convention_text(entry: Entry) -> str:
     share = "no judged finding rests on it"
     if counts is not None:
         share = f"{counts.true} of {counts.of} judged findings that rest on it were true"
-    return f"convention {quoted(entry.concept)}, entry {quoted(entry.text)}: {share}"
+    # A regular expression says less than its concept.
+    text = "" if entry.text.startswith("/") else f", entry {quoted(entry.text)}"
+    return f"convention {quoted(entry.concept)}{text}: {share}"
 
 
 def _some(reasons: list[str]) -> str:
@@ -186,7 +190,7 @@ def _visible(text: str) -> str:
 def _relative(path: Path) -> str:
     """A path relative to the working directory, or as it is if it lies outside."""
     relative = os.path.relpath(path)
-    return str(path) if relative.startswith(os.pardir) else relative
+    return os.path.normpath(path) if relative.startswith(os.pardir) else relative
 
 
 # For programs

@@ -78,7 +78,7 @@ def facts(rule: Rule) -> dict[str, Any]:
 
 def table(rules: Sequence[Rule], style: Style) -> str:
     """A line for each rule, under a heading, in columns."""
-    rows = [["CODE", "NAME", "SEVERITY", "EFFECT", "FIXES", "NOTES"], *(_row(rule) for rule in rules)]
+    rows = [["CODE", "NAME", "AT MOST", "EFFECT", "FIXES", "NOTES"], *(_row(rule) for rule in rules)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "".join(f"{line}\n" for line in [style(lines[0], "bold"), *lines[1:]])

@@ -101,6 +101,19 @@ def test_why_of_a_function_without_callers() -> None:
     ]
 
 
+def test_why_of_names_that_the_file_does_not_bind() -> None:
+    text = """
+for x, y in loader:
+    loss = model(x.to("cuda")).sum()
+    print(loss.item())
+"""
+    assert whys(text, "TPF201") == [
+        "`x`: comes from `loader`, which is not bound in this file, on the CPU; the loop on line 3 runs `model`"
+    ]
+    (why,) = whys(text, "TPF101")
+    assert why is not None and why.startswith("`loss`: unknown, taken for a tensor because of `.item()`; ")
+
+
 def test_why_of_guarded_code() -> None:
     text = """
 def train(model, loader, optimizer):

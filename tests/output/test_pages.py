@@ -111,7 +111,7 @@ def test_facts() -> None:
 
 def test_table() -> None:
     lines = table(all_rules(), Style(False)).splitlines()
-    assert lines[0].split() == ["CODE", "NAME", "SEVERITY", "EFFECT", "FIXES", "NOTES"]
+    assert lines[0].split() == ["CODE", "NAME", "AT", "MOST", "EFFECT", "FIXES", "NOTES"]
     assert [line.split()[:2] for line in lines[1:]] == [[rule.code, rule.name] for rule in all_rules()]
     assert len({line.index(rule.effect.value, 20) for line, rule in zip(lines[1:], all_rules(), strict=True)}) == 1
     assert table(all_rules(), Style(True)).startswith("\x1b[1mCODE")
