@@ -9,7 +9,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.structure import keyword, last_name, path_of, walk
-from perflint.semantics.values import Const, Instance, Sequence, Value
+from perflint.semantics.values import Const, Dtype, Instance, Sequence, Value
 
 _CONVOLUTIONS = re.compile(r"(Lazy)?Conv(Transpose)?2d$")
 _OTHER = re.compile(
@@ -23,6 +23,7 @@ _NETWORKS = re.compile(
     re.IGNORECASE,
 )
 """Networks of convolutions as libraries name them; `resne` begins `resnet` and `resnext`."""
+_HALF = frozenset({"half", "float16", "bfloat16"})
 _DEEPEST = 4
 
 
@@ -32,20 +33,45 @@ def is_convolutional(model: Model, callee: ast.expr) -> bool:
     known = [each for each in members if isinstance(each, Instance) and each.cls != "torch.nn.Module"]
     if known:
         return all(_holds_convolutions(model, each, _DEEPEST) for each in known)
+    return any(_is_made_by_library(model, call) for call in _makers(model, callee))
+
+
+def is_half(model: Model, callee: ast.expr) -> bool:
+    """True if the code that makes a module, or a statement on it, converts it to float16 or bfloat16."""
+    return any(_converts(model, call) for call in _makers(model, callee))
+
+
+def _makers(model: Model, callee: ast.expr) -> list[ast.Call]:
+    """The calls in the values that a name or attribute is bound to, and in the statements that are calls on it."""
     path, here = path_of(callee), {None, model.function(callee), *model.ancestors(callee)}
-    assigned = _assignments(model, model.source.tree).get(path, ())
-    made = [node.value for node in assigned if "." in path or model.function(node) in here]
-    calls = [call for value in made for call in walk(value) if isinstance(call, ast.Call)]
-    return any(_is_made_by_library(model, call) for call in calls)
+    bound = _bound(model, model.source.tree).get(path, ()) if path else ()
+    made = [node.value for node in bound if "." in path or model.function(node) in here]
+    return [call for value in made for call in walk(value) if isinstance(call, ast.Call)]
+
+
+def _converts(model: Model, call: ast.Call) -> bool:
+    """True for `.half()`, `.to(torch.bfloat16)` and `make(dtype=torch.float16)`."""
+    name = last_name(call)
+    if name in ("half", "bfloat16"):
+        return not call.args and isinstance(call.func, ast.Attribute)
+    given = [each.value for each in call.keywords if each.arg in ("dtype", "torch_dtype")]
+    values = map(model.value, [*given, *call.args] if name == "to" else given)
+    return any(isinstance(value, Dtype) and value.name in _HALF for value in values)
 
 
 @once_per_node
-def _assignments(model: Model, tree: ast.Module) -> dict[str, list[ast.Assign]]:
-    """The assignments of a file by the names and attributes that they bind."""
-    found: dict[str, list[ast.Assign]] = {}
+def _bound(model: Model, tree: ast.Module) -> dict[str, list[ast.Assign | ast.Expr]]:
+    """The assignments of a file, and the statements that only call methods, by the names and attributes of these."""
+    found: dict[str, list[ast.Assign | ast.Expr]] = {}
     for node in model.nodes(ast.Assign):
         for path in dict.fromkeys(map(path_of, node.targets)):
             found.setdefault(path, []).append(node)
+    for statement in model.nodes(ast.Expr):
+        called = statement.value
+        while isinstance(called, ast.Call) and isinstance(called.func, ast.Attribute):
+            called = called.func.value
+        if called is not statement.value and (path := path_of(called)):
+            found.setdefault(path, []).append(statement)
     return found
 
 

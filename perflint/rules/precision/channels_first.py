@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -11,7 +12,7 @@ from perflint.rules._methods import in_tests, is_false
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, move
-from perflint.rules.precision._convolutions import is_convolutional
+from perflint.rules.precision._convolutions import is_convolutional, is_half
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -30,7 +31,8 @@ class ChannelsFirst(Rule):
     """Convolutions compute in half precision on tensors whose channels come first.
 
     ## What it does
-    Finds models that run under autocast and are networks of two-dimensional convolutions, by their
+    Finds models that run under autocast, or that are converted to float16 or bfloat16 (`.half()`,
+    `.to(torch.bfloat16)`, `dtype=`), and are networks of two-dimensional convolutions, by their
     class in the project or by their name in torchvision, timm or segmentation_models_pytorch, if no
     file that may run in the same process uses `channels_last`. Each function and model get one finding, at the move
     of the input to the GPU, or at the call. If the model is unknown, but the name of its input says
@@ -110,20 +112,14 @@ class ChannelsFirst(Rule):
         "no-channels-last-resnet50-inference-1",
     )
     costs = "without channels_last, training of a ResNet-50 is {0} slower, and of a U-Net {2}"
-    listens = (Files("autocast", without=_SETTLED),)
+    listens = (Files("autocast", "half", "float16", without=_SETTLED),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         if in_tests(site.model):
             return
         model = site.model
         said: set[tuple[ast.AST | None, str]] = set()
-        for around in model.nodes(ast.With):
-            if not any(_casts(model, item.context_expr) for item in around.items):
-                continue
-            found = next(_runs(model, around), None)
-            if found is None:
-                continue
-            run, sure = found
+        for run, sure in (*_under_autocast(model), *_of_half_models(model)):
             if sure is not Confidence.LOW and _is_settled_elsewhere(model):
                 continue
             what = (model.function(run), path_of(run.func))
@@ -140,6 +136,22 @@ class ChannelsFirst(Rule):
                 span=model.source.span(moved or run),
                 help="Move the model and its input with `memory_format=torch.channels_last`.",
             )
+
+
+def _under_autocast(model: Model) -> Iterator[tuple[ast.Call, Confidence]]:
+    """The first call of a model of convolutions in each region of autocast, and how sure that is."""
+    for around in model.nodes(ast.With):
+        if any(_casts(model, item.context_expr) for item in around.items):
+            yield from itertools.islice(_runs(model, around), 1)
+
+
+def _of_half_models(model: Model) -> Iterator[tuple[ast.Call, Confidence]]:
+    """The calls of models of convolutions that are converted to half precision, with input that may be on the GPU."""
+    for call in model.nodes(ast.Call):
+        if call.args and _may_run(model, call) and is_half(model, call.func) and is_convolutional(model, call.func):
+            given = model.value(call.args[0]).tensor
+            if given is None or given.off_host:
+                yield call, Confidence.HIGH
 
 
 def _casts(model: Model, node: ast.expr) -> bool:

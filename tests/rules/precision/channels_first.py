@@ -146,3 +146,49 @@ def of_signals(loader: DataLoader) -> None:
     for x in loader:
         with torch.autocast("cuda"):
             model(x.cuda())
+
+
+@torch.inference_mode()
+def in_float16(loader: DataLoader) -> None:
+    model = torchvision.models.resnet50().cuda().half().eval()
+    for x in loader:
+        model(x.cuda().half()).argmax(1)  # error: TPF354
+
+
+@torch.inference_mode()
+def in_bfloat16(loader: DataLoader) -> None:
+    model = Net()
+    model.to("cuda", torch.bfloat16).eval()
+    for x in loader:
+        x = x.to("cuda", torch.bfloat16)  # error: TPF354
+        model(x).argmax(1)
+
+
+class Held:
+    def __init__(self) -> None:
+        dtype = torch.float16
+        self.net = timm.create_model("resnet50").to(dtype=dtype, device="cuda")
+
+    def run(self, loader: DataLoader) -> None:
+        for x in loader:
+            self.net(x.cuda())  # error: TPF354
+
+
+@torch.inference_mode()
+def in_float32(loader: DataLoader) -> None:
+    model = Net().to("cuda", torch.float32).eval()
+    for x in loader:
+        model(x.cuda()).argmax(1).half()
+
+
+@torch.inference_mode()
+def on_the_host(x: torch.Tensor) -> None:
+    model = torchvision.models.resnet50().bfloat16().eval()
+    model(x.cpu().bfloat16()).argmax(1)
+
+
+@torch.inference_mode()
+def patches_in_half(loader: DataLoader) -> None:
+    model = Patches().cuda().half()
+    for x in loader:
+        model(x.cuda().half())
