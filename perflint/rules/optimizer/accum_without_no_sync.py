@@ -3,44 +3,54 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._bindings import assigned
 from perflint.rules._methods import calls_named
-from perflint.rules._places import loops_around
+from perflint.rules._places import inside, loops_around
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.source.quoting import quoted
 
-_WRAPPERS = frozenset(
-    {
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.nn.parallel.distributed.DistributedDataParallel",
-    }
-)
-_AVOIDS = ("no_sync", "require_backward_grad_sync", "set_requires_gradient_sync", "sync_gradients", ".accumulate(")
+_WRAPPERS = {
+    "torch.nn.parallel.DistributedDataParallel": False,
+    "torch.nn.parallel.distributed.DistributedDataParallel": False,
+    "torch.distributed.fsdp.fully_shard": True,
+    "torch.distributed._composable.fsdp.fully_shard": True,
+}
+"""The functions that make a model reduce its gradients, and whether they shard it."""
+_AVOIDS = re.compile(r"(?<![a-zA-Z])sync(?!hroni)|no_sync|require_backward_grad_sync|_gradient_sync|\.accumulate\(")
+"""Code that decides when gradients are reduced, in a function that runs a backward pass."""
+_AVOIDS_SHARDED = re.compile(r"_gradient_sync|set_is_last_backward|\.accumulate\(")
+"""The same for `fully_shard`, whose models have no `no_sync`."""
+_SCALES = frozenset({"backward", "scale", "float"})
 
 
 class AccumWithoutNoSync(Rule):
     """Gradient accumulation under DistributedDataParallel that reduces gradients at every micro-step.
 
     ## What it does
-    Finds loops that call `backward()` on each iteration, step the optimizer only every few
-    iterations (`if (i + 1) % accumulate == 0`), and are in a file that wraps its model with
-    `DistributedDataParallel` and never uses `no_sync`.
+    Finds loops that call `backward()` on each iteration, and step the optimizer only every few iterations
+    (`if (i + 1) % accumulate == 0`) or after the loop, in a file that wraps its model with
+    `DistributedDataParallel` or `fully_shard`, if the function does not mention `no_sync` or the like. Also
+    `with model.no_sync():` around the backward pass alone.
 
     ## Why is this bad
     Each backward pass of a wrapped model reduces all gradients over all processes. Only the last
     reduction before the optimizer's step is needed: with an accumulation over four micro-steps,
     three of four reductions are wasted. The cost depends on the network between the devices; it has
-    not been measured here.
+    not been measured here. `DistributedDataParallel` decides in the forward pass whether the backward pass
+    reduces, so `no_sync` around `backward()` alone changes nothing.
 
     ## When it is fine
     - The model is wrapped in some runs only, and those do not accumulate.
     - A framework that accumulates by itself: accelerate, Lightning, DeepSpeed.
-    - FSDP: `no_sync` there keeps full gradients, which may not fit.
+    - FSDP: without the reduction, full gradients are kept, which may not fit. Findings for `fully_shard` have low
+      confidence.
 
     ## Bad
     ```python
@@ -88,39 +98,106 @@ class AccumWithoutNoSync(Rule):
 
     code, name = "TPF604", "accum-without-no-sync"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (Files("DistributedDataParallel", also=("backward",), without=_AVOIDS),)
+    listens = (Files("DistributedDataParallel", "fully_shard", also=("backward",)),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         names = model.symbols
-        if not any(names.full_name(call.func) in _WRAPPERS for call in model.nodes(ast.Call)):
+        wrappers = {full for call in model.nodes(ast.Call) if (full := names.full_name(call.func)) in _WRAPPERS}
+        if not wrappers:
             return
-        seen: set[ast.expr] = set()
+        shards = all(_WRAPPERS[each] for each in wrappers)
+        seen: set[ast.AST] = set()
         for call in calls_named(site, "backward"):
-            boundary = _boundary(model, call)
+            if not shards and (context := _around_backward_alone(model, call.node)) is not None:
+                yield self._too_late(call, context)
+            accumulation = _accumulation(model, call, _AVOIDS_SHARDED if shards else _AVOIDS)
             # One of several in branches speaks for all.
-            if boundary is None or boundary in seen:
+            if accumulation is None or accumulation[0] in seen:
                 continue
-            seen.add(boundary)
+            seen.add(accumulation[0])
             yield self.finding(
                 call,
                 f"{quoted(call.text(call.node))} reduces the gradients over all processes in each iteration, but the "
-                f"optimizer steps only if {quoted(site.text(boundary))}",
-                confidence=Confidence.MEDIUM,
-                help="Run all micro-steps but the last one under `model.no_sync()`.",
+                f"optimizer steps {accumulation[1]}",
+                confidence=Confidence.LOW if shards else Confidence.MEDIUM,
+                help="Call `model.set_requires_gradient_sync(False)` before all micro-steps but the last one, if the "
+                "full gradients fit into memory."
+                if shards
+                else "Run all micro-steps but the last one under `model.no_sync()`.",
             )
 
+    def _too_late(self, call: CallSite, context: ast.expr) -> Finding:
+        return self.finding(
+            call,
+            f"{quoted(call.text(call.node))} still reduces the gradients: the forward pass runs outside of "
+            f"{quoted(call.text(context))}",
+            confidence=Confidence.MEDIUM,
+            span=call.model.source.span(context),
+            help="Put the forward pass under `no_sync()`, too.",
+        )
 
-def _boundary(model: Model, site: CallSite) -> ast.expr | None:
-    """The test under which the optimizer steps, in the loop around a backward pass that runs in each iteration."""
+
+def _around_backward_alone(model: Model, backward: ast.Call) -> ast.expr | None:
+    """The `no_sync()` of a block that runs a backward pass, and no forward pass before it."""
+    block = next((outer for outer in inside(model, backward) if isinstance(outer, ast.With)), None)
+    for item in block.items if block is not None else ():
+        # `with nullcontext() if steps else model.no_sync():`
+        made = [part for part in walk(item.context_expr) if isinstance(part, ast.Call) and last_name(part) == "no_sync"]
+        body = [part for statement in block.body for part in walk(statement) if isinstance(part, ast.Call)]  # type: ignore[union-attr]
+        if made and all(last_name(part) in _SCALES for part in body):
+            return made[0]
+    return None
+
+
+def _accumulation(model: Model, site: CallSite, avoids: re.Pattern[str]) -> tuple[ast.AST, str] | None:
+    """The test or loop that makes a loop around a backward pass accumulate, and when the optimizer steps, in words."""
     loop = next(loops_around(model, site.node), None)
-    if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+    function = model.function(site.node) or model.source.tree
+    if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or _is_synced(model, function, avoids):
         return None
+    boundary = _boundary(model, site, loop)
+    if boundary is not None:
+        return boundary, f"only if {quoted(site.text(boundary))}"
+    steps = [part for part in walk(function) if isinstance(part, ast.Call) and _steps(model, part)]
+    if any(step in walk(loop) for step in steps) or _stops_at_once(loop, site.node):
+        return None
+    if any(step.lineno > loop.lineno and model.function(step) is model.function(site.node) for step in steps):
+        return loop, "only after the loop"
+    return None
+
+
+def _stops_at_once(loop: ast.For | ast.AsyncFor | ast.While, backward: ast.Call) -> bool:
+    """True if a statement behind a backward pass ends the loop."""
+    ends = (part for part in walk(loop) if isinstance(part, (ast.Break, ast.Return)))
+    return any(end.lineno > backward.lineno for end in ends)
+
+
+def _is_synced(model: Model, function: ast.AST, avoids: re.Pattern[str]) -> bool:
+    """True if a function mentions the reduction of gradients, or one of the file that it calls or that calls it."""
+    if avoids.search(_text(model, function)):
+        return True
+    names = {last_name(part) for part in walk(function) if isinstance(part, (ast.Name, ast.Attribute))}
+    own = getattr(function, "name", "")
+    near = (each for each in model.module.structure.functions.values() if each.name in names or own in each.calls)
+    return any(avoids.search(_text(model, each.node)) for each in near)
+
+
+def _text(model: Model, node: ast.AST) -> str:
+    first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
+    return "".join(model.source.lines[first - 1 : last])
+
+
+def _boundary(model: Model, site: CallSite, loop: ast.For | ast.AsyncFor | ast.While) -> ast.expr | None:
+    """The test under which the optimizer steps, in the loop around a backward pass that runs in each iteration."""
     for branch in walk(loop):
-        if not isinstance(branch, ast.If) or not _is_interval(branch.test) or site.node in walk(branch):
+        if not isinstance(branch, ast.If) or site.node in walk(branch):
+            continue
+        test = assigned(model, branch.test) if isinstance(branch.test, ast.Name) else branch.test
+        if test is None or not _is_interval(test):
             continue
         if any(isinstance(part, ast.Call) and _steps(model, part) for each in branch.body for part in walk(each)):
-            return branch.test
+            return test
     return None
 
 

@@ -1,5 +1,7 @@
 """Accumulation in a file that wraps its models."""
 
+from contextlib import nullcontext
+
 import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -45,6 +47,76 @@ def clipped(model, loader, settings) -> None:
         if i % settings.every == 0:
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
+
+
+def named_boundary(model, loader, optimizer, accumulate: int) -> None:
+    for i, x in enumerate(loader):
+        steps = (i + 1) % accumulate == 0
+        model(x).sum().backward()  # audit: TPF604
+        if steps:
+            optimizer.step()
+
+
+def micro_batches(model, loader, micro: int) -> None:
+    net = DDP(model.cuda())
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, fused=True)
+    for batch in loader:
+        optimizer.zero_grad()
+        for part in batch.chunk(micro):
+            (net(part.cuda()).mean() / micro).backward()  # audit: TPF604
+        optimizer.step()
+
+
+def one_step(model, batches, optimizer) -> None:
+    for x in batches:
+        model(x).sum().backward()  # audit: TPF604
+    optimizer.step()
+
+
+def backward_alone(model, loader, optimizer, every: int) -> None:
+    ddp = DDP(model.cuda())
+    for i, x in enumerate(loader):
+        loss = ddp(x.cuda()).mean() / every
+        if (i + 1) % every:
+            with ddp.no_sync():  # audit: TPF604
+                loss.backward()
+        else:
+            loss.backward()
+            optimizer.step()
+
+
+# Look-alikes
+
+
+def forward_too(model, loader, optimizer, every: int) -> None:
+    for i, x in enumerate(loader):
+        steps = (i + 1) % every == 0
+        with nullcontext() if steps else model.no_sync():
+            loss = model(x.cuda()).mean()
+            loss.backward()
+        if steps:
+            optimizer.step()
+
+
+def sync_of(model, last: bool):
+    model.require_backward_grad_sync = last
+    return model
+
+
+def by_a_helper(model, batches, optimizer) -> None:
+    for i, x in enumerate(batches):
+        sync_of(model, i == len(batches) - 1)(x).sum().backward()
+    optimizer.step()
+
+
+def until_it_fits(model, batches, optimizer) -> None:
+    for x in batches:
+        try:
+            model(x).sum().backward()
+            break
+        except torch.cuda.OutOfMemoryError:
+            continue
+    optimizer.step()
 
 
 def each_turn(model, loader, optimizer) -> None:
