@@ -43,7 +43,8 @@ class PythonParamLoop(Rule):
     does not. A moving average of a 124 M parameter GPT, one parameter at a time, made its training
     3% slower there, and gradients that were scaled one by one 1%. Averages that are computed out of place,
     `slow.copy_(tau * fast + (1 - tau) * slow)`, launch twice as many kernels and allocate a tensor for each: training
-    took 26% longer. So these are warnings, and the others are information.
+    took 26% longer. `slow.copy_(fast.lerp(slow, tau))` launches as many as two operations in place, and allocates, too.
+    So both are warnings, and the others are information.
 
     ## When it is fine
     - It runs once: initialisation, copying weights, freezing, checkpoints.
@@ -109,12 +110,13 @@ class PythonParamLoop(Rule):
             if (heat is Heat.COLD and not _is_guarded(model, loop)) or _has_a_twin(model, loop):
                 continue
             out_of_place = _is_out_of_place(update, derived_names(loop))
+            is_costly = out_of_place or _is_interpolated(update, derived_names(loop))
             yield self.finding(
                 update,
                 f"{quoted(update.text(update.node))} runs for each of {quoted(site.text(loop.iter))}: at least one "
                 f"kernel for every parameter{often(update)}",
                 confidence=Confidence.MEDIUM if heat is Heat.HOT else Confidence.LOW,
-                severity=self.severity if out_of_place else Severity.INFO,
+                severity=self.severity if is_costly else Severity.INFO,
                 heat=heat,
                 span=model.source.span(loop.iter),
                 cost=sentence(_OUT_OF_PLACE, *self.measured) if out_of_place else None,
@@ -199,6 +201,15 @@ def _is_out_of_place(update: CallSite, names: set[str]) -> bool:
         return False
     operations = [part for part in walk(update.node.args[0]) if isinstance(part, ast.BinOp) and names_in(part) & names]
     return len(operations) > 1
+
+
+def _is_interpolated(update: CallSite, names: set[str]) -> bool:
+    """True if it sets a parameter to an interpolation: `old.copy_(new.lerp(old, tau))`, a moving average."""
+    assert isinstance(update.node.func, ast.Attribute)
+    if update.node.func.attr != "copy_" or not update.node.args:
+        return False
+    calls = (part for part in walk(update.node.args[0]) if isinstance(part, ast.Call))
+    return any(last_name(call) == "lerp" and len(names_in(call) & names) > 1 for call in calls)
 
 
 def _computes(node: ast.AST, changed: str) -> bool:

@@ -55,6 +55,16 @@ class TwinCritics:
             for new, old in zip(self.critic.parameters(), self.target.parameters()):  # error: TPF603
                 old.data.copy_(self.tau * new.data + (1 - self.tau) * old.data)
 
+    def train_with_interpolation(self, loader: DataLoader) -> None:
+        for x in loader:
+            self.critic(x).mean().backward()
+            self.optimizer.step()
+            for new, old in zip(self.critic.parameters(), self.target.parameters()):  # error: TPF603
+                old.copy_(torch.lerp(old, new, self.tau))
+            current = dict(self.critic.named_buffers())
+            for name, kept in self.target.named_buffers():  # error: TPF603
+                kept.copy_(current[name].detach().lerp(kept, self.tau))
+
     def train_with_decay(self, loader: DataLoader, rate: float) -> None:
         """One operation out of place, and a copy: not measured."""
         for x in loader:
