@@ -10,7 +10,7 @@ import re
 
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._project_text import names_apple_gpus, project_says
-from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, FUSED_ON_APPLE, Version
+from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, FUSED_LATER, FUSED_ON_APPLE, Version
 from perflint.rules._statements import block_of, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import keyword, path_of
@@ -20,15 +20,16 @@ _SPARSE = re.compile(r"sparse\s*=\s*True")
 
 
 def may_be_sparse(model: Model, cls: str) -> bool:
-    """True if gradients may be sparse, which the fused SGD does not take; the other optimizers never do."""
-    return cls == "torch.optim.SGD" and project_says(model, _SPARSE)
+    """True if gradients may be sparse, which fused forms do not take; only some optimizers take them otherwise."""
+    return cls in ("torch.optim.SGD", "torch.optim.Adagrad") and project_says(model, _SPARSE)
 
 
 def fused_since(model: Model, call: ast.Call, cls: str) -> Version:
     """The first torch in which a call that makes an optimizer may say `fused=True`."""
+    since = (FUSED | FUSED_LATER)[cls]
     if names_apple_gpus(model):
-        return max(FUSED[cls], FUSED_ON_APPLE)
-    return FUSED[cls] if _is_on_device(model, call) else max(FUSED[cls], FUSED_BEFORE_MOVE)
+        return max(since, FUSED_ON_APPLE)
+    return since if _is_on_device(model, call) else max(since, FUSED_BEFORE_MOVE)
 
 
 def _is_on_device(model: Model, call: ast.Call) -> bool:

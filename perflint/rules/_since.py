@@ -44,6 +44,8 @@ FUSED: dict[str, Version] = {
     "torch.optim.SGD": (2, 3),
 }
 """Optimizers with `fused=True` on CUDA devices: release notes of 2.0 (Adam) and 2.3 (SGD, #94791)."""
+FUSED_LATER: dict[str, Version] = {"torch.optim.Adagrad": (2, 12)}
+"""The same, for the optimizers that have had it for a short time (release notes of 2.12)."""
 FUSED_BEFORE_MOVE: Version = (2, 4)
 """The same for parameters that are still on the CPU when the optimizer is made (release notes of 2.4)."""
 FUSED_ON_APPLE: Version = (2, 5)

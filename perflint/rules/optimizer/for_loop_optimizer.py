@@ -11,11 +11,12 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
 from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._methods import in_tests, is_false
-from perflint.rules._since import FUSED
+from perflint.rules._project_text import names_apple_gpus
+from perflint.rules._since import FUSED, FUSED_LATER
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import NONE, Const, Device, Mapping, Sequence, Value
+from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Sequence, Value
 
 _COMPILED_STEP = r"compile\([\w.]+\.step\b"
 _USES_DEVICE = re.compile(r"cuda|device|gpu|accelerat", re.IGNORECASE)
@@ -31,8 +32,9 @@ class ForLoopOptimizer(Rule):
 
     ## What it does
     Finds optimizers of `torch.optim` that are created with `foreach=False`, and `Adam` and `AdamW`
-    that are created without `fused=True` for parameters that are not on the CPU; `SGD` is reported
-    with severity info. The optimizers of a `LightningModule` count, because its Trainer takes a GPU if there is one.
+    that are created without `fused=True` for parameters that are not on the CPU; `SGD` and `Adagrad`, which has a
+    fused form since torch 2.12, are reported with severity info. The optimizers of a `LightningModule` count,
+    because its Trainer takes a GPU if there is one.
 
     ## Why is this bad
     With `foreach=False` the CPU launches a handful of small kernels for each parameter tensor, and
@@ -45,7 +47,8 @@ class ForLoopOptimizer(Rule):
 
     ## When it is fine
     - On the CPU the loop is the default.
-    - `differentiable=True` needs the loop, and `torch.compile(optimizer.step)` fuses it.
+    - `differentiable=True` needs the loop, and `torch.compile(optimizer.step)` fuses it, as does a compiled
+      function that calls `optimizer.step()`. Not reported.
     - Memory is short: the default holds a copy of all parameters for a moment.
     - A few large tensors: the step is bound by memory, and both take the same time. With one or two
       parameters nothing is reported.
@@ -100,7 +103,7 @@ class ForLoopOptimizer(Rule):
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
-        if confidence is None:
+        if confidence is None or _steps_compiled(site):
             return
         if _loops(site):
             yield self._one_by_one(site, confidence)
@@ -112,13 +115,12 @@ class ForLoopOptimizer(Rule):
         return self.finding(
             site,
             f"`{name}` runs unfused: several kernels for each group of parameters",
-            # Its kernels are few: the step of a ResNet-50 lost no more than 1%.
-            severity=Severity.INFO if name == "SGD" else cost("adamw-not-fused-gpt").severity,
-            help="Pass `fused=True`.",
+            severity=cost("adamw-not-fused-gpt").severity if name in _MEASURED else Severity.INFO,
+            help="Pass `fused=True`." if site.target in FUSED else "Pass `fused=True`, if torch is 2.12 or newer.",
             confidence=confidence,
             heat=Heat.HOT,
             fix=_with_fused(site),
-            cost=None if name == "SGD" else sentence(_UNFUSED, "adam-not-fused", "adamw-not-fused-gpt"),
+            cost=sentence(_UNFUSED, "adam-not-fused", "adamw-not-fused-gpt") if name in _MEASURED else None,
         )
 
     def _one_by_one(self, site: CallSite, confidence: Confidence) -> Finding:
@@ -134,8 +136,25 @@ class ForLoopOptimizer(Rule):
         )
 
 
+_MEASURED = ("Adam", "AdamW")
+"""Of the others the whole step of a ResNet-50 lost no more than 1%, or nothing was measured."""
 _UNFUSED = "unfused, the step of Adam for 300 small parameters is {0} slower, and a whole GPT-2 training step {1}"
 _ONE_BY_ONE = "one by one, the step of Adam for 300 small parameters is {0} slower, and a whole GPT-2 training step {1}"
+
+
+def _steps_compiled(site: CallSite) -> bool:
+    """True if a compiled function of the file steps an optimizer of this class: the compiler fuses its kernels."""
+    model = site.model
+    return model.compiles and any(
+        model.target(call) == "torch.optim.Optimizer.step" and _is_of(model.call(call).receiver, site.target)
+        for call in model.nodes(ast.Call)
+        if model.compiled(call) is not None
+    )
+
+
+def _is_of(value: Value | None, cls: str) -> bool:
+    members = () if value is None else value.members
+    return any(isinstance(each, Instance) and each.cls in (cls, "torch.optim.Optimizer") for each in members)
 
 
 def _name(site: CallSite) -> str:
@@ -176,7 +195,7 @@ def _is_on(site: CallSite, name: str) -> bool:
 
 def _may_be_fused(site: CallSite) -> bool:
     chosen = any(site.argument(name) is not None for name in ("fused", "foreach", "differentiable"))
-    return site.target in FUSED and not chosen and not site.has_unpacking
+    return site.target in FUSED | FUSED_LATER and not chosen and not site.has_unpacking
 
 
 def _is_small(site: CallSite) -> bool:
@@ -232,6 +251,8 @@ def _without_foreach(site: CallSite) -> Fix | None:
 
 def _with_fused(site: CallSite) -> Fix | None:
     refused = _is_for_lightning(site) or may_be_sparse(site.model, site.target)
+    # Whether Adagrad has a fused form on GPUs of Apple is unknown.
+    refused = refused or (site.target in FUSED_LATER and names_apple_gpus(site.model))
     new = None if refused else with_argument(site.concrete, "fused=True")
     if new is None:
         return None
