@@ -14,6 +14,7 @@ from perflint.source.quoting import quoted
 
 _GRAPHS = r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']"
 
+_FIX = "Drop the last, smaller batch"
 _PROOF = "the loader shuffles, so that other items are left out in each epoch"
 
 
@@ -21,8 +22,8 @@ class RaggedLastBatch(Rule):
     """A training loader keeps a last, smaller batch, although code is specialised on the batch size.
 
     ## What it does
-    Finds `DataLoader`s with `shuffle=True` and without `drop_last`, over which a loop of the file
-    iterates, in files that capture CUDA graphs or compile with them (`mode="reduce-overhead"`).
+    Finds `DataLoader`s without `drop_last` that shuffle, or over which a loop of the file trains, in files that
+    capture CUDA graphs or compile with them (`mode="reduce-overhead"`).
 
     ## Why is this bad
     The last batch of an epoch is smaller than the others. A captured graph cannot run it; with
@@ -33,7 +34,8 @@ class RaggedLastBatch(Rule):
     - The size of the data set is a multiple of the batch size.
     - `torch.compile` without graphs, and `cudnn.benchmark`: they compile or measure once more for
       the other size, and keep the result. Not reported.
-    - Evaluation, which must see every item: loaders that do not shuffle are not reported.
+    - Evaluation, which must see every item: loaders that do not shuffle are reported only if the loop over them goes
+      backward or steps an optimizer.
     - A small data set, of which the last batch is a large part.
 
     ## Bad
@@ -83,14 +85,18 @@ class RaggedLastBatch(Rule):
     mentions = Mentions(pattern=_GRAPHS)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if not (is_off(site, "drop_last") and is_true(passed(site, "shuffle"))):
+        if not is_off(site, "drop_last"):
             return
         if is_given(site, "batch_sampler") or not is_given(site, "batch_size"):
             return
         size = passed(site, "batch_size")
         if size is None or site.value(size) == Const(1):
             return
-        loop = next(loops_over(site.model, site.node), None)
+        shuffles = is_true(passed(site, "shuffle"))
+        loop = next(
+            (each for each in loops_over(site.model, site.node) if shuffles or site.model.heat_map.work.steps(each)),
+            None,
+        )
         if loop is None:
             return
         yield self.finding(
@@ -100,5 +106,6 @@ class RaggedLastBatch(Rule):
             confidence=Confidence.MEDIUM,
             heat=site.model.heat(loop),
             help="Pass `drop_last=True`.",
-            fix=added(site, "drop_last=True", "Drop the last, smaller batch", safety=Safety.RISKY, proof=_PROOF),
+            # Without a shuffle the same items are left out in each epoch.
+            fix=added(site, "drop_last=True", _FIX, safety=Safety.RISKY, proof=_PROOF if shuffles else None),
         )
