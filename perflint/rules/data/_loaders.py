@@ -14,6 +14,7 @@ from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
+from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import NONE, Const, Device, Function, Instance, Sequence, Tensor, Unknown, Value
@@ -104,33 +105,46 @@ def bound_to(model: Model, call: ast.Call) -> str:
     return path_of(parent.target) if isinstance(parent, ast.AnnAssign) else ""
 
 
-def loops_in_callees(model: Model, call: ast.Call) -> Iterator[For]:
-    """The loops over a loader in functions of the file that get it again and again, as by a loop over epochs."""
+def loops_in_callees(model: Model, call: ast.Call, *, again: bool) -> Iterator[For]:
+    """The loops over a loader in functions of the file that get it; with `again`, again and again, as in each epoch."""
+    for module, loop, passed_on in _loops_of_takers(model, call):
+        if module is model.module and (not again or next(loops_around(model, passed_on), None) is not None):
+            yield loop
+
+
+def is_looped_in(model: Model, call: ast.Call, loop: ast.AST) -> bool:
+    """True if a loop passes a loader on to a function of the project that goes over it."""
+    return any(loop in model.ancestors(passed_on) for _, _, passed_on in _loops_of_takers(model, call))
+
+
+def _loops_of_takers(model: Model, call: ast.Call) -> Iterator[tuple[Module, For, ast.Call]]:
+    """The loops over a loader in functions of the project that get it, with the calls that pass it on."""
     path = bound_to(model, call)
     if not path or "." in path:
         return
-    for each, at in _repeated_calls(model, model.function(call) or model.source.tree).get(path, ()):
-        value = model.value(each.func)
-        if not isinstance(value, Function) or value.module != model.module.name:
-            continue
-        info = model.module.function(value.line, value.column)
-        node = None if info is None else info.node
-        # A bound method gets its object first.
-        at += value.receiver is not None
-        if isinstance(node, ast.FunctionDef) and at < len(node.args.args):
-            yield from _loops(model, node).over_path.get(node.args.args[at].arg, ())
+    for each, given in _passing(model, model.function(call) or model.source.tree).get(path, ()):
+        for value in model.value(each.func).members:
+            home = model.view.loaded(value.module) if isinstance(value, Function) else None
+            info = home.function(value.line, value.column) if home is not None else None  # type: ignore[attr-defined]
+            if home is None or info is None or not isinstance(info.node, ast.FunctionDef):
+                continue
+            # A bound method gets its object first.
+            ordered = [arg.arg for arg in info.node.args.args][value.receiver is not None :]  # type: ignore[attr-defined]
+            name = given if isinstance(given, str) else ordered[given] if given < len(ordered) else ""
+            for loop in _loops(model, info.node).over_path.get(name, ()):
+                yield home, loop, each
 
 
 @once_per_node
-def _repeated_calls(model: Model, body: ast.AST) -> dict[str, list[tuple[ast.Call, int]]]:
-    """The calls in loops of a function or file, by the names and attributes that they pass, and as which argument."""
-    found: dict[str, list[tuple[ast.Call, int]]] = {}
+def _passing(model: Model, body: ast.AST) -> dict[str, list[tuple[ast.Call, int | str]]]:
+    """The calls of a function or file by the names and attributes that they pass, with position or keyword."""
+    found: dict[str, list[tuple[ast.Call, int | str]]] = {}
     for call in walk(body):
-        if not isinstance(call, ast.Call) or (model.function(call) or model.source.tree) is not body:
-            continue
-        if next(loops_around(model, call), None) is not None:
-            for path, at in {path_of(given): at for at, given in reversed([*enumerate(call.args)])}.items():
-                found.setdefault(path, []).append((call, at))
+        if isinstance(call, ast.Call) and (model.function(call) or model.source.tree) is body:
+            named = [(each.arg, each.value) for each in call.keywords if each.arg is not None]
+            for given, value in (*enumerate(call.args), *named):
+                if path := path_of(value):
+                    found.setdefault(path, []).append((call, given))
     return found
 
 

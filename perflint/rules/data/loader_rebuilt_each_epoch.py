@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Rule
-from perflint.rules.data._loaders import LOADERS, loops_over, workers
+from perflint.rules.data._loaders import LOADERS, is_looped_in, loops_over, workers
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
 
@@ -19,8 +20,9 @@ class LoaderRebuiltEachEpoch(Rule):
     """A loader that is created again for each epoch.
 
     ## What it does
-    Finds `DataLoader(…)` in a loop whose body iterates over that loader, if none of its arguments
-    change between iterations.
+    Finds `DataLoader(…)` in a loop whose body iterates over that loader, or passes it to a function of the project
+    that does, if none of its arguments change between iterations. A data set or sampler that the loop makes of
+    the same arguments in each iteration does not count as a change.
 
     ## Why is this bad
     Each new loader starts its workers and its pinning thread anew, and allocates pinned buffers
@@ -76,7 +78,7 @@ class LoaderRebuiltEachEpoch(Rule):
         if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or _varies(site.model, site.node, loop):
             return
         inner = [each for each in loops_over(site.model, site.node) if each is not loop and each in set(walk(loop))]
-        if not inner:
+        if not inner and not is_looped_in(site.model, site.node, loop):
             return
         yield self.finding(
             site,
@@ -88,10 +90,37 @@ class LoaderRebuiltEachEpoch(Rule):
 
 
 def _varies(model: Model, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """True if anything that a loader is made of is bound in the loop, or computed by a call."""
+    """True if anything that a loader is made of may be another in each iteration of a loop."""
     arguments = [*call.args, *(item.value for item in call.keywords)]
-    used = {name for argument in arguments for name in names_in(argument)}
-    bound = {part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    if used & bound:
+    return not all(_is_fixed(model, argument, loop, frozenset()) for argument in arguments)
+
+
+def _is_fixed(model: Model, node: ast.expr, loop: ast.AST, seen: frozenset[str]) -> bool:
+    """True if an expression has the same parts in each iteration: names bound before, objects made of such."""
+    for part in walk(node):
+        if isinstance(part, ast.Call):
+            if not isinstance(model.value(part), Instance) or not _is_made_of_own(model, part, loop):
+                return False
+        elif isinstance(part, (ast.Subscript, ast.Lambda)):
+            return isinstance(part, ast.Lambda)
+        elif isinstance(part, ast.Name) and not _is_fixed_name(model, part, loop, seen):
+            return False
+    return True
+
+
+def _is_made_of_own(model: Model, call: ast.Call, loop: ast.AST) -> bool:
+    """True if the loop uses the names in the arguments of a call nowhere else: nothing changes their objects."""
+    arguments = [*call.args, *(item.value for item in call.keywords)]
+    names = {part.id for argument in arguments for part in walk(argument) if isinstance(part, ast.Name)}
+    return all(call in model.ancestors(use) for name in names for use in model.names(loop, name))
+
+
+def _is_fixed_name(model: Model, name: ast.Name, loop: ast.AST, seen: frozenset[str]) -> bool:
+    bound = [part for part in model.names(loop, name.id) if isinstance(part.ctx, ast.Store)]
+    if not bound:
         return True
-    return any(isinstance(part, (ast.Call, ast.Subscript)) for argument in arguments for part in walk(argument))
+    statement = model.parent(bound[0])
+    is_alone = len(bound) == 1 and isinstance(statement, ast.Assign) and statement.targets == bound
+    if not is_alone or name.id in seen:
+        return False
+    return _is_fixed(model, statement.value, loop, seen | {name.id})  # type: ignore[union-attr]

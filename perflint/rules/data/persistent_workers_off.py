@@ -85,7 +85,7 @@ class PersistentWorkersOff(Rule):
             return
         model, count = site.model, workers(site)
         loop = next((each for each in loops_over(model, site.node) if repeats(model, each)), None)
-        loop = loop or next(loops_in_callees(model, site.node), None)
+        loop = loop or next(loops_in_callees(model, site.node, again=True), None)
         # A loader that is made anew in each iteration has nothing to keep: TPF404.
         made_anew = next(loops_around(model, site.node), None) is not None
         if loop is None or made_anew or model.says("set_epoch"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Severity
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
-from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, may_pin, move_in
+from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, may_pin, move_in
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
@@ -18,7 +18,7 @@ class PinMemoryOff(Rule):
 
     ## What it does
     Finds `DataLoader`s without a `pin_memory` argument, if a loop over them in the same file moves
-    their batches to the GPU.
+    their batches to the GPU, also one in a function that gets the loader.
 
     ## Why is this bad
     A copy from pageable memory goes through a buffer of the driver, and the CPU waits for it. From
@@ -79,7 +79,9 @@ class PinMemoryOff(Rule):
     def check(self, site: CallSite) -> Iterator[Finding]:
         if not is_off(site, "pin_memory"):
             return
-        moves = [found for loop in loops_over(site.model, site.node) if (found := move_in(site.model, loop))]
+        model = site.model
+        loops = (*loops_over(model, site.node), *loops_in_callees(model, site.node, again=False))
+        moves = [found for loop in loops if (found := move_in(model, loop))]
         if not moves:
             return
         yield self.finding(

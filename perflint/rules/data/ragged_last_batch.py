@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
 from perflint.rules.base import Calls, Mentions, Rule
-from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_over, passed
+from perflint.rules.data._loaders import LOADERS, For, added, is_given, is_off, loops_in_callees, loops_over, passed
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -92,11 +95,9 @@ class RaggedLastBatch(Rule):
         size = passed(site, "batch_size")
         if size is None or site.value(size) == Const(1):
             return
-        shuffles = is_true(passed(site, "shuffle"))
-        loop = next(
-            (each for each in loops_over(site.model, site.node) if shuffles or site.model.heat_map.work.steps(each)),
-            None,
-        )
+        model, shuffles = site.model, is_true(passed(site, "shuffle"))
+        loops = (*loops_over(model, site.node), *loops_in_callees(model, site.node, again=False))
+        loop = next((each for each in loops if shuffles or _trains(model, each)), None)
         if loop is None:
             return
         yield self.finding(
@@ -104,8 +105,14 @@ class RaggedLastBatch(Rule):
             f"{quoted(site.text(site.node))} returns a smaller batch at the end of each epoch, but a CUDA graph "
             "works for one size only",
             confidence=Confidence.MEDIUM,
-            heat=site.model.heat(loop),
+            heat=model.heat(loop),
             help="Pass `drop_last=True`.",
             # Without a shuffle the same items are left out in each epoch.
             fix=added(site, "drop_last=True", _FIX, safety=Safety.RISKY, proof=_PROOF if shuffles else None),
         )
+
+
+def _trains(model: Model, loop: For) -> bool:
+    """True if a loop goes backward, or steps an optimizer in a function that it calls."""
+    goes_backward = any(isinstance(part, ast.Call) and last_name(part) == "backward" for part in walk(loop))
+    return goes_backward or model.heat_map.work.steps(loop)

@@ -25,6 +25,43 @@ class Trainer:
                 model(x).sum().backward()
 
 
+class Images(Dataset):
+    def __init__(self, paths: list[str]):
+        self.paths = paths
+
+
+def with_its_data(model: nn.Module, paths: list[str], epochs: int) -> None:
+    for epoch in range(epochs):
+        data = Images(paths)
+        loader = DataLoader(data, batch_size=64, num_workers=8)  # audit: TPF404
+        for x in loader:
+            model(x).sum().backward()
+
+
+def train_epoch(model: nn.Module, loader: DataLoader) -> None:
+    for x in loader:
+        model(x).sum().backward()
+
+
+def consumed_elsewhere(model: nn.Module, data: Dataset, epochs: int) -> None:
+    for epoch in range(epochs):
+        loader = DataLoader(data, batch_size=64, num_workers=8)  # audit: TPF404
+        train_epoch(model, loader=loader)
+
+
+def of_a_growing_buffer(model: nn.Module, buffer: list, collect, epochs: int) -> None:
+    for epoch in range(epochs):
+        collect(buffer)
+        loader = DataLoader(Images(buffer), batch_size=64)
+        train_epoch(model, loader)
+
+
+def passed_to_others(model: nn.Module, data: Dataset, keep, epochs: int) -> None:
+    for epoch in range(epochs):
+        loader = DataLoader(data, batch_size=64)
+        keep(loader)
+
+
 def made_once(model: nn.Module, data: Dataset, epochs: int) -> None:
     loader = DataLoader(data, batch_size=64, num_workers=8)
     for epoch in range(epochs):

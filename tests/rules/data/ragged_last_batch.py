@@ -74,3 +74,14 @@ def of_a_sampler(model: nn.Module, data: Dataset, sampler, optimizer: torch.opti
 
     for x in DataLoader(data, batch_size=64, sampler=sampler):  # audit: TPF407
         step(x)
+
+
+def fit(model: nn.Module, batches: DataLoader) -> None:
+    for x in batches:
+        model(x.cuda()).mean().backward()
+
+
+def fitted_in_a_function(model: nn.Module, data: Dataset) -> None:
+    fit(model, DataLoader(data, batch_size=64, drop_last=True))
+    loader = DataLoader(data, batch_size=64)  # audit: TPF407
+    fit(model, batches=loader)
