@@ -141,10 +141,11 @@ def _passing(model: Model, body: ast.AST) -> dict[str, list[tuple[ast.Call, int 
     found: dict[str, list[tuple[ast.Call, int | str]]] = {}
     for call in walk(body):
         if isinstance(call, ast.Call) and (model.function(call) or model.source.tree) is body:
-            named = [(each.arg, each.value) for each in call.keywords if each.arg is not None]
-            for given, value in (*enumerate(call.args), *named):
+            given: list[tuple[int | str, ast.expr]] = [*enumerate(call.args)]
+            given += [(each.arg, each.value) for each in call.keywords if each.arg is not None]
+            for place, value in given:
                 if path := path_of(value):
-                    found.setdefault(path, []).append((call, given))
+                    found.setdefault(path, []).append((call, place))
     return found
 
 
