@@ -123,13 +123,15 @@ def _loops_of_takers(model: Model, call: ast.Call) -> Iterator[tuple[Module, For
     if not path or "." in path:
         return
     for each, given in _passing(model, model.function(call) or model.source.tree).get(path, ()):
-        for value in model.value(each.func).members:
-            home = model.view.loaded(value.module) if isinstance(value, Function) else None
-            info = home.function(value.line, value.column) if home is not None else None  # type: ignore[attr-defined]
+        for taker in model.value(each.func).members:
+            if not isinstance(taker, Function):
+                continue
+            home = model.view.loaded(taker.module)
+            info = None if home is None else home.function(taker.line, taker.column)
             if home is None or info is None or not isinstance(info.node, ast.FunctionDef):
                 continue
             # A bound method gets its object first.
-            ordered = [arg.arg for arg in info.node.args.args][value.receiver is not None :]  # type: ignore[attr-defined]
+            ordered = [arg.arg for arg in info.node.args.args][taker.receiver is not None :]
             name = given if isinstance(given, str) else ordered[given] if given < len(ordered) else ""
             for loop in _loops(model, info.node).over_path.get(name, ()):
                 yield home, loop, each
