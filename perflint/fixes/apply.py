@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 
 from perflint.findings import Edit, Finding, Fix, Safety
+from perflint.fixes.comments import quotes_replaced
 from perflint.fixes.rewrite import Offsets
 from perflint.fixes.trial import Group, Held, Relint, Taken, Trial
 from perflint.frozen import dataclass, field
@@ -167,6 +168,8 @@ def _round(state: _Round, offered: Sequence[Finding], wanted: frozenset[Safety])
             state.put_aside([group], "it would drop a name that is bound there, or an `await` or `yield`")
         elif _joins_words(state.trial.source, offsets, group.fix):
             state.put_aside([group], "it would join two words")
+        elif any(quotes_replaced(state.trial.source, edit) for edit in group.fix.edits):
+            state.put_aside([group], "a comment on the line quotes the code that it replaces")
         else:
             waiting.append(group)
     while waiting:

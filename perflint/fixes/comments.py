@@ -50,6 +50,23 @@ def rescued(source: Source, changed: Rewrite) -> tuple[list[Edit], list[Piece]]:
     return [edit for edit in edits.values() if edit is not None], lost
 
 
+def quotes_replaced(source: Source, edit: Edit) -> bool:
+    """True if the comment behind an edit quotes the code that it replaces: `x[[-1]]  # [-1] keeps the dimension`.
+
+    The comment would speak of code that is gone, and shows that the code was chosen.
+    """
+    old = source.segment(edit.span).strip()
+    if old.isidentifier() or len(old) < _SHORTEST or edit.span.end_column == 1:
+        return False
+    line = source.lines[edit.span.end_line - 1]
+    start = Offsets(source).of(edit.span.end_line, 1)
+    behind = range(start + edit.span.end_column - 1, start + len(line))
+    return old in line and any(offset in behind and old in text for offset, text in _comments(source.text))
+
+
+_SHORTEST = 3
+
+
 def is_for_tools(comment: str) -> bool:
     """True if a comment speaks to a tool: `# noqa`, `# type: ignore`."""
     return _FOR_TOOLS.match(comment) is not None

@@ -116,6 +116,21 @@ def test_a_fix_joins_no_words(before: str, pattern: str, new: str, after: str | 
     assert reasons(outcome) == ([] if after else ["it would join two words"])
 
 
+@pytest.mark.parametrize(
+    ("line", "is_fixed"),
+    [
+        ("x = y[[-1]]  # note: using list [-1] to keep the dimension\n", False),
+        ("x = y[[-1]]  # the last one\n", True),
+        ('x = y[[-1]] + f("# [-1]")  # the last one\n', True),
+        ("x = y[[-1]]\n# [-1] is the last one\n", True),
+    ],
+)
+def test_a_comment_that_quotes_the_code_keeps_it(line: str, is_fixed: bool) -> None:
+    outcome = fix(line, word(r"\[-1\](?=\])", "-1:"))
+    assert outcome.text == (line.replace("[[-1]]", "[-1:]", 1) if is_fixed else line)
+    assert reasons(outcome) == ([] if is_fixed else ["a comment on the line quotes the code that it replaces"])
+
+
 def test_overlapping_fixes_wait_for_the_next_round() -> None:
     outcome = fix("x = f(g(1))\n", word(r"f\((.*)\)$", r"\1"), word(r"g\((\d)\)", r"\1", "TPF002"))
     assert outcome.text == "x = 1\n"
