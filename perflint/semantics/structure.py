@@ -101,7 +101,7 @@ class Structure:
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
     """All nodes by type, each list in source order."""
     batches: dict[ast.AST, set[str]] | None = None
-    """The names that loops move to a device and run a model on, once that has been asked."""
+    """The names that loops and functions move to a device and run a model on, once that has been asked."""
     rebound: dict[str, list[ast.expr]] | None = None
     """The values that functions bind to names of the top level by `global`, once that has been asked."""
     passing: dict[ast.Attribute, bool] = field(default_factory=dict)

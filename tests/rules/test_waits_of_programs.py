@@ -342,3 +342,76 @@ def fit(net, loader, optimizer, size, config):
 @pytest.mark.parametrize("files", projects(PLACED_BY_THE_PROGRAM))
 def test_tensors_that_the_program_places(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+FIELDS = """
+import torch
+class Head(torch.nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+    def forward(self, ids, keep):
+        out = self.body(ids, attention_mask=keep)
+        if out.last_hidden_state.sum() > 0:                 # wait
+            return out.hidden_states[-1].sum().item()       # wait
+        return out.logits[keep > 0]                         # wait
+===
+def show(report, limit):
+    if report.count > limit:
+        print(report.scores[limit > 3])
+"""
+
+
+@pytest.mark.parametrize("files", projects(FIELDS))
+def test_fields_of_outputs(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)
+
+
+DRAWN = """
+import torch
+def fit(model, stream, optimizer):
+    model.cuda()
+    for _ in range(1000):
+        x, sizes = next(stream)
+        most = sizes.tolist()
+        x = x.to("cuda")                                    # wait
+        loss = model(x).mean() * max(most)
+        loss.backward()
+        optimizer.step()
+===
+import torch
+def fit(model, stream, optimizer):
+    model.cuda()
+    for _ in range(1000):
+        x, sizes = next(stream)
+        most = sizes.tolist()                               # wait
+        loss = model(x).mean() * max(most)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("files", projects(DRAWN))
+def test_batches_that_next_gives(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)
+
+
+CHOSEN_BY_NAME = """
+import torch
+class Criterion(torch.nn.Module):
+    def __init__(self, kinds):
+        super().__init__()
+        self.kinds = kinds
+    def loss_boxes(self, outputs, targets):
+        boxes = outputs["boxes"]
+        return boxes.sum() / boxes.abs().sum().item()       # wait
+    def other(self, boxes):
+        return boxes.sum().item()                           # audit
+    def forward(self, outputs, targets):
+        return [getattr(self, f"loss_{kind}")(outputs, targets) for kind in self.kinds]
+"""
+
+
+@pytest.mark.parametrize("files", projects(CHOSEN_BY_NAME))
+def test_methods_that_a_name_chooses(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

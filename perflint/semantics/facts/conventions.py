@@ -347,6 +347,16 @@ def gives_loader(name: str) -> Entry | None:
 
 
 @cache
+def is_output(name: str) -> Entry | None:
+    """Why an attribute is a tensor that a model computed: `outputs.logits`."""
+    return concept("model-output").of(name)
+
+
+def holds_outputs(name: str) -> Entry | None:
+    """Why an attribute holds tensors that a model computed: `outputs.hidden_states`."""
+    return concept("model-outputs").of(name)
+
+
 def is_on_cpu(name: str) -> Entry | None:
     """Why a tensor is on the CPU: `cpu_x`, `x_cpu`."""
     words = name.lower().split("_")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics.facts import arrays, containers, named, tensors, torch_api
-from perflint.semantics.facts.conventions import is_device
+from perflint.semantics.facts.conventions import holds_outputs, is_device, is_output
 from perflint.semantics.interpreter import autograd
 from perflint.semantics.interpreter.frame import Frame, parts
 from perflint.semantics.interpreter.functions import parameter_device
@@ -63,6 +63,11 @@ def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
     if name == "grad" and "torch" in frame.module.packages:
         # Of a parameter: little else has a gradient.
         return Tensor(value.near, evidence=Evidence.USE)
+    computed = Tensor(value.near, evidence=Evidence.CONVENTION)
+    if is_output(name):
+        return computed
+    if holds_outputs(name):
+        return Sequence("tuple", computed)
     near = Unknown(Device.CALLER) if name == "cuda" or value.moved else value
     return near if name == "cuda" else named.by_name(name, near)
 

@@ -1,4 +1,4 @@
-"""Loops over batches: they move the elements to a device and run a model on them."""
+"""Loops over batches, and batches of `next`: the code moves the elements to a device and runs a model on them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,32 @@ from perflint.semantics.structure import FunctionNode, Structure, last_name, nam
 from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
 
 Moves = dict[ast.AST, set[str]]
-"""The names that loops move to a device and run a model on."""
+"""The names that loops and functions move to a device and run a model on."""
 
 _BATCH = Sequence("batch", Tensor(Device.CPU, evidence=Evidence.CONVENTION))
 
 
 def element(structure: Structure, loop: ast.For | ast.AsyncFor, value: Value) -> Value:
     """The element of a loop: a batch on the CPU where nothing else is known and the body says so."""
+    moved = _moved_in(structure, loop)
+    return value if moved is None else _element(loop.target, value, moved)
+
+
+def drawn(structure: Structure, function: ast.AST | None, node: ast.Assign, value: Value) -> Value:
+    """The value of an assignment: a batch on the CPU for `x, y = next(batches)`, where nothing else is known."""
+    if not value.is_unknown or not isinstance(node.value, ast.Call) or function is None:
+        return value
+    if not isinstance(node.value.func, ast.Name) or node.value.func.id != "next" or len(node.targets) != 1:
+        return value
+    moved = _moved_in(structure, function)
+    return value if moved is None else _element(node.targets[0], value, moved)
+
+
+def _moved_in(structure: Structure, scope: ast.AST) -> set[str] | None:
+    """The names that a loop or function moves and runs a model on; None if there are none."""
     if structure.batches is None:
         structure.batches = _batches(structure)
-    moved = structure.batches.get(loop)
-    return value if moved is None else _element(loop.target, value, moved)
+    return structure.batches.get(scope)
 
 
 def _element(target: ast.expr, value: Value, moved: set[str]) -> Value:
@@ -65,9 +80,9 @@ def _statement(structure: Structure, node: ast.AST) -> ast.AST:
 
 
 def _note(structure: Structure, node: ast.AST, names: set[str], found: Moves) -> None:
-    """Enter names for all loops around a node, in its function."""
+    """Enter names for all loops around a node, in its function, and for the function."""
     around = structure.parents.get(node)
-    while around is not None and not isinstance(around, FunctionNode | ast.ClassDef):
-        if isinstance(around, ast.For | ast.AsyncFor):
+    while around is not None and not isinstance(around, ast.ClassDef):
+        if isinstance(around, ast.For | ast.AsyncFor | FunctionNode):
             found.setdefault(around, set()).update(names)
-        around = structure.parents.get(around)
+        around = None if isinstance(around, FunctionNode) else structure.parents.get(around)

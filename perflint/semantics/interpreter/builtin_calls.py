@@ -10,6 +10,7 @@ from perflint.semantics.facts.devices import names_gpu
 from perflint.semantics.interpreter import self_attributes
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.isinstance_tests import is_instance
+from perflint.semantics.interpreter.lineage import info_of, lineage
 from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
     BOOL,
@@ -200,7 +201,17 @@ def _getattr(frame: Frame, arguments: Arguments) -> Value:
     value: Value = UNKNOWN
     if isinstance(name, Const) and isinstance(name.value, str):
         value = frame.attribute(arguments.at(0), name.value)
+        if value.is_unknown and name.value[1:].endswith("*"):
+            value = _methods(frame, arguments.at(0), name.value[:-1]) or value
     return value if len(arguments.positional) < 3 else join(value, arguments.at(2))
+
+
+def _methods(frame: Frame, receiver: Value, start: str) -> Value | None:
+    """The methods of an object whose names begin so: `getattr(self, f"loss_{kind}")`."""
+    order = lineage(frame, receiver.cls) if isinstance(receiver, Instance) else ()
+    known = (info for cls in order if (info := info_of(frame, cls)) is not None)
+    names = {name for info in known for name in info.methods if name.startswith(start)}
+    return union(frame.attribute(receiver, name) for name in sorted(names)) if names else None
 
 
 def _round(frame: Frame, arguments: Arguments) -> Value:

@@ -7,7 +7,7 @@ import ast
 from perflint.semantics.facts import arrays, named, ranks
 from perflint.semantics.interpreter import attributes, protocols, records
 from perflint.semantics.interpreter.frame import Frame, parts
-from perflint.semantics.interpreter.learned import selects
+from perflint.semantics.interpreter.learned import is_order, selects
 from perflint.semantics.interpreter.lineage import is_enumeration
 from perflint.semantics.lattice import join, union
 from perflint.semantics.structure import path_of
@@ -69,9 +69,12 @@ def index_into(frame: Frame, receiver: Value, subscript: ast.Subscript) -> Value
     """The value of an index; a tensor is on the CPU if it is an index into a tensor there, as others raise."""
     node = subscript.slice
     value = frame.evaluate(node)
-    if isinstance(value, Unknown) and value != ON_CPU and frame.function is not None:
-        if selects(frame.module, frame.function, node, subscript.value):
-            return _recorded(frame, node, Tensor(Device.CALLER, Kind.BOOL, evidence=Evidence.USE))
+    if isinstance(value, Unknown) and value != ON_CPU and is_order(node):
+        mask = Tensor(Device.CALLER, Kind.BOOL, evidence=Evidence.USE)
+        if isinstance(receiver, Tensor) and receiver.off_host:
+            return _recorded(frame, node, mask.with_(device=receiver.device))
+        if frame.function is not None and selects(frame.module, frame.function, node, subscript.value):
+            return _recorded(frame, node, mask)
     if not (isinstance(receiver, Tensor) and receiver.device is Device.CPU and receiver.evidence is Evidence.CERTAIN):
         return value
     if not isinstance(node, ast.Tuple):

@@ -19,10 +19,13 @@ def learned(module: Module, info: FunctionInfo) -> frozenset[str]:
 
 def selects(module: Module, info: FunctionInfo, index: ast.expr, indexed: ast.expr) -> bool:
     """True for `x[y > 0]`, with both on the way to a loss: a mask selects the elements that are learned."""
-    if not isinstance(index, ast.Compare) or not all(isinstance(op, _ORDER) for op in index.ops):
-        return False
     known = learned(module, info)
     return not known.isdisjoint(names_in(index)) and not known.isdisjoint(names_in(indexed))
+
+
+def is_order(node: ast.expr) -> bool:
+    """True for `y > 0` and the like: such an index is a mask, since lists are not indexed by truth values."""
+    return isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops)
 
 
 _ORDER = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)

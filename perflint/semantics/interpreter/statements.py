@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from perflint.semantics import binders
-from perflint.semantics.interpreter import control_flow, narrowed, self_attributes
+from perflint.semantics.interpreter import batch_loops, control_flow, narrowed, self_attributes
 from perflint.semantics.interpreter.annotations import annotated, spelled
 from perflint.semantics.interpreter.assignments import assign
 from perflint.semantics.interpreter.expressions import close_over, evaluate
@@ -33,7 +33,8 @@ def run(frame: Frame, body: Iterable[ast.stmt]) -> None:
 
 
 def _assign_statement(frame: Frame, node: ast.Assign) -> None:
-    value = evaluate(frame, node.value)
+    function = None if frame.function is None else frame.function.node
+    value = batch_loops.drawn(frame.module.structure, function, node, evaluate(frame, node.value))
     for target in node.targets:
         assign(frame, target, value)
 
