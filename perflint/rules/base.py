@@ -34,6 +34,7 @@ class Mentions:
     """A condition on the text of a file: it contains one of `texts`, one of `also`, and none of `without`.
 
     The regular expression `pattern` matches somewhere, and `unlike` matches nowhere. An empty field requires nothing.
+    With `in_importers`, a file that imports this one may meet it in its place.
     """
 
     texts: tuple[str, ...]
@@ -41,6 +42,7 @@ class Mentions:
     without: tuple[str, ...]
     pattern: str
     unlike: str
+    in_importers: bool
 
     def __init__(
         self,
@@ -49,22 +51,28 @@ class Mentions:
         without: tuple[str, ...] = (),
         pattern: str = "",
         unlike: str = "",
+        in_importers: bool = False,
     ) -> None:
         object.__setattr__(self, "texts", texts)
         object.__setattr__(self, "also", also)
         object.__setattr__(self, "without", without)
         object.__setattr__(self, "pattern", pattern)
         object.__setattr__(self, "unlike", unlike)
+        object.__setattr__(self, "in_importers", in_importers)
 
     def fits(self, text: str) -> bool:
         """True if the text of a file meets the condition."""
-        if any(part in text for part in self.without):
+        if self.forbids(text):
             return False
         if not all(any(part in text for part in parts) for parts in (self.texts, self.also) if parts):
             return False
         if self.pattern and re.search(self.pattern, text) is None:
             return False
         return not self.unlike or re.search(self.unlike, text) is None
+
+    def forbids(self, text: str) -> bool:
+        """True if the text of a file contains what it must not."""
+        return any(part in text for part in self.without)
 
 
 class Files(Mentions):

@@ -83,11 +83,13 @@ _Condition = TypeVar("_Condition", bound=Mentions)
 
 def _condition(kind: type[_Condition], words: Words) -> _Condition:
     (pattern, unlike) = words[3]
-    return kind(*words[0], also=words[1], without=words[2], pattern=pattern, unlike=unlike)
+    return kind(
+        *words[0], also=words[1], without=words[2], pattern=pattern, unlike=unlike, in_importers=bool(words[4])
+    )
 
 
 def _words(of: Mentions) -> Words:
-    return of.texts, of.also, of.without, (of.pattern, of.unlike)
+    return of.texts, of.also, of.without, (of.pattern, of.unlike), ("importers",) if of.in_importers else ()
 
 
 def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -70,8 +71,15 @@ def _fits(model: Model, mentions: Mentions) -> bool:
     """True if the file meets a condition, which is tested once for all of its sites."""
     known: bool | None = model.memo.get(mentions)
     if known is None:
-        known = model.memo[mentions] = mentions.fits(model.source.text)
+        text = model.source.text
+        known = model.memo[mentions] = mentions.fits(text) or _fits_importer(model, mentions, text)
     return known
+
+
+def _fits_importer(model: Model, mentions: Mentions, text: str) -> bool:
+    if not mentions.in_importers or mentions.forbids(text) or "torch" not in text:
+        return False
+    return model.importer_has(mentions.texts, mentions.without, re.compile(mentions.pattern))
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -246,10 +246,16 @@ class Model:
         return HeatMap(self)
 
     @cached_property
-    def _compiled(self) -> Mapping[Place, Compiled]:
-        if not (self.says("compile") and self.matches(compiled.COMPILES)):
+    def compiled_functions(self) -> Mapping[Place, Compiled]:
+        """The functions that run under torch.compile, by place; those of other files only if this file shows it."""
+        own = self.says("compile") and self.matches(compiled.COMPILES)
+        others = [] if self.callers is None else [
+            ((self.module.name, info.node.lineno, info.node.col_offset), found)
+            for info, found in self.callers.compiled()
+        ]  # fmt: skip
+        if not own and not others:
             return {}
-        return compiled.compiled_functions(self.view, self.module, self._recorder)
+        return compiled.compiled_functions(self.view, self.module, self._recorder, others)
 
     def says(self, *words: str) -> bool:
         """True if the text of the file contains one of some words, as evidence about its code."""
@@ -328,11 +334,11 @@ class Model:
 
     def compiled(self, node: ast.AST) -> Compiled | None:
         """How the code around a node comes to run under torch.compile; None if it does not, or passes it over."""
-        if not self._compiled:
+        if not self.compiles:
             return None
         function = self.function(node)
         while function is not None:
-            found = self._compiled.get((self.module.name, function.lineno, function.col_offset))
+            found = self.compiled_functions.get((self.module.name, function.lineno, function.col_offset))
             if found is not None:
                 return None if is_skipped(self.module.structure.parents, node) else found
             function = self.function(function)
@@ -340,7 +346,7 @@ class Model:
 
     def compiled_function(self, function: Function) -> Compiled | None:
         """How a function of the file comes to run under torch.compile."""
-        return self._compiled.get((function.module, function.line, function.column))
+        return self.compiled_functions.get((function.module, function.line, function.column))
 
     @cached_property
     def captures(self) -> Captures:
@@ -355,10 +361,16 @@ class Model:
         """True if a line is in a function that TorchScript may compile."""
         return any(line in lines for lines in self._scripted)
 
-    @property
+    @cached_property
     def compiles(self) -> bool:
         """True if any function of the file runs under torch.compile."""
-        return bool(self._compiled)
+        return any(module == self.module.name for module, _, _ in self.compiled_functions)
+
+    def importer_has(self, words: Collection[str], without: Collection[str], pattern: re.Pattern[str]) -> bool:
+        """True if a file that imports this one has one of some words and a match of a pattern, and none has a word of
+        `without`.
+        """
+        return self.callers is not None and self.callers.user_has(words, without, pattern)
 
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""

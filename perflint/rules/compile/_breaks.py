@@ -25,8 +25,8 @@ _FAR = 2
 
 
 def in_compiled(*, without: tuple[str, ...] = ()) -> Mentions:
-    """The condition that a file may compile something, and does not contain some settings of torch.compile."""
-    return Mentions("compile", pattern=COMPILES.pattern, without=without)
+    """The condition that a file, or one that imports it, may compile something, and none has some settings of that."""
+    return Mentions("compile", pattern=COMPILES.pattern, without=without, in_importers=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def report(rule: Rule, site: Site, found: Break, compiled: Compiled, *, whole: b
     if compiled.options.fullgraph:
         # It would raise when it first runs, so it probably does not run.
         confidence = Confidence.LOW
-    place = f"`{compiled.options.text}` (line {compiled.options.line})"
+    place = compiled.options.place
     ends = f": this breaks the graph of {place}"
     if whole:
         ends = f", in a loop or a `try`: all of the function that {place} compiles runs eagerly"

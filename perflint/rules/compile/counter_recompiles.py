@@ -102,7 +102,7 @@ class CounterRecompiles(Rule):
                 continue
             yield self.finding(
                 site,
-                f"{what}: each call compiles the function of `{compiled.options.text}` (line {compiled.options.line}) "
+                f"{what}: each call compiles the function of {compiled.options.place} "
                 "again, and after 8 times it stays eager",
                 confidence=guarded(model, changed, sure),
                 heat=model.heat(changed),

@@ -106,7 +106,7 @@ class UnregisteredExtension(Rule):
                 yield self.finding(
                     site,
                     f"{quoted(site.text(call))} calls an extension that is not registered: this breaks the graph of "
-                    f"`{compiled.options.text}` (line {compiled.options.line})",
+                    f"{compiled.options.place}",
                     confidence=Confidence.HIGH,
                     heat=model.heat(call),
                     span=model.source.span(call),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from perflint.findings import Heat
@@ -15,6 +16,7 @@ from perflint.semantics.callers.uses import may_read_method, only_calls, other_c
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.lineage import is_static
 from perflint.semantics.module import Module
+from perflint.semantics.regions.compiled import COMPILES, DEEPEST, Compiled
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, path_of
 from perflint.semantics.test_files import is_test_path
 from perflint.semantics.values import Instance, Value
@@ -134,6 +136,36 @@ class Callers:
         if not first:
             return None
         return Chain(Heat.COLD if is_cold else Heat.WARM, first)
+
+    def user_has(self, words: Collection[str], without: Collection[str], pattern: re.Pattern[str]) -> bool:
+        """True if a file that imports the file, directly or not, has one of some words and a match of a pattern, and
+        none has a word of `without`.
+        """
+        view, users = self._view, self._reach.users[1:]
+        if any(view.mentions(path, word) for path in users for word in without):
+            return False
+        return any(view.mentions(path, word) and view.finds(path, pattern) for path in users for word in words)
+
+    def compiled(self) -> Iterator[tuple[FunctionInfo, Compiled]]:
+        """The functions of the file that compiled code of other files runs."""
+        if not self.user_has(("compile",), (), COMPILES):
+            return
+        users = self._reach.users[1:]
+        summaries = [summary for path in users if (summary := self._summary(path, "compile")) is not None]
+        waiting = [found for summary in summaries for found in summary.compiled.items()]
+        seen = set[FunctionKey]()
+        for key, compiled in waiting:
+            if key in seen:
+                continue
+            seen.add(key)
+            if key.path == self._module.path:
+                info = self._module.named_function(key.qualname)
+                if info is not None:
+                    yield info, compiled
+            elif key.path in users and compiled.depth < DEEPEST and (summary := self._summary_at(key.path)) is not None:
+                inner = replace(compiled, depth=compiled.depth + 1)
+                called = (call for calls in summary.calls.values() for call in calls if call.caller == key)
+                waiting += [(call.callee, inner) for call in called if call.arguments is not None]
 
     def leading_to(self, info: FunctionInfo) -> Iterator[Call]:
         """The calls that lead to a function, except those that its own file makes of it; the nearest first.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.frozen import replace
 from perflint.semantics.callers.handed import uses_of_parameters
 from perflint.semantics.callers.summary import Call, FunctionKey, Parameter, Summary, Use
 from perflint.semantics.facts import processes
@@ -15,6 +16,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.heat.training import is_in_training
 from perflint.semantics.interpreter.functions import any_such
 from perflint.semantics.lattice import widen
+from perflint.semantics.regions.compiled import Compiled
 from perflint.semantics.values import Class, Function, Instance, Partial, Value
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def summarised(model: Model) -> Summary:
         {callee: tuple(found) for callee, found in calls.items()},
         overrides,
         {parameter: tuple(found) for parameter, found in uses.items()},
+        dict(maker.compiled()),
         foreign,
         {name: FunctionKey(loaded[each.module], each.qualname) for name, each in model.view.memory.classes.items()},
         loaded,
@@ -79,6 +82,15 @@ class _Maker:
                 found = tuple(key for base in bases for key in self._method(base, name))
                 if found:
                     yield FunctionKey(module.path, f"{info.qualname}.{name}"), found
+
+    def compiled(self) -> Iterator[tuple[FunctionKey, Compiled]]:
+        """The functions of other files that the file compiles, or that its compiled functions call."""
+        for (name, line, column), compiled in self._model.compiled_functions.items():
+            module = self._model.view.loaded(name)
+            info = None if module is None else module.function(line, column)
+            if module is not None and info is not None and module is not self._model.module:
+                options = replace(compiled.options, file=compiled.options.file or self._model.module.path.name)
+                yield FunctionKey(module.path, info.qualname), replace(compiled, options=options)
 
     def foreign(self) -> Iterator[str]:
         """The classes of the file that have a base outside of the project and of the libraries that are known."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.regions.compiled import Compiled
 from perflint.semantics.view import Record
 
 
@@ -73,6 +74,8 @@ class Summary:
     """The methods of base classes of the project that a method of the file overrides."""
     uses: Mapping[Parameter, tuple[Use, ...]]
     """The uses of parameters whose objects the file does not know."""
+    compiled: Mapping[FunctionKey, Compiled]
+    """The functions of other files that the file compiles, or that its compiled functions call."""
     foreign: frozenset[str]
     """The classes of the file that have a base outside of the project, whose code may call their methods."""
     classes: Mapping[str, FunctionKey]

@@ -42,10 +42,17 @@ class Options:
     text: str
     """How the call is written, without its arguments' own lines."""
     line: int
+    file: str = ""
+    """The name of the file with the call; "" if it is the file of the compiled function."""
     fullgraph: bool | None = False
     dynamic: bool | None = None
     mode: str | None = ""
     backend: str | None = ""
+
+    @property
+    def place(self) -> str:
+        """The call and its line, for messages: "`torch.compile(f)` (line 3)"."""
+        return f"`{self.text}` ({self.file}:{self.line})" if self.file else f"`{self.text}` (line {self.line})"
 
     @property
     def uses_graphs(self) -> bool:
@@ -251,6 +258,7 @@ def _options(text: str, line: int, values: dict[str, Value | None]) -> Options |
     return Options(
         text,
         line,
+        "",
         fullgraph if isinstance(fullgraph, bool) else None,
         dynamic if isinstance(dynamic, bool) else None,
         ("" if "mode" in values and values["mode"] == Const(None) else None) if mode is None else str(mode),

@@ -1,14 +1,14 @@
 """Compiled regions: the functions of a file that run under torch.compile.
 
 A function is compiled if it is passed to torch.compile, or if it is the `forward` of such a module, or if a
-compiled function calls it. Only the file itself counts, so its findings do not depend on which other files
-are checked with it.
+compiled function calls it, in whatever file of the project.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass, replace
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COMPILES = re.compile(r"torch\.compile\b|from torch import [^\n]*\bcompile\b|\b(?!re\b|regex\b)\w+\.compile\(")
 """The words of a file that may compile something."""
-_DEEPEST = 6
+DEEPEST = 6
 """Calls between a function that is compiled and one that it is known to run."""
 
 
@@ -38,10 +38,15 @@ class Compiled:
     """True if a loop, or a `try`, of a compiled function calls it."""
 
 
-def compiled_functions(view: View, module: Module, recorder: Recorder) -> Mapping[Place, Compiled]:
-    """The compiled functions of a file, by place."""
+def compiled_functions(
+    view: View, module: Module, recorder: Recorder, elsewhere: Iterable[tuple[Place, Compiled]]
+) -> Mapping[Place, Compiled]:
+    """The compiled functions of a file by place, and those of other files that it compiles or that they call.
+
+    `elsewhere` are the functions of the file that compiled code of other files runs.
+    """
     calls = calls_of(view, module, recorder)
-    roots = [(place, Compiled(options)) for place, options in calls.roots]
+    roots = [*((place, Compiled(options)) for place, options in calls.roots), *elsewhere]
     # Calls that allow graph breaks come first, before those with `fullgraph=True`.
     queue = deque(sorted(roots, key=lambda root: root[1].options.fullgraph is True))
     found: dict[Place, Compiled] = {}
@@ -52,10 +57,10 @@ def compiled_functions(view: View, module: Module, recorder: Recorder) -> Mappin
             if before.in_loop or not compiled.in_loop:
                 continue
             compiled = replace(before, in_loop=True)
-        if place in calls.opaque or place[0] != module.name:
+        if place in calls.opaque:
             continue
         found[place] = compiled
-        if compiled.depth < _DEEPEST:
+        if compiled.depth < DEEPEST:
             for callee in calls.callees.get(place, ()):
                 inner = replace(compiled, depth=compiled.depth + 1, in_loop=compiled.in_loop or callee.in_loop)
                 queue.append((callee.place, inner))
