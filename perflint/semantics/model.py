@@ -20,6 +20,7 @@ from perflint.semantics.callers.outgoing import summarised
 from perflint.semantics.callers.public import is_imported, is_live, is_offered, serves_programs, serves_project
 from perflint.semantics.callers.training import is_outside_training
 from perflint.semantics.heat.heat_map import HeatMap
+from perflint.semantics.heat.switches import is_off
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
@@ -392,6 +393,10 @@ class Model:
     def is_over_batches(self, node: ast.expr) -> bool:
         """True if a loop over an expression iterates over the batches of a loader."""
         return self._heat.work.is_over_batches(node)
+
+    def is_off(self, setting: ast.expr) -> bool:
+        """True if an argument is false in all calls: by literals, or by parameters and attributes with one value."""
+        return is_off(self, setting)
 
     @cached_property
     def origins(self) -> Origins:

@@ -415,3 +415,61 @@ class Criterion(torch.nn.Module):
 @pytest.mark.parametrize("files", projects(CHOSEN_BY_NAME))
 def test_methods_that_a_name_chooses(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+SCALERS = """
+import torch
+FORMAT = "bfloat16"
+def fit(model, loader, optimizer):
+    scaler = torch.amp.GradScaler("cuda", enabled=FORMAT == "float16")
+    for x in loader:
+        scaler.scale(model(x.cuda(non_blocking=True)).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+===
+import torch
+FORMAT = "float16"
+def fit(model, loader, optimizer):
+    scaler = torch.amp.GradScaler("cuda", enabled=FORMAT == "float16")
+    for x in loader:
+        scaler.scale(model(x.cuda(non_blocking=True)).mean()).backward()
+        scaler.step(optimizer)                              # wait
+        scaler.update()
+===
+import torch
+class _Trainer:
+    def __init__(self, model, optimizer, mixed=False):
+        self.model, self.optimizer = model.cuda(), optimizer
+        self.mixed = mixed
+        self.scaler = torch.amp.GradScaler("cuda", enabled=self.mixed)
+    def fit(self, loader):
+        for x in loader:
+            self.scaler.scale(self.model(x.cuda(non_blocking=True)).mean()).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+def main(model, optimizer, loader):
+    _Trainer(model, optimizer).fit(loader)
+if __name__ == "__main__":
+    main(None, None, None)
+===
+import torch
+class _Trainer:
+    def __init__(self, model, optimizer, mixed=False):
+        self.model, self.optimizer = model.cuda(), optimizer
+        self.mixed = mixed
+        self.scaler = torch.amp.GradScaler("cuda", enabled=self.mixed)
+    def fit(self, loader):
+        for x in loader:
+            self.scaler.scale(self.model(x.cuda(non_blocking=True)).mean()).backward()
+            self.scaler.step(self.optimizer)                # wait
+            self.scaler.update()
+def main(model, optimizer, loader):
+    _Trainer(model, optimizer, mixed=True).fit(loader)
+if __name__ == "__main__":
+    main(None, None, None)
+"""
+
+
+@pytest.mark.parametrize("files", projects(SCALERS))
+def test_scalers_that_a_setting_disables(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

@@ -136,6 +136,10 @@ def _confidence(site: CallSite) -> Confidence | None:
     if scaler is None:
         return None
     confidence = _active(scaler)
+    made = None if confidence is not Confidence.MEDIUM else _call_at(site.model, scaler)
+    enabled = None if made is None else keyword(made, "enabled")
+    if enabled is not None and site.model.is_off(enabled):
+        return None
     if confidence is None or _method(site) != "step":
         return confidence
     optimizer = _optimizer(site)

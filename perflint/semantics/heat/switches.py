@@ -11,6 +11,7 @@ from perflint.semantics.binders import How
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import FunctionInfo, children, last_name, path_of
+from perflint.semantics.values import Const
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -59,6 +60,16 @@ def is_switched_off(model: Model, test: ast.expr, outcome: bool) -> bool:
     """True if a test never has an outcome, since the parameters and attributes in it have one value in all calls."""
     settled = _settled(model, test)
     return settled is not None and settled is not outcome
+
+
+def is_off(model: Model, setting: ast.expr) -> bool:
+    """True if an argument is false in all calls: by literals, or by parameters and attributes with one value."""
+    if isinstance(setting, ast.Compare) and len(setting.ops) == 1:
+        compare = _COMPARISONS.get(type(setting.ops[0]))
+        left, right = model.value(setting.left), model.value(setting.comparators[0])
+        if isinstance(left, Const) and isinstance(right, Const) and isinstance(setting.ops[0], (ast.Eq, ast.NotEq)):
+            return compare is not None and not compare(left.value, right.value)
+    return is_switched_off(model, setting, True)
 
 
 @once_per_node
