@@ -55,7 +55,7 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     if why:
         yield why
     elif not header.lines_recorded:
-        yield missing_lines(tuple(map(int, header.python.split(".")[:2])))
+        yield missing_lines(tuple(map(int, header.python.split(".")[:2] if header.python else ())))
 
 
 def _why_empty(header: Header) -> str:
@@ -74,7 +74,9 @@ def _why_empty(header: Header) -> str:
 
 
 def missing_lines(version: tuple[int, ...]) -> str:
-    """The sentence for a trace without every line that ran, by the version of Python."""
+    """The sentence for a trace without every line that ran, by the version of Python; a profile has none."""
+    if not version:
+        return "A profile does not list the lines that ran, so no finding is marked `not executed`."
     if version >= (3, 12):
         return "The program uses torch.compile, so not every executed line was recorded and none is `not executed`."
     name = ".".join(map(str, version))

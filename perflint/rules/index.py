@@ -83,9 +83,7 @@ _Condition = TypeVar("_Condition", bound=Mentions)
 
 def _condition(kind: type[_Condition], words: Words) -> _Condition:
     (pattern, unlike) = words[3]
-    return kind(
-        *words[0], also=words[1], without=words[2], pattern=pattern, unlike=unlike, in_importers=bool(words[4])
-    )
+    return kind(*words[0], also=words[1], without=words[2], pattern=pattern, unlike=unlike, in_importers=bool(words[4]))
 
 
 def _words(of: Mentions) -> Words:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
+from perflint.tracer import simulation
 from perflint.tracer.identity import ByIdentity
 
 _captured: ByIdentity[list[Callable[[], object]]] = ByIdentity()
@@ -25,6 +26,9 @@ def in_graph(do: Callable[[], object]) -> bool:
 @functools.cache
 def watch() -> None:
     """See captures and replays from here on. Needs torch."""
+    if simulation.is_on():
+        # It has none.
+        return
     from torch.cuda.graphs import CUDAGraph
 
     graph_class: Any = CUDAGraph

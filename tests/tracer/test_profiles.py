@@ -232,6 +232,7 @@ def test_the_records_are_those_of_a_trace(perflint: Command) -> None:
     # The first wait keeps the CPU from 300 µs of its own work and the launches that follow.
     assert costs[9] > 0.2 and costs[9] > costs.get(24, 0.0)
     text = perflint("report", "profile.json", "--format=text", "--output=-")
+    assert "A profile does not list the lines that ran" in text.out
     assert text.code == 0 and "train.py:9" in text.out
     assert perflint("compare", "profile.json", "profile.json").code == 0
 
