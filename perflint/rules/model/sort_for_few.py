@@ -10,6 +10,7 @@ from perflint.rules._methods import is_false
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
+from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, walk
@@ -190,15 +191,17 @@ def _of_name(site: CallSite, target: ast.expr) -> Iterator[ast.expr | None]:
         return
     function = model.function(site.node)
     uses = [each for each in walk(function or model.source.tree) if isinstance(each, ast.Name) and each.id == target.id]
-    if sum(isinstance(each.ctx, ast.Store) for each in uses) > 1:
-        # Bound again: it is not checked which of them is read.
-        yield None
-        return
+    bound_again = sum(isinstance(each.ctx, ast.Store) for each in uses) > 1
     for each in uses:
-        if isinstance(each.ctx, ast.Load):
+        if isinstance(each.ctx, ast.Load) and (not bound_again or _is_read(model, target, each)):
             parent = model.parent(each)
             cut = isinstance(parent, ast.Subscript) and parent.value is each and _is_cut(site, parent.slice)
             yield parent if cut and isinstance(parent, ast.Subscript) else None
+
+
+def _is_read(model: Model, target: ast.Name, use: ast.Name) -> bool:
+    """True if a use of a name may see the value that a target is bound to: `v, i = v[:k], i[:k]` binds it again."""
+    return any(binding.node is target for binding in definitions(model.symbols, use, use.id).bindings)
 
 
 def _is_cut(site: CallSite, index: ast.expr) -> bool:

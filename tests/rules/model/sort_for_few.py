@@ -33,6 +33,12 @@ def first(scores: torch.Tensor, k: int) -> torch.Tensor:
     return torch.sort(scores, 1)[0][:, : min(k, 5)]  # audit: TPF309
 
 
+def under_the_same_names(logits: torch.Tensor, k: int) -> torch.Tensor:
+    values, indices = torch.sort(logits, descending=True)  # audit: TPF309
+    values, indices = values[:, :k], indices[:, :k]
+    return indices.gather(1, torch.multinomial(values.softmax(-1), 1))
+
+
 def by_topk(scores: torch.Tensor, k: int) -> torch.Tensor:
     return scores.topk(k, dim=-1).indices
 
@@ -70,3 +76,10 @@ def of_numpy(x: np.ndarray, k: int) -> np.ndarray:
 def median(x: torch.Tensor) -> torch.Tensor:
     values, indices = x.sort()
     return values[len(values) // 2]
+
+
+def used_before_the_cut(logits: torch.Tensor, k: int) -> torch.Tensor:
+    values, indices = torch.sort(logits, descending=True)
+    spread = values.std()
+    values, indices = values[:, :k], indices[:, :k]
+    return spread * values.sum() + indices.sum()
