@@ -374,7 +374,9 @@ _MERGES: dict[type[Value], Callable[[Any, Any], Value | None]] = {
     DeviceValue: _merge_devices,
     Dtype: lambda left, right: Dtype("", left.kind if left.kind is right.kind else Kind.UNKNOWN),
     Array: lambda left, right: Array(
-        left.kind if left.kind is right.kind else Kind.UNKNOWN, left.rank if left.rank == right.rank else None
+        left.kind if left.kind is right.kind else Kind.UNKNOWN,
+        left.rank if left.rank == right.rank else None,
+        left.is_image and right.is_image,
     ),
     Instance: _merge_instances,
     Name: _merge_names,

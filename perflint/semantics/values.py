@@ -294,11 +294,12 @@ class Mapping(Value):
 class Array(Value):
     """A numpy.ndarray (or pandas column, PIL image: data on the CPU that numpy handles).
 
-    `rank` is the number of dimensions, None when unknown; NumPy's own numbers have none.
+    `rank` is the number of dimensions, None when unknown; NumPy's own numbers have none. An image has two or three.
     """
 
     kind: Kind = Kind.UNKNOWN
     rank: int | None = None
+    is_image: bool = False
 
 
 @dataclass(frozen=True, slots=True)

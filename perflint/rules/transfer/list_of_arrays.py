@@ -105,7 +105,8 @@ def _holds_arrays(value: Value, depth: int) -> bool:
         return False
     elements = value.items or value.element.members
     return bool(elements) and all(
-        bool(each.rank) if isinstance(each, Array) else _holds_arrays(each, depth - 1) for each in elements
+        (bool(each.rank) or each.is_image) if isinstance(each, Array) else _holds_arrays(each, depth - 1)
+        for each in elements
     )
 
 

@@ -117,7 +117,9 @@ def made(rule: str, arguments: Arguments) -> Array:
     dimensions, _, holds = rule.rpartition(" ")
     if arguments.unpacked or any(arguments.has(name, None) for name in _RESHAPING):
         return Array()
-    return Array(_held(holds, arguments), _dimensions(dimensions, arguments))
+    given = arguments.at(0)
+    is_image = dimensions == "first" and isinstance(given, Array) and given.is_image
+    return Array(_held(holds, arguments), _dimensions(dimensions, arguments), is_image)
 
 
 _RESHAPING = ("ndmin", "retstep")
@@ -233,8 +235,8 @@ def method(name: str, receiver: Value, arguments: Arguments) -> Value:
     if name == "tobytes":
         return Scalar("bytes")
     if name == "astype":
-        return Array(kind_of_dtype(arguments.get("dtype", 0)) or Kind.UNKNOWN, receiver.rank)
-    if name in _SAME:
+        return Array(kind_of_dtype(arguments.get("dtype", 0)) or Kind.UNKNOWN, receiver.rank, receiver.is_image)
+    if name in _SAME or (receiver.is_image and name in _IMAGES):
         return receiver
     if name in ("ravel", "flatten"):
         return Array(receiver.kind, 1)
@@ -250,6 +252,8 @@ def method(name: str, receiver: Value, arguments: Arguments) -> Value:
 
 
 _SAME = frozenset("copy round clip transpose conj".split())
+_IMAGES = frozenset("convert resize crop rotate filter quantize reduce".split())
+"""Methods of an image of PIL that return one."""
 _REDUCTIONS = frozenset("sum mean std var min max prod ptp any all argmax argmin".split())
 
 

@@ -115,6 +115,8 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
     if name.startswith("builtins."):
         return _builtin(last)
     known = libraries.kind_of(name)
+    if known == "image":
+        return Array(is_image=True)
     if known == "array":
         return Array()
     if known == "tensor":

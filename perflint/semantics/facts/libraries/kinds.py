@@ -53,6 +53,7 @@ def _as_first(arguments: Arguments, *, same_kind: bool) -> Value:
 
 RESULTS: dict[str, Callable[[Arguments], Value]] = {
     "array": lambda arguments: Array(),
+    "image": lambda arguments: Array(is_image=True),
     "follow": _follows,
     "beside": _beside,
     "host": lambda arguments: Tensor(Device.CPU),
@@ -80,5 +81,5 @@ ATTRIBUTES: dict[str, Value] = {
 }
 """The values of attributes."""
 
-CLASSES = frozenset({"array", "tensor", "namespace", "tensordict"})
+CLASSES = frozenset({"array", "image", "tensor", "namespace", "tensordict"})
 """The kinds of classes. An object of a namespace holds whatever was put into it."""
