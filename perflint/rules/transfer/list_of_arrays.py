@@ -104,10 +104,11 @@ def _holds_arrays(value: Value, depth: int) -> bool:
     if not isinstance(value, Sequence) or value.type not in ("list", "tuple") or depth == 0:
         return False
     elements = value.items or value.element.members
-    return bool(elements) and all(
-        (bool(each.rank) or each.is_image) if isinstance(each, Array) else _holds_arrays(each, depth - 1)
-        for each in elements
-    )
+    return bool(elements) and all(_is_array(each) or _holds_arrays(each, depth - 1) for each in elements)
+
+
+def _is_array(value: Value) -> bool:
+    return isinstance(value, Array) and (bool(value.rank) or value.is_image)
 
 
 def _fix(site: CallSite) -> Fix | None:
