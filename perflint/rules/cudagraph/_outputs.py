@@ -79,8 +79,23 @@ def _graphs_of(model: Model, callee: Function | Instance) -> str:
     if callee.graphs or isinstance(callee, Instance):
         return callee.graphs
     compiled = model.compiled_function(callee)
-    is_root = compiled is not None and compiled.depth == 0 and compiled.options.uses_graphs
-    return compiled.options.text if compiled is not None and is_root else ""
+    if compiled is not None:
+        return compiled.options.text if compiled.depth == 0 and compiled.options.uses_graphs else ""
+    return _graphs_by_decorator(model, callee) if callee.module != model.module.name else ""
+
+
+def _graphs_by_decorator(model: Model, callee: Function) -> str:
+    """The decorator that compiles a function of another file to CUDA graphs; empty if it has none."""
+    home = model.view.loaded(callee.module)
+    info = None if home is None else home.function(callee.line, callee.column)
+    if home is None or info is None:
+        return ""
+    for node in getattr(info.node, "decorator_list", ()):
+        if isinstance(node, ast.Call) and home.symbols.full_name(node.func) == "torch.compile":
+            given = {each.arg: getattr(each.value, "value", None) for each in node.keywords}
+            if given.get("mode") in ("reduce-overhead", "max-autotune") or given.get("backend") == "cudagraphs":
+                return f"@{ast.unparse(node)}"
+    return ""
 
 
 def _viewed(model: Model, node: ast.expr) -> ast.expr:
