@@ -12,9 +12,9 @@ import pytest
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
+from perflint.engine.projects import Projects
 from perflint.findings import Effect
 from perflint.rules.registry import RuleSet, all_rules
-from perflint.semantics.project import Project
 from perflint.source.text import Source
 from tests.rules.harness import NEWEST
 
@@ -37,9 +37,10 @@ def waits(files: dict[str, str], folder: Path, profile: Profile) -> set[tuple[st
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    project = Project(folder / name for name in files)
+    (folder / "pyproject.toml").touch()
     settings = Settings(profile=profile, torch_version=NEWEST)
     rules = RuleSet(rule for rule in all_rules() if rule.effect in _WAITING)
+    project = Projects(settings).of(folder / next(iter(files)))
     found = set()
     for name, text in files.items():
         report = check_source(Source(str(folder / name), text), project, rules, settings)
