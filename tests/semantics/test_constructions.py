@@ -60,7 +60,7 @@ class Box:
     def get(self):
         return self.x
 def never_called():
-    Box(cuda).get()     # -> ?
+    Box(cuda).get()     # -> cuda float 2
 
 class Base:
     def __init__(self, x):
@@ -123,6 +123,48 @@ class Loop:
 Loop([Printer()]).fit(nn.Linear(3, 3), [])
 """
 
+MADE_IN_FUNCTIONS = """
+class Wrapped:
+    def __init__(self, scaler, rate=None):
+        self.scaler, self.rate = scaler, rate
+    def step(self):
+        self.scaler                     # -> GradScaler(device='cuda')
+        self.rate                       # -> float | None
+def run(loader):
+    wrapped = Wrapped(torch.amp.GradScaler("cuda"))
+    other = Wrapped(torch.amp.GradScaler("cuda"), 0.5)
+    for x in loader:
+        wrapped.step()
+
+def run(loader):
+    return Later(nn.Linear(3, 3), loader)
+class Later:
+    def use(self):
+        self.net                        # -> Linear(in_features=3, out_features=3)
+        self.loader                     # -> DataLoader
+    def __init__(self, net, loader):
+        self.net = net
+        self.loader = loader
+
+class Any:
+    def __init__(self, net):
+        self.net = net
+    def use(self):
+        self.net                        # -> ?
+def one():
+    Any(nn.Linear(3, 3))
+def other(make):
+    Any(make())
+
+class Annotated:
+    def __init__(self, net: nn.Module):
+        self.net = net
+    def use(self):
+        self.net                        # -> Module
+def make():
+    return Annotated(nn.Linear(3, 3))
+"""
+
 DEVICES = """
 def f(name="auto"):
     if name == "auto":
@@ -151,6 +193,11 @@ def test_held(case: Case) -> None:
 
 @table(CALLED)
 def test_called(case: Case) -> None:
+    check(case)
+
+
+@table(MADE_IN_FUNCTIONS)
+def test_made_in_functions(case: Case) -> None:
     check(case)
 
 

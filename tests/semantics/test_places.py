@@ -525,7 +525,7 @@ def main(x, collate, device):
         batch           # -> batch[cuda]
     for batch in DataLoader(Named(x)):
         batch           # -> batch[cuda]
-    for batch in DataLoader(Given(x, 0)):
+    for batch in DataLoader(Given(x, device)):
         batch           # -> batch[cpu]
     for batch in DataLoader(Mixed(x)):
         batch           # -> batch[tensor]

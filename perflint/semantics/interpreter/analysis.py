@@ -76,7 +76,9 @@ _MOST_CALLERS = 64
 def _order(module: Module) -> Iterator[FunctionInfo]:
     """Functions whose parameters are known by themselves first, then callers before callees."""
     every = list(module.structure.functions.values())
-    waiting = {info for info in every if needs_callers(info)}
+    makers = _makers(module, every)
+    given = {info.owner for info in every if info.name == "__init__" and info.owner in makers and needs_callers(info)}
+    waiting = {info for info in every if info.owner in given or needs_callers(info)}
     for info in every:
         if info.outer in waiting:
             waiting.add(info)
@@ -94,6 +96,9 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
         callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
         for callee in every
     }
+    for callee, before in called_by.items():
+        # The objects of a class are made before its methods run.
+        before += makers.get(callee.owner, ())
     # Names do not show the callers of a model. So each `forward` comes last, those of outer modules first, and then
     # the constructors of the objects that they make.
     forwards = [info for info in every if info.owner and info.name == "forward"]
@@ -104,6 +109,15 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
     for info in (*others, *reversed(forwards), *objects):
         if info in waiting:
             yield from _callers_first(info, called_by, waiting, done)
+
+
+def _makers(module: Module, every: list[FunctionInfo]) -> dict[str, list[FunctionInfo]]:
+    """The functions that make objects of the classes of the file, by the name of the class."""
+    found: dict[str, list[FunctionInfo]] = {}
+    for caller in every:
+        for name in caller.calls & module.structure.classes.keys():
+            found.setdefault(name, []).append(caller)
+    return found
 
 
 def _concerned(order: list[FunctionInfo], part: range) -> list[FunctionInfo]:

@@ -1,8 +1,8 @@
 """The arguments of the methods that set the attributes of a class: `Trainer(model, callbacks)`.
 
-The calls are those that the top level of the class's own file makes, or functions that it calls, and those of other
-files if the class is of the file that is checked. So the result does not depend on which files are checked together,
-nor on their order.
+The calls are those that the top level of the class's own file makes, or functions that it calls. If the class is of the
+file that is checked, those of all functions of that file and of other files count as well. So the result does not
+depend on which files are checked together, nor on their order.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], argument
     if init is None:
         return
     state = frame.view.state(frame.module)
-    if not state.is_run:
+    is_checked = frame.recorder is not None and frame.recorder.module == frame.module.name
+    if not state.is_run or is_checked:
         kept = tuple([(key, widen(value)) for key, value in given])
-        state.constructed.setdefault(init.owner, []).append(kept)
-    if frame.recorder is not None and frame.recorder.module == frame.module.name:
+        constructed = state.constructed_inside if state.is_run else state.constructed
+        made = constructed.setdefault(init.owner, [])
+        if kept not in made:
+            made.append(kept)
+    if frame.recorder is not None and is_checked:
         frame.recorder.note(init.node.lineno, init.node.col_offset, arguments)
 
 
@@ -50,15 +54,21 @@ def _constructor(frame: Frame, name: str) -> FunctionInfo | None:
 def passed(frame: Frame, module: Module, qualname: str, method: FunctionInfo) -> Arguments:
     """The arguments of a method that sets attributes, as far as calls are known; there may be others."""
     made = _in_file(frame, module, qualname) if method.name == "__init__" else []
+    inside = _in_functions(frame, module, qualname) if method.name == "__init__" else []
     others = _in_other_files(frame, module, method)
     args = method.node.args
     optional = {arg.arg for arg in args.args[len(args.args) - len(args.defaults) :]} | {a.arg for a in args.kwonlyargs}
     found: list[tuple[str, Value]] = []
     on_cpu = on_cpu_by_default(method.node)
-    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made or others else ():
-        # An annotation says more of all callers than the calls of other files.
-        known_made = made if arg.annotation is not None and arg.arg not in on_cpu else [*made, *others]
-        found += _argument(frame, module, arg, known_made, arg.arg in optional)
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made or others or inside else ():
+        is_optional = arg.arg in optional
+        # An annotation says more of all callers than the calls of functions and other files.
+        is_told = arg.annotation is not None and arg.arg not in on_cpu
+        known_made = made if is_told else [*made, *others]
+        every = made if is_told else [*known_made, *inside]
+        found += _argument(frame, module, arg, every, is_optional) or _argument(
+            frame, module, arg, known_made, is_optional
+        )
     return Arguments(keywords=tuple(found), unpacked=True)
 
 
@@ -68,6 +78,11 @@ def _in_file(frame: Frame, module: Module, qualname: str) -> list[dict[str, Valu
     if state.names is None and qualname in module.called:
         run_top_level(frame.view, module, frame.budget)
     return [dict(given) for given in state.constructed.get(qualname, ())]
+
+
+def _in_functions(frame: Frame, module: Module, qualname: str) -> list[dict[str, Value]]:
+    """The arguments of the objects of a class that functions of its file make, which have run before, by name."""
+    return [dict(given) for given in frame.view.state(module).constructed_inside.get(qualname, ())]
 
 
 def _in_other_files(frame: Frame, module: Module, method: FunctionInfo) -> list[dict[str, Value]]:

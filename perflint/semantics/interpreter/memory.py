@@ -97,6 +97,8 @@ class ModuleState:
     """Names that were looked up behind `import *`; None for names that are not there."""
     constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)
     """The arguments of the top level for constructors of classes defined here, by their names in the file."""
+    constructed_inside: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)
+    """Those of functions, if this is the file that is checked."""
     closures: dict[tuple[int, int], dict[str, Value]] = field(default_factory=dict)
     """The names that nested functions see, by the position of the function."""
 

@@ -89,11 +89,11 @@ class Mask:
 class Attention(nn.Module):
     """A tensor that takes positions from the GPU is there, too; one number or positions of the CPU do not show it."""
 
-    def forward(self, q: torch.Tensor):
+    def forward(self, q: torch.Tensor, place):
         rows = torch.arange(q.shape[0])[:, None]
         scores = q @ q.transpose(-2, -1)
         top = scores.topk(3)[1]
-        mask = Mask(q.shape[1], device=q.device).mask
+        mask = Mask(q.shape[1], device=place).mask
         rows_at = rows.to(mask.device)
         chosen = mask[rows_at, top]
         best = mask[rows_at, scores.sum().argmax()]
