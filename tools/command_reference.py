@@ -13,8 +13,8 @@ from perflint.cli.usage import Parser
 _INTRODUCTION = """\
 # Command line
 
-`perflint COMMAND --help` prints the same for one command. The exit status is 0 without findings, 1 with findings and 2 after
-a fault in the usage, the settings, a file or perflint; `perflint trace` ends with the status of the program. Most
+`perflint COMMAND --help` prints the same for one command. The exit status is 0 without findings, 1 with findings and 2
+after a fault in the usage, the settings, a file or perflint; `perflint trace` ends with the status of the program. Most
 options have a [setting](settings.md) and an environment variable, too.
 """
 

@@ -76,7 +76,9 @@ def terminal_output(command: str) -> list[list[Piece]]:
     os.close(ours)
     if process.returncode not in (0, 1):
         raise SystemExit(f"{command}:\n{printed}")
-    return [_pieces(line) for line in printed.replace("\r\n", "\n").rstrip("\n").split("\n")]
+    # A slow machine shows the line of progress.
+    printed = re.sub(r"\r\x1b\[K[^\r\x1b\n]*", "", printed.replace("\r\n", "\n"))
+    return [_pieces(line) for line in printed.rstrip("\n").split("\n")]
 
 
 def _read(terminal: int) -> str:

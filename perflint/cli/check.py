@@ -112,7 +112,7 @@ def _check(
     judge = evidence.judge if evidence is not None else None
     baseline, changes = options.narrowing(arguments, settings, rules)
     sieves = [each for each in (baseline, changes) if each is not None]
-    with means.means(arguments) as ways:
+    with means.means(arguments, out.writes_last) as ways:
         checked = check_files(found.files, rules, settings, arguments.stdin_filename, judge, ways)
         checked = _narrowed(checked, sieves)
         for source, part in _placed(checked if evidence is None else _by_cost(checked), out):

@@ -66,9 +66,12 @@ def cache_folder(arguments: Namespace) -> Path | None:
 
 
 @contextmanager
-def means(arguments: Namespace) -> Iterator[Means]:
-    """The means of a run. A line of progress is shown on a terminal, and removed at the end."""
-    line = Progress() if sys.stderr.isatty() and not sys.stdout.isatty() else None
+def means(arguments: Namespace, writes_last: bool = False) -> Iterator[Means]:
+    """The means of a run. A line of progress is shown on a terminal, and removed at the end.
+
+    It needs a terminal without other lines: findings go elsewhere, or are written after the run.
+    """
+    line = Progress() if sys.stderr.isatty() and (writes_last or not sys.stdout.isatty()) else None
     try:
         if arguments.timings:
             yield _timed(arguments)

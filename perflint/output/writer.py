@@ -40,6 +40,8 @@ class Writer(ABC):
     """True if a program reads the format, so that nothing else may stand in it."""
     counts: ClassVar[bool] = False
     """True if the format has a form of its own for statistics."""
+    writes_last: ClassVar[bool] = False
+    """True if nothing is written before the last file is checked."""
     knows_cells: ClassVar[bool] = True
     """True if the format has a place for the cell of a notebook; if not, lines are those of the document."""
 

@@ -26,6 +26,8 @@ _BETWEEN = re.compile(r"#[^\n]*|\\\n")
 _FIRST_NAME = re.compile(r"[\w.]+")
 _CLASS = r"\bclass\s+(\w+)\s*\(([^)]{1,300})"
 """A class with bases."""
+_FEW_QUESTIONS = 20
+"""Questions for which the texts are searched, which takes about as long as to read the imports of all files."""
 _QUOTED = r"[\"']((?:\w++\.)++\w++)[\"']"
 """`patch("package.module.name")`."""
 
@@ -181,8 +183,20 @@ class Texts:
         """The files that may use a name of a module, also through other modules that import it."""
         known = self._users.get((module, name))
         if known is None:
-            known = self._users[module, name] = importers(module, name, self.importing)
+            known = self._users[module, name] = importers(module, name, self._importing_of(name))
         return known
+
+    def _importing_of(self, name: str) -> Callable[[str], Iterable[FileText]]:
+        """The files that bind a full name, of those that may use another name.
+
+        A few questions do not pay for the imports of all files.
+        """
+        if self.has_read_imports or len(self._users) >= _FEW_QUESTIONS:
+            return self.importing
+        some = [
+            file for file in self.files if name in file.text or (file.path.name == "__init__.py" and "*" in file.text)
+        ]
+        return lambda full: [file for file in some if full in file.bound]
 
     def importing(self, name: str) -> tuple[FileText, ...]:
         """The files that bind a full name, as `import name` or by its parts."""

@@ -234,7 +234,9 @@ def test_statistics_of_formats_that_have_none() -> None:
 @pytest.mark.parametrize("format", [OutputFormat.FULL, OutputFormat.CONCISE, OutputFormat.GROUPED])
 def test_codes_link_to_the_page_of_the_rule(format: OutputFormat) -> None:
     out = io.StringIO()
-    writer(format, Output(out, Style(False, links=True), rule_url=URL)).file(SOURCE, Report(FINDINGS[:1]))
+    to = writer(format, Output(out, Style(False, links=True), rule_url=URL))
+    to.file(SOURCE, Report(FINDINGS[:1]))
+    to.finish(Report(FINDINGS[:1]))
     address = "https://example.org/rules/scalar-read-in-loop"
     assert f"\x1b]8;;{address}\x1b\\" in out.getvalue() and out.getvalue().count("\x1b]8;;\x1b\\") == 1
     assert "\x1b" not in written(format, Report(FINDINGS[:1]), rule_url=URL)

@@ -95,6 +95,13 @@ def test_grouped() -> None:
     assert written(OutputFormat.GROUPED, report()) == GROUPED + SUMMARY
 
 
+def block(out: io.StringIO, source: Source, report: Report) -> None:
+    """Write the findings of one file, without a summary."""
+    to = writer(OutputFormat.FULL, Output(out, PLAIN, quiet=True))
+    to.file(source, report)
+    to.finish(report)
+
+
 GROUP = [
     finding(Span(2, 11, 2, 16), group="a", help="Do it once", cost="It costs 3%.", why="because"),
     finding(Span(2, 19, 2, 24), group="a", help="Do it once", cost="It costs 3%.", why="because"),
@@ -119,13 +126,31 @@ warning[TPF101] `.item()` waits for the device
   |
 6 |     )
   |     ^ scalar-read-in-loop
+  = help: as for line 2
+  = cost: as for line 2
 
 """
 
 
+def test_the_ranking_comes_before_the_findings() -> None:
+    out = io.StringIO()
+    found = [finding(Span(line, 1, line, 2), function=name) for line, name in ((1, "f"), (2, "f"), (3, "g"), (4, "g"))]
+    to = writer(OutputFormat.FULL, Output(out, PLAIN))
+    to.file(SOURCE, Report(found))
+    to.finish(Report(found, files=1))
+    assert out.getvalue().startswith("Most costly first:\n") and out.getvalue().count("Most costly") == 1
+
+
+def test_the_lines_of_the_ranking_are_those_of_its_findings() -> None:
+    cold = [finding(Span(line, 1, line, 9), function="f", heat=Heat.WARM) for line in (2, 3)]
+    others = [finding(Span(line, 1, line, 9), function="g", heat=Heat.WARM) for line in (4, 5)]
+    hot = finding(Span(1, 1, 1, 9), "TPF603", function="f", effect=Effect.COMPUTE, heat=Heat.HOT)
+    assert "other-rule in `f` (line 1)\n" in costliest_text([hot, *cold, *others], PLAIN)
+
+
 def test_a_group_is_one_block_and_help_and_cost_are_said_once() -> None:
     out = io.StringIO()
-    writer(OutputFormat.FULL, Output(out, PLAIN)).file(SOURCE, Report(GROUP))
+    block(out, SOURCE, Report(GROUP))
     assert out.getvalue() == BLOCKS
 
 
@@ -136,7 +161,7 @@ def test_other_formats_have_a_line_for_each_place() -> None:
 def test_what_is_in_a_group_and_has_another_fix_is_shown_by_itself() -> None:
     out = io.StringIO()
     other = finding(Span(3, 21, 3, 29), group="a", help="Do it once", fix=fix(Safety.SAFE))
-    writer(OutputFormat.FULL, Output(out, PLAIN)).file(SOURCE, Report([*GROUP[:3], other]))
+    block(out, SOURCE, Report([*GROUP[:3], other]))
     assert out.getvalue().count("warning[TPF101]") == 2
 
 
@@ -144,7 +169,7 @@ def test_places_that_do_not_fit_are_named() -> None:
     out = io.StringIO()
     source = Source("a.py", "x.item()\n" * 9)
     found = [finding(Span(line, 1, line, 9), group="a") for line in (1, 2, 3, 5, 8, 9)]
-    writer(OutputFormat.FULL, Output(out, PLAIN)).file(source, Report(found))
+    block(out, source, Report(found))
     assert "  = also on lines 5, 8 and 9\n" in out.getvalue()
 
 
@@ -159,8 +184,8 @@ def test_text_wraps_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     long = finding(Span(2, 11, 2, 16), message="word " * 40, help="word " * 40, why="word " * 40)
     out, piped = Terminal(), io.StringIO()
-    writer(OutputFormat.FULL, Output(out, PLAIN)).file(SOURCE, Report([long]))
-    writer(OutputFormat.FULL, Output(piped, PLAIN)).file(SOURCE, Report([long]))
+    block(out, SOURCE, Report([long]))
+    block(piped, SOURCE, Report([long]))
     assert max(map(len, out.getvalue().splitlines())) <= 60
     assert out.getvalue().split() == piped.getvalue().split()
     assert max(map(len, piped.getvalue().splitlines())) > 150
@@ -242,7 +267,7 @@ def excerpt(line: str, start: int, end: int) -> list[str]:
     """The two lines that show a stretch of a line."""
     out = io.StringIO()
     source = Source("a.py", line)
-    writer(OutputFormat.FULL, Output(out, PLAIN)).file(source, Report([finding(Span(1, start, 1, end))]))
+    block(out, source, Report([finding(Span(1, start, 1, end))]))
     return [shown.partition("| ")[2] for shown in out.getvalue().splitlines()[3:5]]
 
 
@@ -286,7 +311,7 @@ def test_a_long_stretch_is_clipped() -> None:
 
 def test_a_finding_behind_the_end_of_the_file_shows_no_line() -> None:
     out = io.StringIO()
-    writer(OutputFormat.FULL, Output(out, PLAIN)).file(Source("a.py", ""), Report([finding(Span(7, 1, 7, 2))]))
+    block(out, Source("a.py", ""), Report([finding(Span(7, 1, 7, 2))]))
     assert "a.py" not in out.getvalue() and ":7:1\n" in out.getvalue()
 
 

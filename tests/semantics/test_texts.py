@@ -76,6 +76,20 @@ def test_a_comment_imports_nothing(tmp_path: Path, text: str) -> None:
     assert names(texts.importers("net.ops", "scale")) == names(texts.around("net.ops")) == []
 
 
+def test_a_few_questions_read_few_imports(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "__init__.py").write_text("from p.a import *\n")
+    (tmp_path / "p" / "a.py").write_text("def f(): ...\n")
+    (tmp_path / "b.py").write_text("from p import f\nf()\n")
+    (tmp_path / "c.py").write_text("import p.a\nimport os\n")
+    files = [tmp_path / name for name in ("p/__init__.py", "p/a.py", "b.py", "c.py")]
+    few, all_read = Project(files).texts, Project(files).texts
+    all_read.load()
+    answers = [tuple(file.path.name for file in texts.importers("p.a", "f")) for texts in (few, all_read)]
+    assert answers[0] == answers[1] == ("b.py", "__init__.py")
+    assert all_read.has_read_imports and not few.has_read_imports
+
+
 def test_files_of_one_process(tmp_path: Path) -> None:
     project, switch = project_of(tmp_path), re.compile("SWITCH")
     assert names(project.texts.matching(switch)) == ["other", "settings"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from perflint.findings import Finding, Report, Safety, Severity
+from perflint.output.costliest import costliest_text
 from perflint.output.excerpt import Excerpt
 from perflint.output.summary import count, verdict_text
 from perflint.output.terminal import columns, printable, wrapped
@@ -21,20 +22,26 @@ _HOW_TO_FIX = {
 
 
 class FullWriter(Writer):
-    """A block of lines for each finding, or for the findings of one group in one file."""
+    """The costliest functions, and a block of lines for each finding, or for those of one group in one file."""
+
+    writes_last = True
 
     def __init__(self, to: Output) -> None:
         super().__init__(to)
         self._columns = columns(to.out)
-        self._said: set[tuple[str, ...]] = set()
-        """Help and costs that were written, by file and rule: each is written once."""
+        self._blocks: list[str] = []
+        self._said: dict[tuple[str, ...], int] = {}
+        """The lines of the findings at which help and costs were written, by file and rule: each is written once."""
 
     def file(self, source: Source, report: Report) -> None:
         for block in _blocks(report.findings):
-            self.out.write(self._text(block, source))
+            self._blocks.append(self._text(block, source))
 
     def finish(self, report: Report) -> None:
-        self.summarize(report)
+        if not self.to.quiet:
+            self.out.write(costliest_text(report.findings, self.style, self._columns))
+        self.out.writelines(self._blocks)
+        self.summarize(report, begin=False)
 
     def _text(self, block: Sequence[Finding], source: Source) -> str:
         first = block[0]
@@ -75,17 +82,18 @@ class FullWriter(Writer):
             yield "trace", verdict_text(first.verdict)
         if first.why:
             yield "why", first.why
-        yield from (("help", text) for text in self._unsaid(first, "help", first.help))
+        yield from self._once(first, "help", first.help)
         if first.fix:
             yield f"fix ({_HOW_TO_FIX[first.fix.safety]})", first.fix.message
-        yield from (("cost", text) for text in self._unsaid(first, "cost", first.cost))
+        yield from self._once(first, "cost", first.cost)
 
-    def _unsaid(self, finding: Finding, label: str, text: str | None) -> Iterator[str]:
-        """The text, if it was not written yet for the rule and file."""
-        key = (finding.path, finding.code, label, text or "")
-        if text and key not in self._said:
-            self._said.add(key)
-            yield text
+    def _once(self, finding: Finding, label: str, text: str | None) -> Iterator[tuple[str, str]]:
+        """The text; where it was written for the rule and file before, only its place."""
+        if not text:
+            return
+        line = self._said.setdefault((finding.path, finding.code, label, text), finding.span.line)
+        is_first = line == finding.span.line
+        yield label, text if is_first else f"as for line {line}"
 
 
 def _blocks(findings: Iterable[Finding]) -> list[list[Finding]]:
