@@ -174,13 +174,14 @@ def names_of_loops(body: list[ast.stmt]) -> dict[ast.AST, dict[str, None]]:
 
 def binding_of(target: ast.expr, around: Iterable[ast.AST]) -> Binding | None:
     """How a target is bound where it stands; the nodes around it come innermost first."""
-    line, whole = target.lineno, True
+    line, whole, inner = target.lineno, True, target
     for outer in around:
         if isinstance(outer, (ast.Tuple, ast.List, ast.Starred)):
-            whole = False
+            whole, inner = False, outer
         elif isinstance(outer, (ast.Assign, ast.AnnAssign)):
-            how = How.DECLARED if outer.value is None else How.ASSIGNED
-            return Binding(how, target, line, outer.value, whole)
+            if outer.value is None:
+                return Binding(How.DECLARED, target, line)
+            return Binding(How.ASSIGNED, target, line, *_part(target, inner, outer.value))
         elif isinstance(outer, ast.AugAssign):
             return Binding(How.AUGMENTED, target, line, outer.value, whole)
         elif isinstance(outer, (ast.For, ast.AsyncFor)):
@@ -196,3 +197,16 @@ def binding_of(target: ast.expr, around: Iterable[ast.AST]) -> Binding | None:
         else:
             return None
     return None
+
+
+def _part(target: ast.expr, targets: ast.expr, value: ast.expr) -> tuple[ast.expr, bool]:
+    """The expression that one of several targets gets, and True for all of it: `y` for `b` in `a, b = x, y`."""
+    while targets is not target:
+        if not isinstance(targets, (ast.Tuple, ast.List)) or not isinstance(value, (ast.Tuple, ast.List)):
+            return value, False
+        pairs = list(zip(targets.elts, value.elts, strict=False))
+        has_star = any(isinstance(each, ast.Starred) for pair in pairs for each in pair)
+        if has_star or len(targets.elts) != len(value.elts):
+            return value, False
+        targets, value = next(pair for pair in pairs if any(node is target for node in ast.walk(pair[0])))
+    return value, True

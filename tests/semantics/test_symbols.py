@@ -285,8 +285,9 @@ by_lambda = 3
 
 def test_assigned_values_are_whole() -> None:
     symbols = table("x = 1\nx, y = 2, 3\nx += 4\nx: int = 5\nfor x in z: pass\n")
-    assert [ast.unparse(value) for value in variable(symbols, "x").assigned] == ["1", "5"]
-    assert not list(variable(symbols, "y").assigned)
+    assert [ast.unparse(value) for value in variable(symbols, "x").assigned] == ["1", "2", "5"]
+    assert [ast.unparse(value) for value in variable(symbols, "y").assigned] == ["3"]
+    assert not list(variable(table("x, y = z\n"), "y").assigned)
 
 
 def test_relative_imports_have_a_dot_for_each_level() -> None:
