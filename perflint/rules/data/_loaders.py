@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
-from perflint.frozen import dataclass, field
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._places import loops_around
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
-from perflint.semantics.memo import once_per_node
+from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import NONE, Const, Device, Function, Instance, Sequence, Tensor, Unknown, Value
+from perflint.semantics.values import NONE, Const, Device, Function, Instance, Origin, Sequence, Tensor, Unknown, Value
 
 LOADERS = (
     "torch.utils.data.DataLoader",
@@ -66,34 +65,33 @@ def is_off(site: CallSite, name: str) -> bool:
 
 
 def loops_over(model: Model, call: ast.Call) -> Iterator[For]:
-    """The loops of the file over a loader: over the call that makes it, or over the name that it is bound to."""
-    path = bound_to(model, call)
-    function = model.function(call)
-    loops = _loops(model, model.source.tree)
-    yield from loops.over_call.get(call, ())
-    for loop in loops.over_path.get(path, ()):
-        if "." in path or model.function(loop) is function:
-            yield loop
+    """The loops of the file over the loader that a call makes."""
+    made = {member.origin for member in model.value(call).members if isinstance(member, Instance)}
+    yield from dict.fromkeys(loop for origin in made for loop in _loops_by_origin(model).get(origin, ()))
 
 
-@dataclass(slots=True)
-class _Loops:
-    """The loops of a stretch of code, by their iterables."""
-
-    over_call: dict[ast.Call, list[For]] = field(default_factory=dict)
-    over_path: dict[str, list[For]] = field(default_factory=dict)
+@once
+def _loops_by_origin(model: Model) -> dict[Origin | None, list[For]]:
+    """The loops of a file, by the places that made the objects in their iterables."""
+    found: dict[Origin | None, list[For]] = {}
+    loops: list[For] = [*model.nodes(ast.For), *model.nodes(ast.AsyncFor)]
+    for loop in loops:
+        for part in walk(loop.iter):
+            for member in model.value(part).members if isinstance(part, ast.expr) else ():
+                if isinstance(member, Instance) and member.origin is not None:
+                    found.setdefault(member.origin, []).append(loop)
+    return found
 
 
 @once_per_node
-def _loops(model: Model, code: ast.AST) -> _Loops:
-    found = _Loops()
+def _loops(model: Model, code: ast.AST) -> dict[str, list[For]]:
+    """The loops of a function, by the names and attributes in their iterables."""
+    found: dict[str, list[For]] = {}
     loops = (node for node in walk(code) if isinstance(node, (ast.For, ast.AsyncFor)))
     for loop in loops:
         for part in walk(loop.iter):
-            if isinstance(part, ast.Call):
-                found.over_call.setdefault(part, []).append(loop)
-            elif isinstance(part, (ast.Name, ast.Attribute)) and (path := path_of(part)):
-                found.over_path.setdefault(path, []).append(loop)
+            if isinstance(part, (ast.Name, ast.Attribute)) and (path := path_of(part)):
+                found.setdefault(path, []).append(loop)
     return found
 
 
@@ -133,7 +131,7 @@ def _loops_of_takers(model: Model, call: ast.Call) -> Iterator[tuple[Module, For
             # A bound method gets its object first.
             ordered = [arg.arg for arg in info.node.args.args][taker.receiver is not None :]
             name = given if isinstance(given, str) else ordered[given] if given < len(ordered) else ""
-            for loop in _loops(model, info.node).over_path.get(name, ()):
+            for loop in _loops(model, info.node).get(name, ()):
                 yield home, loop, each
 
 

@@ -23,7 +23,7 @@ def both(model: nn.Module, data: Dataset, held_out: Dataset, count: int) -> None
                 model(x)
 
 
-class Trainer:
+class Fitter:
     def __init__(self, data: Dataset):
         self.loader = DataLoader(data, num_workers=2)  # audit: TPF403
 
