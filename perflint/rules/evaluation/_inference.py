@@ -11,10 +11,11 @@ from perflint.rules.evaluation._regions import is_named_so
 from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey
 from perflint.rules.evaluation._training import wants_gradient
 from perflint.semantics.facts import rule_conventions
+from perflint.semantics.regions.compiled import COMPILES
 from perflint.semantics.structure import last_name, walk
 
 _TRACES = frozenset({"export", "make_graphed_callables", "script", "trace"})
-_COMPILES = re.compile(r"\btorch\s*\.\s*compile\b|\bcompile_model\b|\.compile\(")
+_COMPILES = re.compile(rf"{COMPILES.pattern}|\bcompile_model\b")
 
 
 def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:

@@ -13,7 +13,7 @@ from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Instance, Sequence, Value
 
 _MODAL = re.compile(r"Dropout|BatchNorm|Transformer|RReLU")
-_MODAL_FUNCTION = re.compile(r"(?:F|(?:torch\.)?nn\.functional|torch)\.(?:\w*dropout\w*|rrelu\w*|batch_norm)")
+_MODAL_FUNCTION = re.compile(r"torch\.(?:nn\.functional\.)?(?:\w*dropout\w*|rrelu\w*|batch_norm)")
 _DROPS_IF_ASKED = re.compile(r"(?:LSTM|GRU|RNN|MultiheadAttention)$")
 """Layers whose dropout is off by default."""
 _GRAPHS = "torch_geometric.nn."
@@ -119,18 +119,22 @@ def _class(file: Survey, name: str) -> tuple[Module, ast.ClassDef] | None:
 def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4, unseen: bool = True) -> bool:
     """True if a module class has layers that the mode changes; `unseen` is the answer for parts from other files."""
     for inner in walk(node):
-        if isinstance(inner, ast.Attribute) and (inner.attr == "training" or _MODAL_FUNCTION.fullmatch(dotted(inner))):
+        if isinstance(inner, ast.Attribute) and inner.attr == "training":
             return True
-        if isinstance(inner, ast.Call) and last_name(inner)[:1].isupper():
+        if isinstance(inner, ast.Call):
             name = dotted(inner.func)
-            if name.startswith(("nn.", "torch.nn.")):
-                if _DROPS_IF_ASKED.search(name):
+            full = home.full_name(name)
+            if _MODAL_FUNCTION.fullmatch(full):
+                return True
+            if not last_name(inner)[:1].isupper():
+                continue
+            if full.startswith("torch.nn."):
+                if _DROPS_IF_ASKED.search(full):
                     if any(keyword.arg in ("dropout", None) for keyword in inner.keywords):
                         return True
-                elif _MODAL.search(name):
+                elif _MODAL.search(full):
                     return True
                 continue
-            full = home.full_name(name)
             if full.startswith(_GRAPHS):
                 if _is_changed_graph_layer(full, [keyword.arg for keyword in inner.keywords]):
                     return True

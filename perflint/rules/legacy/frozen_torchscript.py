@@ -61,9 +61,7 @@ class FrozenTorchscript(Rule):
 
     code, name = "TPF377", "frozen-torchscript"
     effect, severity = Effect.COMPUTE, Severity.INFO
-    listens = (
-        Files("torch.jit", "torch import jit", also=tuple(sorted(name.rpartition(".")[2] for name in _FREEZES))),
-    )
+    listens = (Files("jit", also=tuple(sorted(name.rpartition(".")[2] for name in _FREEZES))),)
     since = (2, 9)
 
     def check(self, site: FileSite) -> Iterator[Finding]:

@@ -100,7 +100,8 @@ def _cast(site: CallSite) -> str | None:
     """The legacy type on the CPU to which `.type` casts."""
     given = site.argument("dtype", 0)
     # The value of a parameter or a setting may be intended.
-    value = site.value(given) if isinstance(given, (ast.Attribute, ast.Constant)) else None
+    is_written = isinstance(given, ast.Constant) or (given is not None and site.model.symbols.full_name(given))
+    value = site.value(given) if given is not None and is_written else None
     said = value.name if isinstance(value, (Name, Class)) else value.value if isinstance(value, Const) else ""
     name = said.removeprefix("torch.") if isinstance(said, str) and said.startswith("torch.") else ""
     return name if name in _METHODS else None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from perflint.semantics.module import Module
     from perflint.semantics.view import View
 
-COMPILES = re.compile(r"torch\.compile\b|from torch import [^\n]*\bcompile\b|\b(?!re\b|regex\b)\w+\.compile\(")
-"""The words of a file that may compile something."""
+COMPILES = re.compile(r"\b(?!re\b|regex\b)\w+\s*\.\s*compile\b|\bimport [^\n]*\bcompile\b")
+"""The words of a file that may compile something, whatever it calls torch."""
 DEEPEST = 6
 """Calls between a function that is compiled and one that it is known to run."""
 
