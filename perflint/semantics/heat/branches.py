@@ -96,7 +96,17 @@ class Branches:
         return self._rarely_is(test, outcome) or is_switched_off(self._model, test, outcome)
 
     def _rarely_is(self, test: ast.expr, outcome: bool) -> bool:
-        return self._is_first_turn(test, outcome) or rarely(test, outcome, self._model.value)
+        if self._is_first_turn(test, outcome) or rarely(test, outcome, self._model.value):
+            return True
+        compared = self._with_value(test)
+        return compared is not None and rarely(compared, outcome, self._model.value)
+
+    def _with_value(self, test: ast.expr) -> ast.Compare | None:
+        """A comparison with the value of the name that it asks: of `rest == 0` after `rest = step % 100`."""
+        if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
+            return None
+        bound = self._bound_flags(test.left)
+        return ast.Compare(bound[0], test.ops, test.comparators) if len(bound) == 1 else None
 
     def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
         """True if a test that comes out as `outcome` says that the iteration is the first: `if i == 0:`."""
