@@ -10,7 +10,7 @@ from perflint.rules._methods import is_false
 from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, path_of, walk
 
 _TORCHS_OWN = frozenset({"inference_mode", "no_grad"})
 _DEEPEST = 4
@@ -48,7 +48,7 @@ class Contexts:
     def surely_suspended(self, node: ast.AST) -> bool:
         """True if torch's own context around a node, or the decorator of its function, turns autograd off."""
         for outer in self._around(node):
-            if any(map(_turns_off, _contexts_of(outer))):
+            if any(map(_turns_off, self._contexts_of(outer))):
                 return True
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 return False
@@ -57,7 +57,7 @@ class Contexts:
     def evaluates(self, node: ast.AST) -> bool:
         """True if a context manager or decorator around a node is named for evaluation and is not one of torch's."""
         for outer in self._around(node):
-            for context in _contexts_of(outer):
+            for context in self._contexts_of(outer):
                 name = last_name(context)
                 if rule_conventions.is_evaluation_context(name) and name not in _TORCHS_OWN:
                     return True
@@ -91,10 +91,27 @@ class Contexts:
             if isinstance(outer, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 yield outer
 
+    def _contexts_of(self, outer: ast.AST) -> list[ast.expr]:
+        """The contexts that a statement enters; of a function its decorators, also those that are called behind it."""
+        if isinstance(outer, (ast.With, ast.AsyncWith)):
+            return [item.context_expr for item in outer.items]
+        return [*getattr(outer, "decorator_list", ()), *self._wrapping.get(getattr(outer, "name", ""), ())]
+
+    @cached_property
+    def _wrapping(self) -> dict[str, list[ast.expr]]:
+        """The decorators that are called, by the name of the function: `evaluate = torch.no_grad()(evaluate)`."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in self._survey.model.nodes(ast.Assign):
+            target, value = node.targets[0], node.value
+            if isinstance(target, ast.Name) and isinstance(value, ast.Call):
+                if [path_of(each) for each in value.args] == [target.id]:
+                    found.setdefault(target.id, []).append(value.func)
+        return found
+
     def _suspends(self, outer: ast.AST) -> bool:
         known = self._suspending.get(outer)
         if known is None:
-            known = self._suspending[outer] = any(map(self._is_suspending, _contexts_of(outer)))
+            known = self._suspending[outer] = any(map(self._is_suspending, self._contexts_of(outer)))
         return known
 
     def _is_suspending(self, expression: ast.expr) -> bool:
@@ -127,12 +144,6 @@ class Contexts:
 def contexts(survey: Survey) -> Contexts:
     """The contexts of a file."""
     return Contexts(survey)
-
-
-def _contexts_of(outer: ast.AST) -> list[ast.expr]:
-    if isinstance(outer, (ast.With, ast.AsyncWith)):
-        return [item.context_expr for item in outer.items]
-    return list(getattr(outer, "decorator_list", ()))
 
 
 def _switched_off(call: ast.Call) -> bool:
