@@ -7,6 +7,7 @@ from enum import Enum
 
 from perflint.findings import Confidence, lowered, surest, weakest
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import behind
 from perflint.semantics.facts.devices import same_place
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site, device_confidence
@@ -362,6 +363,7 @@ def creator(site: Site, node: ast.expr) -> ast.Call | None:
     None if something else made it, or if the call says on which device.
     """
     while True:
+        node = behind(site.model, node)
         if isinstance(node, ast.Subscript) or (
             isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "data")
         ):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.rules._memory.flows import behind
 from perflint.rules._methods import calls_named, is_false, is_true
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
@@ -164,7 +165,7 @@ def _reads(call: CallSite) -> Iterator[ast.Call]:
     if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "log_dict":
         first = call.node.args[0] if call.node.args else None
         given = list(first.values) if isinstance(first, ast.Dict) else []
-    for value in given:
+    for value in (behind(call.model, each) for each in given):
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "item":
             # A training step logs tensors. The target is another one if the value is known to be an array.
             if call.model.target(value) in ("torch.Tensor.item", "") and not value.args:

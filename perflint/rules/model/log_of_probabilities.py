@@ -141,7 +141,8 @@ def _logged(model: Model, call: ast.Call) -> ast.expr | None:
     func = call.func
     if target == "torch.Tensor.log" or (not target and isinstance(func, ast.Attribute) and func.attr == "log"):
         return func.value if isinstance(func, ast.Attribute) and not call.args and not call.keywords else None
-    return call.args[0] if target in _LOG and len(call.args) == 1 else None
+    given = model.call(call).argument("input", 0) if target in _LOG else None
+    return given if len(call.args) + len(call.keywords) == 1 else None
 
 
 def _without_guard(node: ast.BinOp) -> ast.expr | None:

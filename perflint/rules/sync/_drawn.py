@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import ahead
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
@@ -65,6 +66,7 @@ def _is_for_other_devices(site: CallSite) -> bool:
 def _chain(model: Model, node: ast.expr) -> Iterator[ast.Call]:
     """The methods that are called on the result of an expression, one on the other's."""
     while True:
+        node = ahead(model, node)
         attribute = model.parent(node)
         call = None if attribute is None else model.parent(attribute)
         if not isinstance(attribute, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not attribute:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import behind
 from perflint.rules._statements import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
@@ -59,7 +60,7 @@ def _is_elif(model: Model, statement: ast.If) -> bool:
 def _any_of(model: Model, test: ast.expr) -> tuple[ast.expr | None, list[ast.expr]]:
     """The mask of a test for any true element, and the expressions of the test that may wait."""
     core: list[ast.expr] = [test]
-    node = test
+    node = behind(model, test)
     if isinstance(node, ast.Compare) and _is_more_than_none(node):
         node = node.left
         core.append(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.rules.transfer._ones import bound
+from perflint.rules._memory.flows import bound
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.values import Const

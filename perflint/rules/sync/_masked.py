@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import behind
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Instance
 
@@ -28,7 +29,8 @@ class MaskedLoss:
 
 def masked_loss(site: CallSite) -> MaskedLoss | None:
     """The arguments of a call of such a loss, if input and target have the same index."""
-    first, second = site.argument("input", 0), site.argument("target", 1)
+    given = site.argument("input", 0), site.argument("target", 1)
+    first, second = (each and behind(site.model, each) for each in given)
     if not isinstance(first, ast.Subscript) or not isinstance(second, ast.Subscript):
         return None
     if site.has_unpacking or not _is_loss(site):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.rules._memory.flows import behind
 from perflint.semantics.model import Model
 
 _HOST_TESTS = frozenset(f"{owner}.{name}" for owner in ("math", "numpy") for name in ("isnan", "isinf", "isfinite"))
@@ -26,6 +27,7 @@ def checks_for_nan(model: Model, node: ast.expr, tensor: ast.expr) -> bool:
 
 
 def _asks(model: Model, node: ast.expr) -> bool:
+    node = behind(model, node)
     if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
         return _asks(model, node.elt)
     if isinstance(node, ast.UnaryOp):

@@ -85,9 +85,10 @@ class EqualOnDevice(Rule):
 
 
 def _confidence(site: CallSite) -> Confidence | None:
-    operands: list[ast.expr] = list(site.node.args[:2])
-    if site.target.startswith("torch.Tensor.") and isinstance(site.node.func, ast.Attribute):
-        operands = [site.node.func.value, *operands[:1]]
+    is_method = site.target.startswith("torch.Tensor.")
+    first = site.owner if is_method else site.argument("input", 0)
+    given = [first, site.argument("other", 0 if is_method else 1)]
+    operands = [each for each in given if each is not None]
     # Both must be on one device: if one is known to be on the CPU, so is the other.
     found = [(site.value(node).tensor, device_confidence(site.value(node))) for node in operands]
     if not found or any(tensor is not None and confidence is None for tensor, confidence in found):
@@ -101,8 +102,8 @@ def _confidence(site: CallSite) -> Confidence | None:
         # Unknown tensors are mostly compared in set-up code and tests.
         return None
     # Callers often pass one tensor twice, or tensors of different shapes: then torch reads no elements.
-    given = site.target.endswith(".equal") and all(_is_parameter(site, node) for node in operands)
-    return Confidence.LOW if given else best
+    is_given = site.target.endswith(".equal") and all(_is_parameter(site, node) for node in operands)
+    return Confidence.LOW if is_given else best
 
 
 def _is_parameter(site: CallSite, node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import ahead
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
@@ -108,8 +109,9 @@ class TimingWithoutSynchronize(Rule):
 def _timed(site: CallSite) -> _Timed | None:
     """The work that a reading of the clock times, if it ends a difference in the same block as its start."""
     model = site.model
-    end = model.parent(site.node)
-    if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Sub) or end.left is not site.node:
+    now = ahead(model, site.node)
+    end = model.parent(now)
+    if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Sub) or end.left is not now:
         return None
     if not isinstance(end.right, ast.Name):
         return None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.flows import bound, flow_around
 from perflint.rules.model._flow import attributes
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
@@ -113,14 +113,6 @@ def _made(model: Model, node: ast.expr, depth: int) -> Shape:
             return shape(model, node.value, depth - 1)
         origin = _attribute(model, node)
     return NOTHING if origin is None else shape(model, origin, depth - 1)
-
-
-def bound(model: Model, use: ast.Name) -> ast.expr | None:
-    """The value of a name at a use, if only one assignment can have set it."""
-    found = flow_around(model, use).used.get(use)
-    if found is None or not isinstance(found.node, ast.Name) or not found.whole:
-        return None
-    return found.value if isinstance(model.parent(found.node), (ast.Assign, ast.AnnAssign)) else None
 
 
 def _attribute(model: Model, node: ast.Attribute) -> ast.expr | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
+from perflint.rules._memory.flows import ahead, behind
 from perflint.rules._project_text import project_says
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -94,7 +95,7 @@ class AccidentalFloat64(Rule):
     listens = (Calls("torch.from_numpy", *sorted(_TAKES_DTYPE)),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        given = site.node.args[0] if site.node.args else None
+        given = behind(site.model, site.node.args[0]) if site.node.args else None
         confidence = None if given is None or not _is_double(site.model, given) else _confidence(site)
         if confidence is None:
             return
@@ -133,8 +134,9 @@ def _confidence(site: CallSite) -> Confidence | None:
     here = creation_confidence(site)
     if here is not None:
         return None if _is_cast(site) else here
-    node: ast.AST = site.node
+    node: ast.expr = site.node
     while True:
+        node = ahead(site.model, node)
         attribute = site.model.parent(node)
         call = site.model.parent(attribute) if isinstance(attribute, ast.Attribute) else None
         if not (isinstance(attribute, ast.Attribute) and isinstance(call, ast.Call) and call.func is attribute):

@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import memory_around
+from perflint.rules._memory.flows import behind
 from perflint.rules._memory.operators import written
 from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, swallows
@@ -161,9 +162,10 @@ def _growth_of_element(site: CallSite) -> _Growth | None:
 def _extended(site: CallSite) -> tuple[ast.Assign, ast.expr, ast.List | ast.Tuple] | None:
     """The statement `x = torch.cat([x, more])` along the first dimension, its target and the tensors of the call."""
     statement = site.model.parent(site.node)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not site.node.args:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
-    target, tensors = statement.targets[0], site.node.args[0]
+    given = site.argument("tensors", 0)
+    target, tensors = statement.targets[0], given and behind(site.model, given)
     along = site.argument("dim", 1)
     if along is not None and site.value(along) != Const(0):
         return None
@@ -216,7 +218,8 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
     """`out = [out]` before the loop, `out.append(more)` in it, `out = torch.cat(out)` after it."""
     source, model = site.model.source, site.model
     first, *more = found.tensors.elts
-    others: list[ast.expr | ast.keyword] = [*site.node.args[1:], *site.node.keywords]
+    written: list[ast.expr | ast.keyword] = [*site.node.args, *site.node.keywords]
+    others = [each for each in written if found.tensors not in (each, getattr(each, "value", None))]
     if not (isinstance(first, ast.Name) and first.id == found.name) or len(more) != 1:
         return None
     if any(isinstance(each, ast.Starred) for each in more) or not all(_is_literal(each) for each in others):

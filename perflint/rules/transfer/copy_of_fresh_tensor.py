@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
+from perflint.rules._memory.flows import behind
 from perflint.rules._memory.operators import is_fresh
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -78,7 +79,7 @@ class CopyOfFreshTensor(Rule):
         call = site.node
         if call.args or call.keywords or not isinstance(call.func, ast.Attribute):
             return
-        made = call.func.value
+        made = behind(site.model, call.func.value)
         if not is_fresh(site.model, made, surely=False):
             return
         tensor = None if site.receiver is None else site.receiver.tensor

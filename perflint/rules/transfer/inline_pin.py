@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
+from perflint.rules._memory.flows import behind
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import Move, move
@@ -82,8 +83,8 @@ class InlinePin(Rule):
 
 
 def _pinned(site: CallSite) -> Move | None:
-    """The move of a tensor that was pinned in the same expression."""
-    receiver = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    """The move of a tensor that was pinned just for it."""
+    receiver = None if site.owner is None else behind(site.model, site.owner)
     if not isinstance(receiver, ast.Call) or site.model.target(receiver) != "torch.Tensor.pin_memory":
         return None
     return move(site)

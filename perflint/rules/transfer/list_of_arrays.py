@@ -81,21 +81,22 @@ class ListOfArrays(Rule):
     listens = (Calls(*(f"torch.{name}" for name in _MAKERS)),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if not site.node.args or not _is_list_of_arrays(site):
+        given = site.argument("data", 0)
+        if given is None or not _is_list_of_arrays(site, given):
             return
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} converts a list of arrays number by number{often(site)}",
             severity=None if site.heat is Heat.HOT else Severity.INFO,
             help="Join them with NumPy: `torch.from_numpy(numpy.stack(…))`.",
-            fix=_fix(site),
+            fix=_fix(site, given),
         )
 
 
-def _is_list_of_arrays(site: CallSite) -> bool:
+def _is_list_of_arrays(site: CallSite, given: ast.expr) -> bool:
     if len(site.node.args) > 1 and site.target.endswith("Tensor"):
         return False
-    members = site.value(site.node.args[0]).members
+    members = site.value(given).members
     return bool(members) and all(_holds_arrays(member, _DEPTH) for member in members)
 
 
@@ -111,8 +112,8 @@ def _is_array(value: Value) -> bool:
     return isinstance(value, Array) and (bool(value.rank) or value.is_image)
 
 
-def _fix(site: CallSite) -> Fix | None:
-    source, given = site.model.source, site.node.args[0]
+def _fix(site: CallSite, given: ast.expr) -> Fix | None:
+    source = site.model.source
     spelling = spell(site.model.symbols, "numpy.array", site.node)
     if spelling is None or isinstance(given, ast.Starred):
         return None

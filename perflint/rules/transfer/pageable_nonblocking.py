@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._advice import uploaded
+from perflint.rules._memory.flows import behind
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import creator, move
@@ -91,7 +92,7 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None
     if not isinstance(moved.non_blocking, ast.Constant) or moved.non_blocking.value is not True:
         return None
-    receiver = site.node.func.value
+    receiver = behind(site.model, site.node.func.value)
     made = creator(site, receiver)
     wraps = isinstance(receiver, ast.Call) and site.model.target(receiver) in _WRAPS
     if isinstance(receiver, ast.Call) and receiver.args and site.model.target(receiver) in (*_WRAPS, "torch.tensor"):

@@ -333,6 +333,7 @@ def of_arrays(arrays, model: nn.Module):
     for array in arrays:
         x = torch.FloatTensor(np.asarray(array))
         model(x.cuda()).sum().backward()
+        assert len(x)
 
 
 def of_batches_and_tuples(model: nn.Module, loader: DataLoader, device: torch.device):

@@ -335,6 +335,7 @@ def of_arrays(arrays, model: nn.Module):
     for array in arrays:
         x = torch.FloatTensor(np.asarray(array))
         model(x.cuda()).sum().backward()  # error: TPF201
+        assert len(x)
 
 
 def of_batches_and_tuples(model: nn.Module, loader: DataLoader, device: torch.device):
