@@ -15,7 +15,7 @@ import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,13 +153,17 @@ def lint(text: str, rules: Iterable[type[Rule]], profile: str) -> list[Finding]:
 
     Fails if a rule crashes.
     """
-    asked = {rule.code: rule() for rule in rules}
-    precise = [rule for rule in all_rules() if rule.code not in asked and not asked.keys().isdisjoint(rule.replaces)]
+    asked = {rule.code for rule in rules}
     source = Source("example.py", text)
     settings = Settings(profile=Profile(profile), torch_version=NEWEST)
-    report = check_source(source, Project([Path(source.path)]), RuleSet([*asked.values(), *precise]), settings)
+    report = check_source(source, Project([Path(source.path)]), with_replacing(asked), settings)
     assert not report.problems, "\n".join(f"line {p.line}: {p.message}" for p in report.problems)
     return [finding for finding in report.findings if finding.code in asked]
+
+
+def with_replacing(codes: Set[str]) -> RuleSet:
+    """Some rules and those that replace them."""
+    return RuleSet([rule for rule in all_rules() if rule.code in codes or not codes.isdisjoint(rule.replaces)])
 
 
 def starts(findings: Iterable[Finding]) -> Counter[tuple[int, str]]:

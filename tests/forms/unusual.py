@@ -1,20 +1,18 @@
-"""Programs made of the fixtures: the same code in forms that no rule was written for.
+"""Forms that no rule was written for, and that do not keep the meaning.
 
-Most of them do not run. They show whether a rule takes a form for granted that the grammar does not promise.
+Most of the programs do not run. They show whether a rule takes a form for granted that the grammar does not promise.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
+
+from tests.forms.names import name
+from tests.forms.program import Program
 
 KEPT = frozenset({"torch", "nn", "F", "np", "self", "super"})
 """Names that stay as they are, so that the code is still about tensors."""
-
-
-def _name(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
 
 
 class _Mutation(ast.NodeTransformer):
@@ -51,7 +49,7 @@ class ChosenCallees(_Mutation):
     """`(x.item if flag else x.item)()`"""
 
     def changed(self, call: ast.Call) -> ast.expr:
-        call.func = ast.IfExp(_name("flag"), call.func, deepcopy(call.func))
+        call.func = ast.IfExp(name("flag"), call.func, deepcopy(call.func))
         return call
 
 
@@ -142,14 +140,14 @@ class ElementsForNames(_Mutation):
     """`table["x"]` for `x`"""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return node if node.id in KEPT else ast.Subscript(_name("table"), ast.Constant(node.id), node.ctx)
+        return node if node.id in KEPT else ast.Subscript(name("table"), ast.Constant(node.id), node.ctx)
 
 
 class AttributesForNames(_Mutation):
     """`box.x` for `x`"""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return node if node.id in KEPT else ast.Attribute(_name("box"), node.id, node.ctx)
+        return node if node.id in KEPT else ast.Attribute(name("box"), node.id, node.ctx)
 
 
 class AttributesByText(_Mutation):
@@ -159,14 +157,14 @@ class AttributesByText(_Mutation):
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
             return node
-        return ast.Call(_name("getattr"), [node.value, ast.Constant(node.attr)], [])
+        return ast.Call(name("getattr"), [node.value, ast.Constant(node.attr)], [])
 
 
 class UnknownNumbers(_Mutation):
     """`NUMBER` for `0`"""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        return _name("NUMBER") if type(node.value) in (int, float) else node
+        return name("NUMBER") if type(node.value) in (int, float) else node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         return node
@@ -202,12 +200,6 @@ MUTATIONS: tuple[type[_Mutation], ...] = (
 )
 
 
-def mutants(texts: Iterable[str], mutation: Callable[[], ast.NodeTransformer]) -> Iterator[str]:
-    """The programs after a mutation, without those that cannot be written so."""
-    for text in texts:
-        changed = ast.unparse(ast.fix_missing_locations(mutation().visit(ast.parse(text))))
-        try:
-            ast.parse(changed)
-        except SyntaxError:
-            continue
-        yield changed
+def change(program: Program, mutation: type[ast.NodeTransformer]) -> None:
+    """Write a program in an unusual form."""
+    mutation().visit(program.main)
