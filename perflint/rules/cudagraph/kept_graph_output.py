@@ -26,7 +26,7 @@ class KeptGraphOutput(Rule):
 
     ## What it does
     Finds outputs of a CUDA graph that a loop, a comprehension or a method collects in a list or dict without
-    `clone()`, and those that the next turn of a loop reads: tensors that a captured block created, after `replay()`,
+    `clone()`, and those that the next iteration of a loop reads: tensors that a captured block created, after `replay()`,
     results of callables of `make_graphed_callables`, and results of functions and modules that are compiled with
     `mode="reduce-overhead"`, `mode="max-autotune"` or `backend="cudagraphs"`.
 
@@ -97,7 +97,7 @@ class KeptGraphOutput(Rule):
         if not runs_graphs(model):
             return
         seen: set[ast.expr] = set()
-        for kept, around in (*_collected(model), *_read_in_next_turn(model)):
+        for kept, around in (*_collected(model), *_read_in_next_iteration(model)):
             found = _overwritten(model, kept, around)
             if found is None or kept in seen:
                 continue
@@ -151,8 +151,8 @@ def _repeated(model: Model, node: ast.AST, holder: ast.expr) -> ast.AST | None:
     return loop_around(model, node) or (model.function(node) if path_of(holder).startswith("self.") else None)
 
 
-def _read_in_next_turn(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:
-    """The outputs that a loop binds to a name which the next turn reads after its run: `previous = y`."""
+def _read_in_next_iteration(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """The outputs that a loop binds to a name which the next iteration reads after its run: `previous = y`."""
     for assignment in model.nodes(ast.Assign):
         target, loop = assignment.targets[0], loop_around(model, assignment)
         if loop is None or not isinstance(target, ast.Name):
