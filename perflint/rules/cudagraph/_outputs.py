@@ -151,5 +151,5 @@ def _replayed(model: Model, node: ast.expr, path: str) -> Iterator[Output]:
 
 
 def records_again(model: Model, code: ast.AST) -> bool:
-    """True if a capture begins in a stretch of code: each turn has a graph of its own."""
+    """True if a capture begins in a stretch of code: each iteration has a graph of its own."""
     return any(is_inside(model, block.start, code) for block in model.captures.blocks)

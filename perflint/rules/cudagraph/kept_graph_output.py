@@ -26,9 +26,9 @@ class KeptGraphOutput(Rule):
 
     ## What it does
     Finds outputs of a CUDA graph that a loop, a comprehension or a method collects in a list or dict without
-    `clone()`, and those that the next iteration of a loop reads: tensors that a captured block created, after `replay()`,
-    results of callables of `make_graphed_callables`, and results of functions and modules that are compiled with
-    `mode="reduce-overhead"`, `mode="max-autotune"` or `backend="cudagraphs"`.
+    `clone()`, and those that the next iteration of a loop reads: tensors that a captured block created, after
+    `replay()`, results of callables of `make_graphed_callables`, and results of functions and modules that are
+    compiled with `mode="reduce-overhead"`, `mode="max-autotune"` or `backend="cudagraphs"`.
 
     ## Why is this bad
     A graph writes to the same memory each time. After `graph.replay()` all entries of the list are
