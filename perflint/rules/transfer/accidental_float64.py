@@ -13,11 +13,14 @@ from perflint.rules._memory.flows import ahead, behind
 from perflint.rules._project_text import project_says
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import creation_confidence, move
+from perflint.rules.placement import MOVES, creation_confidence, move
+from perflint.rules.transfer._batches import batch_of
+from perflint.semantics.dataflow.definitions import definitions
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import Array
+from perflint.semantics.values import NONE, Array, Instance
 from perflint.source.quoting import quoted
 
 _TAKES_DTYPE = frozenset({"torch.tensor", "torch.as_tensor"})
@@ -40,7 +43,7 @@ class AccidentalFloat64(Rule):
     ## What it does
     Finds `torch.from_numpy`, `torch.tensor` and `torch.as_tensor` of arrays that NumPy creates in
     double precision by default (`np.random.randn`, `np.zeros`, `np.linspace`), if the tensor goes
-    to the GPU with that dtype.
+    to the GPU with that dtype. An item of a dataset goes there with the batches of a loader in the same file.
 
     ## Why is this bad
     A float64 tensor takes twice the memory and twice the time to copy. Arithmetic with it is
@@ -116,6 +119,10 @@ def _is_double(model: Model, node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         parts = (node.left, node.right)
         return any(_is_double(model, part) for part in parts) and isinstance(model.value(node), Array)
+    if isinstance(node, ast.Name):
+        found = definitions(model.symbols, node, node.id)
+        made = found.bindings[0] if len(found.bindings) == 1 and not found.is_open else None
+        return made is not None and made.whole and isinstance(made.value, ast.Call) and _is_double(model, made.value)
     if not isinstance(node, ast.Call):
         return False
     dtype = keyword(node, "dtype")
@@ -140,7 +147,7 @@ def _confidence(site: CallSite) -> Confidence | None:
         attribute = site.model.parent(node)
         call = site.model.parent(attribute) if isinstance(attribute, ast.Attribute) else None
         if not (isinstance(attribute, ast.Attribute) and isinstance(call, ast.Call) and call.func is attribute):
-            return None
+            return _of_batches(site, node)
         if attribute.attr in ("to", "cuda"):
             moved = move(site.model.call(call))
             cast = moved is None or moved.dtype is not None or moved.other is not None
@@ -148,6 +155,36 @@ def _confidence(site: CallSite) -> Confidence | None:
         if attribute.attr not in _KEEPS_DTYPE:
             return None
         node = call
+
+
+def _of_batches(site: CallSite, item: ast.AST) -> Confidence | None:
+    """How sure it is that the batches of a dataset, whose items are such tensors, go to the device as they are."""
+    model, outer = site.model, site.model.parent(item)
+    function = model.function(item)
+    while isinstance(outer, (ast.Tuple, ast.Dict)):
+        outer = model.parent(outer)
+    info = model.module.defined_by(function) if isinstance(outer, ast.Return) else None
+    if info is None or not info.owner or info.name != "__getitem__" or project_says(model, _DOUBLE):
+        return None
+    return _moved_batches(model).get(f"{model.module.name}.{info.owner}")
+
+
+@once
+def _moved_batches(model: Model) -> dict[str, Confidence]:
+    """How sure it is that the batches of a dataset are moved to the device without a cast, by its class."""
+    found: dict[str, Confidence] = {}
+    for call in model.nodes(ast.Call):
+        if model.target(call) not in MOVES:
+            continue
+        site = model.call(call)
+        moved = move(site)
+        batch = None if moved is None or site.owner is None or _is_cast(site) else batch_of(site, site.owner)
+        if moved is None or batch is None or moved.dtype is not None or moved.other is not None:
+            continue
+        plain = [loader for loader in batch.loaders if loader.argument("collate_fn") in (None, NONE)]
+        datasets = (member for loader in plain for member in (loader.argument("dataset") or NONE).members)
+        found.update((dataset.cls, moved.confidence) for dataset in datasets if isinstance(dataset, Instance))
+    return found
 
 
 def _is_cast(site: CallSite) -> bool:

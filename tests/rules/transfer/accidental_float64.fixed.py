@@ -56,3 +56,42 @@ def of_a_number() -> torch.Tensor:
 
 def unknown(array, device: torch.device) -> torch.Tensor:
     return torch.from_numpy(array).to(device)
+
+
+class Waves(torch.utils.data.Dataset):
+    def __init__(self, waves: np.ndarray):
+        self.waves = waves.astype(np.float32)
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        noise = np.random.normal(size=self.waves.shape[1])
+        return torch.from_numpy(self.waves[index] + noise)
+
+
+def train_on_waves(flow: torch.nn.Module, waves: np.ndarray) -> None:
+    for x in torch.utils.data.DataLoader(Waves(waves), batch_size=64, pin_memory=True):
+        flow(x.cuda(non_blocking=True).abs()).mean().backward()
+
+
+class Labelled(torch.utils.data.Dataset):
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return torch.from_numpy(np.random.normal(size=100)), index
+
+
+def cast_with_the_move(flow: torch.nn.Module, device: torch.device) -> None:
+    for x, _ in torch.utils.data.DataLoader(Labelled(), batch_size=64):
+        flow(x.to(device, torch.float32)).mean().backward()
+
+
+class Kept(torch.utils.data.Dataset):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.from_numpy(np.random.normal(size=100))
+
+
+def batches_on_the_host(flow: torch.nn.Module) -> None:
+    for x in torch.utils.data.DataLoader(Kept(), batch_size=64):
+        flow(x).mean().backward()
+
+
+def named_first(flow: torch.nn.Module, device: torch.device) -> torch.Tensor:
+    scale = np.linspace(0, 1, 8)
+    return flow(torch.as_tensor(scale, dtype=torch.float32).to(device))
