@@ -62,18 +62,44 @@ def _ranged(site: SubscriptSite, written: list[ast.expr], copied: list[int]) -> 
     name = spell(site.model.symbols, "torch.arange", site.node)
     if name is None:
         return None
-    made = [_range(site, written[at], f"{site.text(root)}.device", name.text) for at in copied]
+    ranges = [_made(site, written[at]) for at in copied]
+    made = [_range(site, each, f"{site.text(root)}.device", name.text) for each in ranges]
     found = [each for each in made if each is not None]
     if len(found) < len(made):
         return None
     edits = tuple(
-        replace(site.model.source, site.model.source.span(written[at]), text)
-        for at, (text, _) in zip(copied, found, strict=True)
+        replace(site.model.source, site.model.source.span(each), text)
+        for each, (text, _) in zip(ranges, found, strict=True)
     )
     is_safe = _is_sure(site) and isinstance(site.value(root), Tensor) and all(sure for _, sure in found)
     safety = Safety.SAFE if is_safe else Safety.UNSAFE
     # With positions on the CPU, the copy of a stored number goes unnoticed beside theirs.
     return Fix("Make the range on the GPU", safety, edits, name.imports, leaves=("TPF135",) * (site.mode == "store"))
+
+
+def _made(site: SubscriptSite, node: ast.expr) -> ast.expr:
+    """The range that a position is a view of: `torch.arange(n)` of `torch.arange(n)[:, None].expand(n, m)`."""
+    while True:
+        if isinstance(node, ast.Subscript) and _only_reshapes(node.slice):
+            node = node.value
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _VIEWS
+            and all(scalar_type(site.value(each)) == "int" for each in node.args)
+        ):
+            node = node.func.value
+        else:
+            return node
+
+
+_VIEWS = frozenset({"unsqueeze", "view", "reshape", "expand"})
+
+
+def _only_reshapes(index: ast.expr) -> bool:
+    """True for `[:, None]`."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(ast.unparse(each) in (":", "None") for each in parts)
 
 
 def _range(site: SubscriptSite, node: ast.expr, device: str, arange: str) -> tuple[str, bool] | None:

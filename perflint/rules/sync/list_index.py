@@ -51,7 +51,8 @@ class ListIndex(Rule):
     ```
 
     ## Fix safety
-    A range gets `device=`: `x[torch.arange(n), y]` becomes `x[torch.arange(n, device=x.device), y]`, and
+    A range gets `device=`, also behind `[:, None]`, `unsqueeze`, `view` and `expand`: `x[torch.arange(n), y]` becomes
+    `x[torch.arange(n, device=x.device), y]`, and
     `range(len(y))` becomes such a range. It is safe if x is certainly a tensor and the range certainly holds
     integers that `torch.arange` takes, and unsafe otherwise.
 

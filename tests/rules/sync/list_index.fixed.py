@@ -225,3 +225,14 @@ def reflected_if_tensor(x, weight):
     zeros = torch.zeros(1, device=x.device) if x.shape[2] == 0 else None
     rows = np.arange(x.shape[2])[::-1]
     return zeros, weight.convolve(x[:, :, rows])
+
+
+def views_of_ranges(x: torch.Tensor, index: torch.Tensor, start: int):
+    x, index = x.cuda(), index.cuda()
+    n, m, _ = x.shape
+    a = x[torch.arange(n, device=x.device)[:, None], index]
+    b = x[torch.arange(n, device=x.device).unsqueeze(1), index]
+    c = x[torch.arange(m, device=x.device).unsqueeze(0).expand(n, m)[:, :], 0]
+    d = x[torch.arange(n)[start:], 0]
+    e = x[(torch.arange(n) + start)[:, None], index]
+    return a, b, c, d, e

@@ -218,3 +218,14 @@ def reflected_if_tensor(x, weight):
     zeros = torch.zeros(1, device=x.device) if x.shape[2] == 0 else None
     rows = np.arange(x.shape[2])[::-1]
     return zeros, weight.convolve(x[:, :, rows])  # audit: TPF118
+
+
+def views_of_ranges(x: torch.Tensor, index: torch.Tensor, start: int):
+    x, index = x.cuda(), index.cuda()
+    n, m, _ = x.shape
+    a = x[torch.arange(n)[:, None], index]  # error: TPF118
+    b = x[torch.arange(n).unsqueeze(1), index]  # error: TPF118
+    c = x[torch.arange(m).unsqueeze(0).expand(n, m)[:, :], 0]  # error: TPF118
+    d = x[torch.arange(n)[start:], 0]  # error: TPF118
+    e = x[(torch.arange(n) + start)[:, None], index]  # error: TPF118
+    return a, b, c, d, e

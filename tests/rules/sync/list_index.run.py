@@ -6,6 +6,7 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 def case_ranges(x: torch.Tensor = torch.arange(12.0).reshape(4, 3), y: torch.Tensor = torch.tensor([2, 0, 1, 1])):
     x, y = x.to(DEVICE), y.to(DEVICE)
     first = x[torch.arange(x.size(0)), y], x[torch.arange(0, 4), y], x[range(len(x)), y]
+    first = *first, x[torch.arange(4)[:, None], y], x[torch.arange(3).unsqueeze(1).expand(3, 2), 0]
     x[torch.arange(len(y)), y] = 7.0
     return first, x
 

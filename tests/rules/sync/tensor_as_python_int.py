@@ -282,3 +282,14 @@ class Factors(nn.Module):
         x = torch.where(x > t, t, x.mul(t))
         x = x.scatter(0, y.argmax(0, keepdim=True), y).fill_(t)
         return torch.normal(x, 0.5), F.gumbel_softmax(x, tau=t), x.quantile(t)
+
+
+def joined_positions(model: nn.Module, parts: list[torch.Tensor], names: list[str]):
+    table = torch.zeros(100, 3)
+    chosen = [model(part.cuda()).argmax() for part in parts]
+    at = torch.cat([part.cuda().long() for part in parts])
+    if model.training:
+        at = torch.cat([at, at])
+    first = torch.stack(chosen)
+    last = chosen[-1]
+    return table[at], table[torch.cat(parts)], table[first], table[last]  # error: TPF119
