@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest, weakest
 from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules._methods import is_false
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import of_computed
@@ -83,6 +85,9 @@ class NonzeroFamily(Rule):
     dimensions as all of `x`. A mask of a slice of `x` (`x[:5] > 0`) gets no fix. Masked reductions
     change the order of summation and get no fix either.
 
+    `x / m.nonzero().size(0)` becomes `x / torch.count_nonzero(m)` if x is certainly on the GPU. That is unsafe: in
+    float16 a count above 65,504 becomes infinite.
+
     If a boolean mask selects several times in a block (`a[m]`, then `b[m]`) and nothing writes to it in between,
     `m_at = m.nonzero(as_tuple=True)` in front of them searches it once, and each `[m]` becomes `[m_at]`, which is the
     search that torch itself makes, at each use and again in `backward()`. That is unsafe: the positions take more
@@ -118,7 +123,7 @@ class NonzeroFamily(Rule):
             f"{_what(site)}: the CPU waits while the GPU counts{often(site)}",
             confidence=confidence,
             help=_cure(site),
-            fix=_fix(site) if isinstance(site, CallSite) else searched_once(site),
+            fix=_fix(site) or _counted(site) if isinstance(site, CallSite) else searched_once(site),
         )
 
 
@@ -255,6 +260,35 @@ def _fix(site: CallSite) -> Fix | None:
     if has_shape_of(site.model, operand, index.value):
         return Fix("Index with the mask itself", Safety.SAFE, (edit,))
     return Fix("Index with the mask itself", Safety.RISKY if mask.rank is None else Safety.UNSAFE, (edit,))
+
+
+def _counted(site: CallSite) -> Fix | None:
+    """`x / torch.count_nonzero(m)` for `x / m.nonzero().size(0)`: a tensor on the GPU takes the count from there."""
+    operand, count = _operand(site), _row_count(site)
+    around = None if count is None else site.model.parent(count)
+    if operand is None or count is None or not isinstance(around, ast.BinOp) or not isinstance(around.op, ast.Div):
+        return None
+    name = spell(site.model.symbols, "torch.count_nonzero", site.node)
+    if name is None or around.right is not count or device_confidence(site.value(around.left)) is not Confidence.HIGH:
+        return None
+    source = site.model.source
+    edit = replace(source, source.span(count), f"{name.text}({source.written(operand)})")
+    return Fix("Count on the GPU", Safety.UNSAFE, (edit,), name.imports)
+
+
+def _row_count(site: CallSite) -> ast.expr | None:
+    """The expression around a search that takes nothing but the number of rows: `.size(0)`, `.shape[0]`, `len()`."""
+    if "nonzero" not in site.target or any(
+        each.arg == "as_tuple" and not is_false(each.value) for each in site.node.keywords
+    ):
+        return None
+    outer = site.model.parent(site.node)
+    if isinstance(outer, ast.Attribute) and outer.attr in ("size", "shape"):
+        outer = site.model.parent(outer)
+    if not isinstance(outer, (ast.Call, ast.Subscript)):
+        return None
+    text, found = site.model.source.written(outer), site.model.source.written(site.node)
+    return outer if text in (f"{found}.size(0)", f"{found}.shape[0]", f"len({found})") else None
 
 
 def _receiver(node: cst.Call) -> cst.BaseExpression:

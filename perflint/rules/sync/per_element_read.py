@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.findings import Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._proven import is_list
@@ -16,7 +16,7 @@ from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
-from perflint.source.concrete import cst
+from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class PerElementRead(Rule):
 
     ## Fix safety
     Safe for `[t.item() for t in x]` if `x` is known to be a one-dimensional tensor: `x.tolist()`
-    returns the same Python numbers. Unsafe for a list or tuple of scalar tensors, which becomes
+    returns the same Python numbers. So does `[t for x in rows for t in x.tolist()]`, in a loop over such
+    tensors. Unsafe for a list or tuple of scalar tensors, which becomes
     `torch.stack(x).tolist() if x else []`: elements of different dtypes or devices are brought to one dtype
     or raise. It is only shown for a list that only an annotation calls one.
 
@@ -106,9 +107,9 @@ def _cure(site: CallSite, read: ast.expr, whole: ast.expr) -> str:
 def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
     """`x.tolist()` in place of a list comprehension that does nothing but read each element."""
     loop = element.loop
-    if not isinstance(loop, ast.ListComp) or loop.elt is not read.node or len(loop.generators) != 1:
+    if not isinstance(loop, ast.ListComp) or loop.elt is not read.node:
         return None
-    (generator,) = loop.generators
+    generator = loop.generators[-1]
     if generator.ifs or generator.is_async or generator.iter is not element.whole:
         return None
     if not isinstance(generator.target, ast.Name) or not isinstance(read.tensor, ast.Name):
@@ -119,7 +120,11 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
     if isinstance(whole, Tensor):
         if whole.rank != 1 or whole.evidence < Evidence.ANNOTATION or not _same_number(site.target, whole.kind):
             return None
-        return _replaced(model, loop, written, Safety.SAFE, ())
+        if len(loop.generators) == 1:
+            return _replaced(model, loop, written, Safety.SAFE, ())
+        return _read_at_once(model, loop, generator, written)
+    if len(loop.generators) > 1:
+        return None
     stack = spell(model.symbols, "torch.stack", loop)
     if stack is None or not _stacks(whole, site.target):
         return None
@@ -130,6 +135,22 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
     # `torch.stack` raises for an empty list.
     simple = isinstance(written, cst.Name) and isinstance(model.parent(loop), _ALONE)
     return _replaced(model, loop, call, safety, stack.imports, if_any=written) if simple else None
+
+
+def _read_at_once(
+    model: Model, loop: ast.ListComp, generator: ast.comprehension, written: cst.BaseExpression
+) -> Fix | None:
+    """`[x for y in parts for x in y.tolist()]` for `[x.item() for y in parts for x in y]`."""
+    source, numbers = model.source, cst.Call(cst.Attribute(_in_brackets(written), cst.Name("tolist")))
+    edits = (
+        replace(source, source.span(loop.elt), ast.unparse(generator.target)),
+        # All of it, since the copy that is left is found where it begins.
+        Edit(source.span(generator.iter), code(numbers)),
+    )
+    return Fix(_MESSAGE, Safety.SAFE, edits, leaves=(DEVICE_TO_HOST_COPY,))
+
+
+_MESSAGE = "Read all elements with one `.tolist()`"
 
 
 _ALONE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Call, ast.keyword, ast.Dict, ast.List, ast.Tuple)
@@ -160,10 +181,15 @@ def _replaced(
     if_any: cst.BaseExpression | None = None,
 ) -> Fix:
     """The fix that writes `whole.tolist()` for a loop; with `if_any`, for a list of that name, which may be empty."""
-    if not isinstance(whole, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not whole.lpar:
-        whole = whole.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    new: cst.BaseExpression = cst.Call(cst.Attribute(whole, cst.Name("tolist")))
+    new: cst.BaseExpression = cst.Call(cst.Attribute(_in_brackets(whole), cst.Name("tolist")))
     if if_any is not None:
         new = cst.IfExp(test=if_any, body=new, orelse=cst.List([]))
     edit = replace(model.source, model.source.span(loop), new)
-    return Fix("Read all elements with one `.tolist()`", safety, (edit,), imports, leaves=(DEVICE_TO_HOST_COPY,))
+    return Fix(_MESSAGE, safety, (edit,), imports, leaves=(DEVICE_TO_HOST_COPY,))
+
+
+def _in_brackets(whole: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression that a method may be called on."""
+    if isinstance(whole, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or whole.lpar:
+        return whole
+    return whole.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])

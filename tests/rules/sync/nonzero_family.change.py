@@ -274,3 +274,9 @@ def kept_where_a_function_binds_the_mask():
     global SEEN
     SEEN = SCORES > 5
     return SCORES[SEEN], narrowed()[SEEN]
+
+
+def case_average():
+    x = torch.arange(-3.0, 9.0).cuda().requires_grad_()
+    (x.square().sum() / torch.nonzero(x > 0).size(0)).backward()
+    return {"gradient": x.grad, "average": x.sum() / (x > 2).nonzero().shape[0]}

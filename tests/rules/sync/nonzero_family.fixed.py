@@ -353,3 +353,14 @@ def of_arrays(parts: list[np.ndarray], values):
 def of_used(scores, values):
     kept = scores.detach() > 0.5
     return scores[kept], values[values > 0.5]
+
+
+def averaged(x: torch.Tensor, mask: torch.Tensor, scale: float):
+    x, total = x.cuda(), mask.cuda().float().sum()
+    keep = x > 0
+    a = x.sum() / torch.count_nonzero(keep)
+    b = total / torch.count_nonzero(keep) + total / torch.count_nonzero(keep)
+    c = scale / keep.nonzero().size(0)
+    d = total / keep.nonzero().size(1)
+    e = range(keep.nonzero().size(0)), total / torch.nonzero(keep, as_tuple=True)[0].size(0)
+    return a, b, c, d, e

@@ -341,3 +341,14 @@ def of_arrays(parts: list[np.ndarray], values):
 def of_used(scores, values):
     kept = scores.detach() > 0.5
     return scores[kept], values[values > 0.5]  # error: TPF110
+
+
+def averaged(x: torch.Tensor, mask: torch.Tensor, scale: float):
+    x, total = x.cuda(), mask.cuda().float().sum()
+    keep = x > 0
+    a = x.sum() / torch.nonzero(keep, as_tuple=False).size(0)  # error: TPF110
+    b = total / keep.nonzero().shape[0] + total / len(torch.nonzero(keep))  # error: TPF110, TPF110
+    c = scale / keep.nonzero().size(0)  # error: TPF110
+    d = total / keep.nonzero().size(1)  # error: TPF110
+    e = range(keep.nonzero().size(0)), total / torch.nonzero(keep, as_tuple=True)[0].size(0)  # error: TPF110, TPF110
+    return a, b, c, d, e

@@ -85,3 +85,12 @@ def one_number_per_batch(model: nn.Module, batches: list[torch.Tensor]) -> list[
 
 def rows_stay(x: torch.Tensor) -> list[torch.Tensor]:
     return [row * 2 for row in x.cuda()]
+
+
+def of_several(count: int, width: int):
+    rows = [torch.zeros(8, device="cuda") for _ in range(count)]
+    kept = [x.item() for row in rows for x in row[:width]]  # error: TPF103
+    changes = [float(x) for a, b in zip(rows, rows) if count for x in a - b]  # error: TPF103
+    doubled = [2 * x.item() for row in rows for x in row]  # error: TPF103
+    chosen = [x.item() for row in rows for x in row if count]  # error: TPF103
+    return kept, changes, doubled, chosen

@@ -37,3 +37,9 @@ def kept_where_the_rank_is_unknown(x: torch.Tensor):
 def kept_where_a_list_is_read(model, batches):
     losses = [model(batch.to(DEVICE)).float().mean() for batch in batches]
     return [loss.item() for loss in losses]
+
+
+def case_of_several():
+    rows = [torch.arange(8.0, device=DEVICE) + i for i in range(3)]
+    kept = [x.item() for row in rows for x in row[:5]]
+    return kept, [float(x) for a, b in zip(rows, rows[1:]) if len(rows) for x in a - b]
