@@ -32,6 +32,7 @@ VERBS = {
     "mcp": "serve a coding agent, in the Model Context Protocol",
     "clean": "remove what the cache has about this project",
     "completion": "print the code that completes commands and options in a shell",
+    "tune": "make a program faster: try changes in its own loop, and keep those that pay",
     "verify": "run a program with and without fixes, and keep the good ones",
 }
 """The verbs, which are modules of this package, and what each does."""

@@ -23,6 +23,7 @@ from perflint.engine.crashes import contained
 from perflint.findings import Problem
 from perflint.frozen import dataclass
 from perflint.tracer.importing import Redirect, when_imported
+from perflint.tracer.look import Look
 from perflint.tracer.replays import in_graph
 from perflint.tracer.seeds import take_over
 from perflint.tracer.states import States
@@ -56,6 +57,10 @@ class ProbeOptions:
     """The seed for Python's, NumPy's and torch's generators at the start."""
     shift_seeds: bool = False
     """True if to seed them with something else where the program seeds them."""
+    deterministic: bool = False
+    """True if to choose kernels that give the same in each run."""
+    looks: bool = False
+    """True if to report the calls of the first steps, the waits for data and the use of the GPU."""
 
     def to_json(self) -> str:
         """A text that `from_json` reads."""
@@ -82,6 +87,7 @@ class Probe:
     def __init__(self, options: ProbeOptions) -> None:
         self._options = options
         self._finder = StepFinder(self._step_ended, self._restart)
+        self._look = Look(options.copy, options.warmup) if options.looks else None
         self._clock = StepClock()
         self._step = 0
         self._began = time.perf_counter()
@@ -98,9 +104,13 @@ class Probe:
     def arm(self) -> None:
         """torch has been imported."""
         with self._contained():
+            if self._options.deterministic:
+                _choose_deterministic_kernels()
             self._finder.start()
             self._watch_losses()
             self._states.watch()
+            if self._look is not None:
+                self._look.start()
         atexit.register(self._finish)
 
     def _step_ended(self) -> None:
@@ -113,6 +123,8 @@ class Probe:
                 self._clock.end(index)
                 self._host.append((now - self._began) * 1000)
             self._step += 1
+            if self._look is not None:
+                self._look.step_ended(self._step)
             if self._step % _READ_EVERY == 0:
                 self._device |= self._clock.passed()
         # Before an optimizer has spoken, batches and calls may be those of something that is only prepared.
@@ -130,6 +142,8 @@ class Probe:
         self._host.clear()
         self._device.clear()
         self._losses = [(0, loss) for _, loss in self._losses]
+        if self._look is not None:
+            self._look.restart()
 
     def _watch_losses(self) -> None:
         from torch import autograd
@@ -221,6 +235,7 @@ class Probe:
             "rank": os.environ.get("RANK", "0"),
             "stopped": self._stopped,
             "problems": [problem.message for problem in self._problems],
+            "look": self._look.report() if self._look is not None else None,
         }
 
     @contextmanager
@@ -242,3 +257,10 @@ def _peak() -> int:
     import resource
 
     return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+
+
+def _choose_deterministic_kernels() -> None:
+    import torch
+
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cudnn.benchmark = False

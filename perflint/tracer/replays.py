@@ -23,6 +23,18 @@ def in_graph(do: Callable[[], object]) -> bool:
     return True
 
 
+def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
+    """The result of a function that is observed as if a graph replayed it: its actions follow its end."""
+    actions = _open[get_ident()] = []
+    try:
+        result = function(*inputs)
+    finally:
+        _open.pop(get_ident(), None)
+    for do in actions:
+        do()
+    return result
+
+
 @functools.cache
 def watch() -> None:
     """See captures and replays from here on. Needs torch."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean, median
-from typing import IO
+from typing import IO, Any
 
 import perflint
 from perflint.config.errors import ConfigurationError
@@ -57,6 +57,8 @@ class Seen:
     """The most bytes that were in use, of the GPUs if there are any; 0 if that is unknown."""
     states: States = field(default_factory=States)
     """The parameters, their gradients, and the state of optimizers at the first steps and at the end."""
+    look: Mapping[str, Any] | None = None
+    """The report of `tracer.look`, if it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,16 @@ class Program:
                 f"the working directory is not in {workspace.root}", "start perflint in the project, or name its --root"
             ) from None
 
-    def run(self, changes: Mapping[str, bytes], seconds: float | None = None, reseed: bool = False) -> Run:
-        """Run it with some files changed, for so many seconds at most, where `reseed` says so with other seeds.
+    def run(
+        self,
+        changes: Mapping[str, bytes],
+        seconds: float | None = None,
+        reseed: bool = False,
+        deterministic: bool = False,
+    ) -> Run:
+        """Run it with some files changed, for so many seconds at most.
 
-        Raises OSError where it cannot be started.
+        `reseed` changes its seeds, `deterministic` its kernels. Raises OSError where it cannot be started.
         """
         self._workspace.renew(changes)
         output = self._workspace.output
@@ -126,7 +134,7 @@ class Program:
             process = subprocess.Popen(
                 self._command,
                 cwd=self._folder,
-                env=self._environment(reseed),
+                env=self._environment(reseed, deterministic),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -152,14 +160,16 @@ class Program:
                 return name + equals + str(self._workspace.folder) + value[len(root) :]
         return word
 
-    def _environment(self, reseed: bool) -> dict[str, str]:
+    def _environment(self, reseed: bool, deterministic: bool) -> dict[str, str]:
         known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         added = {
-            VARIABLE: replace(self._options, shift_seeds=reseed).to_json(),
+            VARIABLE: replace(self._options, shift_seeds=reseed, deterministic=deterministic).to_json(),
             "PYTHONPATH": os.pathsep.join([_HOOK, *(self._in_copy(path) for path in known if path)]),
             # It would install the copy into the environment.
             "UV_NO_SYNC": "1",
         }
+        if deterministic:
+            added["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
         if self._options.seed is not None:
             added["PYTHONHASHSEED"] = str(self._options.seed % 2**32)
         return os.environ | added
@@ -242,6 +252,7 @@ def _read_seen(folder: Path) -> Seen | None:
         problems=_all(one["problems"] for one in found),
         memory=best["memory"],
         states=States.from_json(best["states"]),
+        look=best["look"],
     )
 
 

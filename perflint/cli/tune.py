@@ -1,0 +1,215 @@
+"""Make a program faster: try changes of its source in its own loop, and keep those that pay with proof.
+
+The program runs in a copy of its project. Each change is written into the copy, timed in turns with the program
+without it, and compared with it. What is kept is left as a patch for `git apply`; --apply writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+from perflint.cli import options
+from perflint.cli.fix import write_fixed
+from perflint.cli.verify import _from as at_least
+from perflint.config.errors import ConfigurationError
+from perflint.engine.active import active_rules
+from perflint.engine.file import check_source
+from perflint.engine.projects import Projects
+from perflint.findings import Report, Safety
+from perflint.output.terminal import Style
+from perflint.output.tune import tuning_text
+from perflint.output.writer import message_text
+from perflint.semantics.project import Project
+from perflint.source.reading import Text, read
+from perflint.source.text import Source
+from perflint.tracer.probe import ProbeOptions
+from perflint.tune.changes import GRAPH, LOADER, Texts, fixes, unified
+from perflint.tune.evidence import Evidence
+from perflint.tune.log import Log
+from perflint.tune.proof import Kind
+from perflint.tune.refused import Refused
+from perflint.tune.tuning import Outcome, Tuning, Way
+from perflint.verify.execution import Program, Run, runnable
+from perflint.verify.plan import Plan
+from perflint.verify.stopping import Stopped, stoppable
+from perflint.verify.workspace import Workspace, project_root
+
+COMMAND_FOLLOWS = True
+"""The words after `--` are a command."""
+NAMES = ("fixes", LOADER.name, GRAPH.name)
+_EXIT_CODES = (
+    "Exit codes: 0 the search has ended, with or without a gain; 1 the program fails, or the budget is spent; 2 a "
+    "fault in the usage, the settings or perflint; 130 or 143 ended by Ctrl-C or SIGTERM."
+)
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_PATIENCE = 3
+"""How many times as long as the original a changed program may take."""
+_AT_LEAST = 60.0
+"""Seconds that any run may take."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `perflint tune`."""
+    parser.usage = "perflint tune [options] -- COMMAND"
+    parser.epilog = _EXIT_CODES
+    parser.add_argument("--budget", type=_seconds, default=1200.0, metavar="TIME", help="stop after 20m, 90s or 1h")
+    parser.add_argument("--only", metavar="NAMES", help=f"try these only, with commas: {', '.join(NAMES)}")
+    parser.add_argument("--dry-run", action="store_true", help="run the program once, and show what would be tried")
+    parser.add_argument("--apply", action="store_true", help="write the files, besides the patch")
+    parser.add_argument(
+        "--allow", choices=["precision"], action="append", default=[], help="keep changes that change the numbers"
+    )
+    parser.add_argument("-o", "--output", default="perflint-tune.patch", metavar="FILE", help="the patch")
+    group = parser.add_argument_group("running the program")
+    group.add_argument("--repeat", type=at_least(2), default=3, metavar="N", help="pairs of runs in a comparison")
+    group.add_argument("--steps", type=at_least(1), default=100, metavar="N", help="timed steps of a run")
+    group.add_argument("--warmup", type=at_least(12), default=30, metavar="N", help="steps that are not timed")
+    group.add_argument("--seed", type=at_least(0), default=0, metavar="N", help="seed of all generators")
+    group.add_argument("--root", metavar="FOLDER", help="the project to copy (default: the repository around it)")
+    group.add_argument("--share", action="append", default=[], metavar="PATH", help="link to this in the copy")
+    group.add_argument("--leave-out", action="append", default=[], metavar="PATH", help="not needed in the copy")
+    options.add_selection(parser)
+    options.add_colour(parser.add_argument_group("output"))
+
+
+def run(arguments: Namespace) -> int:
+    """Tune. 0 if the search ended, 1 if the program fails or the time is spent, 2 on faults."""
+    if not arguments.command:
+        raise ConfigurationError("there is no program to run", "perflint tune [options] -- python train.py")
+    runnable(arguments.command)
+    root = Path(arguments.root).resolve() if arguments.root else project_root(Path.cwd())
+    shared, left_out = ([Path(path) for path in paths] for paths in (arguments.share, arguments.leave_out))
+    try:
+        workspace = Workspace(root, shared, left_out)
+    except OSError as error:
+        raise ConfigurationError(f"{root} cannot be copied: {error}", "name another `--root`") from None
+    try:
+        return _Job(arguments, workspace).run()
+    finally:
+        workspace.close()
+
+
+class _Job:
+    """One search."""
+
+    def __init__(self, arguments: Namespace, workspace: Workspace) -> None:
+        self._arguments = arguments
+        self._workspace = workspace
+        self._texts: dict[str, Text] = {}
+        self._deadline = time.monotonic() + arguments.budget
+        self._slowest = 0.0
+        self._log = Log(Path(arguments.output).with_suffix(".runs.jsonl"))
+        probe = ProbeOptions(
+            output=str(workspace.output),
+            original=str(workspace.root),
+            copy=str(workspace.folder),
+            shared=tuple(workspace.shared),
+            warmup=arguments.warmup,
+            steps=arguments.steps,
+            seed=arguments.seed,
+            looks=True,
+        )
+        self._program = Program(arguments.command, workspace, probe)
+
+    def run(self) -> int:
+        """The exit code."""
+        allowed = [*Kind] if self._arguments.allow else [Kind.IDENTICAL, Kind.ROUNDING]
+        tuning = Tuning(self._run, self._read, self._arguments.repeat, 0.05, allowed)
+        stopped, status = "", 0
+        try:
+            with stoppable():
+                evidence = tuning.start()
+                changes = [each for each in (fixes(self._fixed), LOADER, GRAPH) if self._wants(each.name)]
+                if self._arguments.dry_run:
+                    for change in sorted(changes, key=lambda each: -each.forecast(evidence)):
+                        print(f"{change.name}: {change.title}; at most {change.forecast(evidence):.0%} of a step")
+                    return 0
+                tuning.search(changes)
+        except Refused as refused:
+            sys.stderr.write(message_text("error", f"the original program: {refused.reason}", None, self._style()))
+            return 1
+        except Stopped as stop:
+            stopped, status = stop.reason, stop.status
+        self._leave(tuning.outcome)
+        sys.stdout.write(tuning_text(tuning.outcome, options.style(self._arguments, sys.stdout), stopped))
+        return status
+
+    def _wants(self, name: str) -> bool:
+        wanted = (self._arguments.only or ",".join(NAMES)).split(",")
+        unknown = next((each for each in wanted if each not in NAMES), None)
+        if unknown is not None:
+            raise ConfigurationError(f"there is no change `{unknown}`", f"they are {', '.join(NAMES)}")
+        return name in wanted
+
+    def _read(self, path: str) -> str:
+        return self._text(path).text
+
+    def _text(self, path: str) -> Text:
+        if path not in self._texts:
+            self._texts[path] = read(str(self._workspace.root / path))
+        return self._texts[path]
+
+    def _run(self, texts: Mapping[str, str], way: Way) -> Run:
+        left = self._deadline - time.monotonic()
+        if left <= self._slowest:
+            raise Stopped(f"the budget of {self._arguments.budget:g} s is spent", 1)
+        limit = min(left, max(self._slowest * _PATIENCE, _AT_LEAST)) if texts else left
+        root = self._workspace.root
+        changes = {str(root / path): self._text(path).encode(text) for path, text in texts.items()}
+        key = json.dumps(
+            [self._arguments.command, self._arguments.steps, self._arguments.warmup, way.value, dict(texts)]
+        )
+        run, is_known = self._log.run(
+            key, lambda: self._program.run(changes, limit, way is Way.RESEEDED, way is Way.DETERMINISTIC)
+        )
+        if not texts:
+            self._slowest = max(self._slowest, run.seconds)
+        ms = f"{run.ms:.3f} ms/step" if run.ms is not None else "no steps timed"
+        label = "changed" if texts else "original"
+        sys.stderr.write(f"{label}{'' if way is Way.PLAIN else ' ' + way.value}: {ms} ({run.seconds:.0f} s)")
+        sys.stderr.write(", from the last search\n" if is_known else "\n")
+        sys.stderr.flush()
+        return run
+
+    def _fixed(self, texts: Texts, evidence: Evidence) -> dict[str, str]:
+        """The files that ran, with all safe and unsafe fixes. Raises Refused."""
+        files = [str(self._workspace.root / path) for path in sorted(evidence.files) if path.endswith(".py")]
+        if any(text != self._read(path) for path, text in texts.items()):
+            raise Refused("they are applied first", 1)
+        settings = options.settings(self._arguments, files)
+        rules = active_rules(settings)
+
+        def check(path: str, text: str, project: Project) -> Report:
+            return check_source(Source(path, text), project, rules, settings)
+
+        plan = Plan(files, check, Projects(settings), (Safety.SAFE, Safety.UNSAFE))
+        if not plan.candidates:
+            raise Refused("there are none", 1)
+        return {os.path.relpath(path, self._workspace.root): t for path, t in plan.changed(plan.candidates).items()}
+
+    def _leave(self, outcome: Outcome) -> None:
+        """Write the patch, and with --apply the files."""
+        if not outcome.texts:
+            return
+        before = {path: self._read(path) for path in outcome.texts}
+        Path(self._arguments.output).write_text(unified(before, outcome.texts), "utf-8", newline="")
+        if self._arguments.apply:
+            for path, text in outcome.texts.items():
+                write_fixed(str(self._workspace.root / path), self._text(path), text)
+
+    def _style(self) -> Style:
+        return options.style(self._arguments, sys.stderr)
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if found is None or not float(found[1]):
+        raise ArgumentTypeError(f"`{text}` is not a time such as 20m")
+    return float(found[1]) * _UNITS[found[2] or "s"]

@@ -1,0 +1,85 @@
+"""The report of `perflint tune`: step times, each change with its gain and proof, and what was not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from perflint.output.terminal import Style, printable
+from perflint.tune.tuning import Outcome, Trial, step_ms
+from perflint.verify.execution import Run
+
+
+def tuning_text(outcome: Outcome, style: Style, stopped: str = "") -> str:
+    """The whole report; `stopped` is the reason why the search did not end."""
+    return "".join(f"{line}\n" for line in _lines(outcome, style, stopped))
+
+
+def _lines(outcome: Outcome, style: Style, stopped: str) -> Iterator[str]:
+    before, after = step_ms(outcome.original), step_ms(outcome.best)
+    head = style("perflint tune:", "bold")
+    if before is None or after is None:
+        yield f"{head} {stopped or 'nothing was timed'}"
+        return
+    if stopped:
+        yield f"{head} stopped: {stopped}. This is the best so far."
+    if outcome.kept:
+        gain = style(f"{before / after:.2f} × as fast", "bold", "green")
+        yield f"{head} {gain}: a step takes {after:.3f} ms, not {before:.3f} ms"
+    else:
+        yield f"{head} nothing was gained: a step takes {before:.3f} ms"
+    yield from _limits(outcome)
+    seen = outcome.original[0].seen
+    if seen is not None:
+        clock = seen.device if seen.clock == "device" else "the CPU"
+        yield f"Means of {len(seen.times)} steps after warm-up, on the clock of {clock}, torch {seen.torch}."
+    for title, trials in (("Kept:", outcome.kept), ("Not kept:", [t for t in outcome.trials if not t.kept])):
+        if trials:
+            yield style(title, "bold")
+            for trial in trials:
+                yield from _trial(trial)
+    if outcome.refused:
+        yield style("Not tried:", "bold")
+        for name, reason in outcome.refused.items():
+            yield f"  {name}: {printable(reason)}"
+
+
+def _limits(outcome: Outcome) -> Iterator[str]:
+    evidence = outcome.evidence
+    if evidence is None:
+        return
+    if evidence.busy is not None:
+        loading = f"{evidence.loading:.0%} of it wait for batches"
+        yield f"In the original the GPU works {evidence.busy:.0%} of a step, and {loading}."
+    elif evidence.loading:
+        yield f"In the original {evidence.loading:.0%} of a step wait for batches."
+
+
+def _trial(trial: Trial) -> Iterator[str]:
+    gain = trial.gain
+    shown = f"{gain:.2f} ×" if gain is not None else "fails"
+    yield f"  {trial.change.name}: {trial.change.title}, {shown}"
+    if gain is not None:
+        yield f"    ms/step {_spread(trial.before)} before, {_spread(trial.after)} after"
+        yield f"    whole run {_seconds(trial.before)} before, {_seconds(trial.after)} after{_memory(trial)}"
+        if trial.pays_from is not None and trial.kept:
+            yield f"    it starts more slowly: the whole run is shorter from about step {trial.pays_from:,} on"
+    if trial.reason:
+        yield f"    {printable(trial.reason)}"
+    elif trial.proof is not None:
+        exact = "; its graphs are bit for bit its eager steps" if trial.change.eager is not None else ""
+        yield f"    {trial.proof.kind.value}: {printable(trial.proof.text)}{exact}"
+
+
+def _spread(runs: tuple[Run, ...]) -> str:
+    means = [fmean(run.seen.times) for run in runs if run.seen is not None and run.seen.times]
+    return f"{min(means):.3f}–{max(means):.3f}" if len(means) > 1 else f"{means[0]:.3f}"
+
+
+def _seconds(runs: tuple[Run, ...]) -> str:
+    return f"{min(run.seconds for run in runs):.1f} s"
+
+
+def _memory(trial: Trial) -> str:
+    peaks = [max((run.memory or 0.0 for run in runs), default=0.0) for runs in (trial.before, trial.after)]
+    return f", peak memory {peaks[0] / 2**20:.0f} MiB before, {peaks[1] / 2**20:.0f} MiB after" if all(peaks) else ""

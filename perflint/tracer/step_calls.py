@@ -1,0 +1,71 @@
+"""The lines that step an optimizer, and the calls between functions of the project in the first steps.
+
+A profile function sees each call, which takes time, so it watches only steps that are not timed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+from typing import Any
+
+
+class StepCalls:
+    """Watches the process from `start` to `stop`. `root` is the folder of the project."""
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.join(os.path.realpath(root), "")
+        self._files: dict[str, str] = {}
+        self._calls: dict[tuple[str, int, CodeType], tuple[str, int, str, int]] = {}
+        self._steps: dict[tuple[str, int], int] = {}
+
+    def start(self) -> None:
+        """Watch calls from here on, unless something else does."""
+        if sys.getprofile() is None:
+            sys.setprofile(self._called)
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        if sys.getprofile() == self._called:
+            sys.setprofile(None)
+
+    def stepped(self, frame: FrameType | None) -> None:
+        """An optimizer has made a step below a frame."""
+        place = self.place(frame)
+        if place is not None:
+            self._steps[place] = self._steps.get(place, 0) + 1
+
+    def report(self) -> dict[str, Any]:
+        """The calls, each with the file and line of both sides, and the steps with their counts."""
+        steps = [[*place, count] for place, count in sorted(self._steps.items())]
+        return {"calls": sorted(set(self._calls.values())), "steps": steps}
+
+    def _called(self, frame: FrameType, event: str, _: Any) -> None:
+        if event != "call":
+            return
+        code = frame.f_code
+        callee = self._file(code.co_filename)
+        if not callee:
+            return
+        place = self.place(frame.f_back)
+        if place is not None and (*place, code) not in self._calls:
+            self._calls[(*place, code)] = (*place, callee, code.co_firstlineno)
+
+    def place(self, frame: FrameType | None) -> tuple[str, int] | None:
+        """The innermost line of the project at or above a frame."""
+        while frame is not None:
+            file = self._file(frame.f_code.co_filename)
+            if file:
+                return file, frame.f_lineno
+            frame = frame.f_back
+        return None
+
+    def _file(self, name: str) -> str:
+        """The path of a file from the project's folder; empty for others."""
+        known = self._files.get(name)
+        if known is None:
+            full = os.path.realpath(name)
+            is_mine = full.startswith(self._root) and f"{os.sep}site-packages{os.sep}" not in full
+            known = self._files[name] = full[len(self._root) :] if is_mine and not name.startswith("<") else ""
+        return known

@@ -1,0 +1,74 @@
+"""The changes that are tried, each as a function from the files of the program to new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from perflint.frozen import dataclass
+from perflint.tune.evidence import Evidence
+from perflint.tune.graphs.outlining import outlined
+from perflint.tune.loader import with_workers
+from perflint.tune.refused import Refused
+
+Texts = Mapping[str, str]
+"""Files by their paths from the folder of the project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a program. `write` returns the new files; it raises Refused."""
+
+    name: str
+    title: str
+    write: Callable[[Texts, Evidence], dict[str, str]]
+    forecast: Callable[[Evidence], float]
+    """The share of a step that it may save at most."""
+    clears: bool = False
+    """True if it is kept as long as it is not slower, since others need it."""
+    eager: Callable[[str], str] | None = None
+    """Turns its graphs off in a new file, for the proof that they compute the same."""
+
+
+def graph(texts: Texts, evidence: Evidence) -> dict[str, str]:
+    """The step as a CUDA graph. Raises Refused."""
+    if evidence.busy is None:
+        raise Refused("the steps use no GPU", 1)
+    refused: Refused | None = None
+    for path in evidence.seen.steps:
+        try:
+            return {path: outlined(path, texts, evidence.seen)}
+        except Refused as reason:
+            refused = refused or Refused(f"{path}:{reason.line}: {reason.reason}", reason.line)
+    raise refused or Refused("no line of the project steps an optimizer", 1)
+
+
+def _idle(evidence: Evidence) -> float:
+    return 0.0 if evidence.busy is None else max(1 - evidence.busy - evidence.loading, 0.0)
+
+
+def without_graphs(text: str) -> str:
+    """A file whose helper makes no graph: each step is eager, and is observed like a replay."""
+    text = text.replace("*optimizers, most=8)", "*optimizers, most=0)")
+    whole = '__import__("perflint.tracer.replays", fromlist=["replays"]).run_whole(self.step, inputs)'
+    return text.replace("return self.step(*inputs)", f"return {whole}")
+
+
+LOADER = Change("loader", "batches are prepared by worker processes", with_workers, lambda each: each.loading)
+GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs)
+
+
+def fixes(write: Callable[[Texts, Evidence], dict[str, str]]) -> Change:
+    """The fixes of the rules, which `write` applies."""
+    return Change("fixes", "the fixes of `perflint fix --unsafe-fixes`", write, lambda _: 1.0, clears=True)
+
+
+def unified(before: Texts, after: Texts) -> str:
+    """The patch between two states of the files, for `git apply`."""
+    import difflib
+
+    parts = []
+    for path in sorted(after):
+        old, new = (each.splitlines(keepends=True) for each in (before[path], after[path]))
+        lines = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}")
+        parts += [line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines]
+    return "".join(parts)

@@ -1,0 +1,245 @@
+"""The names of a region: what a function that is made of it gets, returns and finds around it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterator, Sequence
+
+from perflint.frozen import dataclass
+from perflint.semantics.structure import path_of, root_of
+from perflint.tune.graphs.purity import CHANGING, Imports, loaded_names, short, stored_names
+from perflint.tune.graphs.region import Function, Region, counters_of
+from perflint.tune.refused import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An input of the function: an expression that the caller evaluates, and the name that it has inside."""
+
+    name: str
+    places: tuple[ast.expr, ...]
+    """The expressions in the region that it stands for; empty for a name that stays the same."""
+    text: str
+    """The expression as the caller writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of a region."""
+
+    given: tuple[Given, ...]
+    returned: tuple[str, ...]
+    anchor: ast.stmt | None
+    """The loop in front of which the function is defined; None in a method, which becomes two."""
+
+
+class Sorter:
+    """Sorts the names of one region."""
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        region: Region,
+        imports: Imports,
+        changed: Collection[str],
+        optimizers: Sequence[ast.expr],
+        switches_modes: bool,
+    ) -> None:
+        self._tree = tree
+        self._region = region
+        self._imports = imports
+        self._changed = changed
+        self._optimizers = optimizers
+        self._switches_modes = switches_modes
+        self._bound = {name for each in region.kept for name in stored_names(each)}
+        self._scope = region.owner
+
+    def sort(self) -> Names:
+        """The names. Raises Refused."""
+        anchor = self._anchor()
+        needed, sure = _needed(self._region.kept)
+        order = dict.fromkeys(name.id for each in self._region.kept for name in loaded_names(each))
+        given = [Given(name, (), name) for name in order if name in needed and self._varies(name, anchor)]
+        given += self._tests(anchor)
+        given += self._paths(anchor, {place for each in given for place in each.places})
+        returned = self._returned(needed)
+        unsure = [name for name in returned if name not in sure and name not in needed]
+        if unsure:
+            raise Refused(f"`{unsure[0]}` is bound in only one branch of the step", self._region.kept[0])
+        self._require_no_counter(given)
+        return Names(tuple(given), tuple(returned), anchor)
+
+    def _anchor(self) -> ast.stmt | None:
+        """The outermost loop of the owner in which no optimizer is bound. Raises Refused."""
+        roots = {root_of(each) for each in self._optimizers}
+        paths = {path_of(each) for each in self._optimizers}
+        for loop in self._region.loops:
+            stores = {path_of(node) for node in ast.walk(loop) if _is_stored(node)}
+            if not stores & (roots | paths):
+                return loop
+        if self._region.loops:
+            raise Refused("the optimizer is made in the loop of the step", self._region.loops[-1])
+        if isinstance(self._scope, ast.Module):
+            raise Refused("the step is not in a loop", self._region.whole[0])
+        return None
+
+    def _varies(self, name: str, anchor: ast.stmt | None) -> bool:
+        """True if a name may stand for something else in another step."""
+        if name in self._imports or (name in dir(builtins) and not self._stored_in(self._tree, name)):
+            return False
+        if self._switches_modes and name in self._called() and not self._is_function(name):
+            return True
+        if isinstance(self._scope, Function) and self._is_local(name):
+            return not self._is_self(name) if anchor is None else self._stored_in(anchor, name)
+        outside = anchor if isinstance(self._scope, ast.Module) and anchor is not None else None
+        shared = {each for node in ast.walk(self._tree) if isinstance(node, ast.Global) for each in node.names}
+        return name in shared or (outside is not None and self._stored_in(outside, name))
+
+    def _stored_in(self, node: ast.AST, name: str) -> bool:
+        """True if code inside a node binds a name, an element of it, or changes it as a container."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store):
+                return True
+            if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and path_of(each.value) == name:
+                return True
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CHANGING:
+                if path_of(each.func.value) == name:
+                    return True
+        return False
+
+    def _is_local(self, name: str) -> bool:
+        assert isinstance(self._scope, Function)
+        arguments = {each.arg for each in ast.walk(self._scope.args) if isinstance(each, ast.arg)}
+        return name in arguments or name in set(stored_names(self._scope))
+
+    def _is_self(self, name: str) -> bool:
+        """True for the first argument of a method."""
+        assert isinstance(self._scope, Function)
+        return bool(self._scope.args.args) and self._scope.args.args[0].arg == name and name == "self"
+
+    def _is_function(self, name: str) -> bool:
+        kinds = (*_DEFINITIONS, ast.ClassDef)
+        return any(isinstance(node, kinds) and node.name == name for node in ast.walk(self._tree))
+
+    def _called(self) -> set[str]:
+        calls = (node for each in self._region.kept for node in ast.walk(each) if isinstance(node, ast.Call))
+        return {path_of(call.func) for call in calls}
+
+    def _tests(self, anchor: ast.stmt | None) -> Iterator[Given]:
+        """The conditions that may be another in another step: there is a graph for each of their values."""
+        for node in (node for each in self._region.kept for node in ast.walk(each)):
+            if not isinstance(node, (ast.If, ast.IfExp)) or isinstance(node.test, ast.Constant):
+                continue
+            names = {name.id for name in loaded_names(node.test)}
+            if names & self._bound:
+                continue
+            if any(self._varies(name, anchor) for name in names) or any(self._varying_paths(node.test)):
+                text = short(node.test, limit=10_000)
+                is_bool = isinstance(node.test, ast.Compare) or text.startswith("not ")
+                yield Given(self._free("is_due"), (node.test,), text if is_bool else f"bool({text})")
+
+    def _paths(self, anchor: ast.stmt | None, done: Collection[ast.expr]) -> Iterator[Given]:
+        """The attributes of what stays that may be another in another step."""
+        inside = {node for each in done for node in ast.walk(each)}
+        found: dict[str, list[ast.expr]] = {}
+        for statement in self._region.kept:
+            for node in _outermost(statement, set(self._varying_paths(statement))):
+                if node not in inside and root_of(node) not in self._bound:
+                    found.setdefault(ast.unparse(node), []).append(node)
+        for text, places in found.items():
+            yield Given(self._free(text.rpartition(".")[2]), tuple(places), text)
+
+    def _varying_paths(self, node: ast.AST) -> Iterator[ast.expr]:
+        called = {each.func for each in ast.walk(node) if isinstance(each, ast.Call)}
+        for each in ast.walk(node):
+            if not isinstance(each, ast.Attribute) or not isinstance(each.ctx, ast.Load) or not path_of(each):
+                continue
+            if root_of(each) in self._bound or root_of(each) in self._imports:
+                continue
+            is_module = self._switches_modes and each in called and root_of(each) == "self" and "." not in _rest(each)
+            if each.attr in self._changed or is_module:
+                yield each
+
+    def _returned(self, needed: Collection[str]) -> list[str]:
+        """The names that code outside of the region reads, or the next step."""
+        inside = {node for each in self._region.kept for node in ast.walk(each)}
+        moved = {node for each in self._region.behind for node in ast.walk(each.statement)}
+        lifted = {node for each in self._region.behind for part in each.lifted for node in ast.walk(part)}
+        found = []
+        for node in ast.walk(self._scope):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in self._bound:
+                if node.id in needed or ((node not in inside or node in moved) and node not in lifted):
+                    found.append(node.id)
+            if isinstance(node, (ast.Global, ast.Nonlocal)) and self._bound & set(node.names):
+                raise Refused("the step binds a name that is not its own", node)
+        return list(dict.fromkeys(found))
+
+    def _require_no_counter(self, given: Sequence[Given]) -> None:
+        """Raise Refused if an input is a number that is another one in each step, so that each had its own graph."""
+        for loop in self._region.loops:
+            for name in counters_of(loop):
+                if any(each.text == name for each in given):
+                    raise Refused(f"the step uses `{name}`, a number that changes each time", self._region.kept[0])
+
+    def _free(self, name: str) -> str:
+        known = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+        known |= {node.arg for node in ast.walk(self._tree) if isinstance(node, ast.arg)} | set(dir(builtins))
+        return free(name, known)
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def free(name: str, known: Collection[str]) -> str:
+    """A name like another that is not known yet."""
+    candidate, number = name, 1
+    while candidate in known:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+
+def _needed(statements: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
+    """The names that statements read before they surely bind them, and those that they surely bind."""
+    needed: set[str] = set()
+    sure: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            needed |= _reads(statement.test) - sure
+            parts = [_needed(part) for part in (statement.body, statement.orelse)]
+            needed |= (parts[0][0] | parts[1][0]) - sure
+            sure |= parts[0][1] & parts[1][1]
+        elif isinstance(statement, ast.With):
+            inner, bound = _needed(statement.body)
+            needed |= ({name for item in statement.items for name in _reads(item.context_expr)} | inner) - sure
+            sure |= bound
+        elif isinstance(statement, ast.For):
+            needed |= _reads(statement.iter) - sure
+            needed |= _needed(statement.body)[0] - sure - set(stored_names(statement.target))
+        else:
+            needed |= _reads(statement) - sure
+            if isinstance(statement, ast.AugAssign):
+                needed |= set(stored_names(statement.target)) - sure
+            sure |= set(stored_names(statement))
+    return needed, sure
+
+
+def _reads(node: ast.AST) -> set[str]:
+    return {name.id for name in loaded_names(node)}
+
+
+def _outermost(node: ast.AST, wanted: Collection[ast.AST]) -> Iterator[ast.expr]:
+    if node in wanted and isinstance(node, ast.expr):
+        yield node
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _outermost(child, wanted)
+
+
+def _rest(node: ast.AST) -> str:
+    return path_of(node).partition(".")[2]
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)

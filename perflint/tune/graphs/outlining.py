@@ -1,0 +1,88 @@
+"""Rewrites a file so that the step of its training loop is replayed as a CUDA graph."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Mapping
+
+from perflint.frozen import dataclass
+from perflint.source.text import Source
+from perflint.tune.graphs.names import Sorter
+from perflint.tune.graphs.purity import Purity
+from perflint.tune.graphs.reached import Called, Reached, changed
+from perflint.tune.graphs.region import Finder, Region
+from perflint.tune.graphs.writing import HELPER, Writer
+from perflint.tune.refused import Refused
+
+_HOOK = re.compile(r"\bregister_(?!buffer|parameter|module)\w*hook\w*\(")
+_OTHERS = (
+    (_HOOK, "a hook runs Python in each step"),
+    (re.compile(r"\b(DistributedDataParallel|DataParallel|FullyShardedDataParallel|fully_shard)\b"), "{0} is used"),
+    (re.compile(r"\bGradScaler\b"), "{0} decides on the CPU"),
+    (
+        re.compile(r"(?<!def )\b(deepcopy|dumps?|save)\(self\s*[,)]"),
+        "the holder of the graph is copied or saved",
+    ),
+    (re.compile(r"\bset_to_none\s*=\s*False"), "gradients are filled with zeros"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The facts of a run: the lines that stepped optimizers, by file, and calls between lines of the project."""
+
+    steps: Mapping[str, Collection[int]]
+    calls: Collection[Called]
+
+
+def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
+    """The new text of a file. `texts` are the files of the project that ran. Raises Refused."""
+    source = Source(path, texts[path])
+    if HELPER in source.text:
+        raise Refused("the file has a graph of its step", 1)
+    for name, text in texts.items():
+        _require_plain(text, name, path)
+    trees = {name: ast.parse(text) for name, text in texts.items()}
+    reached = Reached(trees, seen.calls)
+    lines = set(seen.steps.get(path, ()))
+
+    def is_step(node: ast.AST) -> bool:
+        return not lines.isdisjoint(range(getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) + 1))
+
+    purity = Purity(source.tree, is_step, lambda node: reached.require(path, node))
+    region = Finder(source, purity, is_step).find()
+    optimizers = _optimizers(region, is_step)
+    _require_no_reader(trees, path, region)
+    assigned = {attribute for name, tree in trees.items() for attribute, _ in changed(name, tree)}
+    switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in texts.values())
+    names = Sorter(source.tree, region, purity.imports, assigned, optimizers, switches).sort()
+    return Writer(source, region, names, optimizers).text()
+
+
+def _require_plain(text: str, name: str, path: str) -> None:
+    for pattern, reason in _OTHERS:
+        found = pattern.search(text)
+        if found is not None:
+            line = text.count("\n", 0, found.start()) + 1
+            place = "" if name == path else f" ({name}:{line})"
+            raise Refused(reason.format(f"`{found[0]}`") + place, line if name == path else 1)
+
+
+def _optimizers(region: Region, is_step: object) -> list[ast.expr]:
+    assert callable(is_step)
+    found = []
+    for node in (node for each in region.kept for node in ast.walk(each)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+            if is_step(node):
+                found.append(node.func.value)
+    return found
+
+
+def _require_no_reader(trees: Mapping[str, ast.Module], path: str, region: Region) -> None:
+    """Raise Refused if code reads gradients: after a replay they are those of the graph's own memory."""
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr == "grad":
+                place = "" if name == path else f" ({name}:{node.lineno})"
+                raise Refused(f"a gradient is read{place}", node if name == path else region.whole[0])

@@ -1,0 +1,232 @@
+"""Decides if code may be replayed by a graph: it must have no effect but on tensors, and read nothing but constants.
+
+A graph repeats the work of the GPU and no Python. Code that waits for the GPU fails while it is captured, so a trial
+shows it. Code whose Python has an effect is captured in silence, so it must be found here.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterator
+
+from perflint.semantics.structure import path_of, root_of
+from perflint.tune.refused import Refused
+
+_WAITS = frozenset("item tolist numpy cpu".split())
+CHANGING = frozenset(
+    "append extend insert pop popleft appendleft remove clear update setdefault add discard write writelines".split()
+)
+"""Methods of containers and files that change them."""
+_PURE_BUILTINS = frozenset(
+    "abs all any bool callable dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass "
+    "len list map max min pow range reversed round set slice sorted str sum super tuple type zip".split()
+)
+_VARYING_MODULES = (
+    *("numpy.random", "random", "time", "datetime", "secrets", "uuid", "os", "sys", "io", "logging", "warnings"),
+    *("subprocess", "threading", "json", "pickle", "shutil", "csv", "wandb", "tqdm", "mlflow", "neptune", "loguru"),
+)
+"""Modules whose functions have effects outside of tensors, or give another result in each step."""
+_HOST_MODULES = ("numpy", "pandas", "scipy", "sklearn", "PIL", "cv2", "gym", "gymnasium")
+"""Modules that compute on the CPU."""
+_FROM_HOST = frozenset(f"torch.{name}" for name in "tensor as_tensor asarray from_numpy".split())
+_ON_OPTIMIZERS = frozenset("backward zero_grad".split())
+_CLIPS = frozenset(f"torch.nn.utils.{name}" for name in "clip_grad_norm_ clip_grad_value_".split())
+_CONTEXTS = frozenset("no_grad enable_grad set_grad_enabled autocast".split())
+_IMPURE_BUILTINS = frozenset(name for name in dir(builtins) if name.islower()) - _PURE_BUILTINS
+_BOUND_BY = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
+
+
+class Imports:
+    """The modules and their members that the names of a file stand for, also by `Tensor = torch.FloatTensor`."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._names: dict[str, str] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    whole = alias.name if alias.asname else alias.name.partition(".")[0]
+                    self._names[alias.asname or whole] = whole
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    self._names[alias.asname or alias.name] = f"{'.' * node.level}{node.module or ''}.{alias.name}"
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                value = statement.value.body if isinstance(statement.value, ast.IfExp) else statement.value
+                if name := self.full_name(value):
+                    self._names.setdefault(statement.targets[0].id, name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def full_name(self, node: ast.AST) -> str:
+        """The full name of an imported function or module; empty for anything else."""
+        root, dot, rest = path_of(node).partition(".")
+        return self._names[root] + dot + rest if root in self._names else ""
+
+
+class Purity:
+    """Judges the statements of a file. `reached` judges the functions of the project that a run saw them call.
+
+    `is_step` is true for calls that the run saw as the step of an optimizer.
+    """
+
+    def __init__(self, tree: ast.Module, is_step: Callable[[ast.AST], bool], reached: Callable[[ast.AST], int]) -> None:
+        self.imports = Imports(tree)
+        self._is_step = is_step
+        self._reached = reached
+
+    def require(self, statement: ast.stmt, bound: set[str]) -> None:
+        """Raise Refused if a graph cannot stand for a statement. Adds the names that it binds to `bound`."""
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            self._require_assignment(statement, bound)
+        elif isinstance(statement, ast.Expr):
+            self._require_effect(statement.value)
+        elif isinstance(statement, ast.If):
+            self._require_expression(statement.test)
+            self._require_host_test(statement.test, bound)
+            for inner in (*statement.body, *statement.orelse):
+                self.require(inner, bound)
+        elif isinstance(statement, ast.With):
+            for item in statement.items:
+                self._require_context(item)
+            for inner in statement.body:
+                self.require(inner, bound)
+        elif isinstance(statement, ast.For) and not statement.orelse:
+            self._require_expression(statement.iter)
+            bound |= set(stored_names(statement.target))
+            for inner in statement.body:
+                self.require(inner, bound)
+        elif not isinstance(statement, ast.Pass):
+            raise Refused(f"`{ast.unparse(statement).splitlines()[0]}` cannot be part of a graph", statement)
+
+    def _require_assignment(self, statement: ast.Assign | ast.AnnAssign | ast.AugAssign, bound: set[str]) -> None:
+        if statement.value is not None:
+            self._require_expression(statement.value)
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+            for each in elements:
+                name = root_of(each)
+                is_new = isinstance(each, ast.Name) and not isinstance(statement, ast.AugAssign)
+                if not is_new and (isinstance(each, (ast.Attribute, ast.Starred)) or name not in bound):
+                    raise Refused(f"`{ast.unparse(each)}` outside of the step is changed", statement)
+                self._require_expression(each)
+        bound |= {name for target in targets for name in stored_names(target)}
+
+    def _require_effect(self, value: ast.expr) -> None:
+        """Raise Refused if a statement does anything but change tensors in place."""
+        if isinstance(value, ast.Constant):
+            return
+        self._require_expression(value)
+        function = value.func if isinstance(value, ast.Call) else None
+        name = function.attr if isinstance(function, ast.Attribute) else ""
+        is_in_place = name.endswith("_") and not name.startswith("_")
+        known = is_in_place or name in _ON_OPTIMIZERS or self.imports.full_name(function or value) in _CLIPS
+        if known and not (name == "backward" and not self._is_of_tensor(value)):
+            return
+        if (name == "step" and self._is_step(value)) or (function and self._reached(value)):
+            return
+        raise Refused(f"`{short(value)}` has an effect that a graph does not repeat", value)
+
+    @staticmethod
+    def _is_of_tensor(call: ast.expr) -> bool:
+        """True for `loss.backward()`; false for `engine.backward(loss)`, whose engine may do more."""
+        return isinstance(call, ast.Call) and not call.args
+
+    def _require_context(self, item: ast.withitem) -> None:
+        expression = item.context_expr
+        self._require_expression(expression)
+        name = path_of(expression.func if isinstance(expression, ast.Call) else expression).rpartition(".")[2]
+        if item.optional_vars is not None or (isinstance(expression, ast.Call) and name not in _CONTEXTS):
+            raise Refused(f"`with {short(expression)}` may do more than compute", expression)
+
+    def _require_host_test(self, test: ast.expr, bound: set[str]) -> None:
+        """Raise Refused if a branch depends on what the step computes."""
+        found = next((name for name in loaded_names(test) if name.id in bound), None)
+        if found is not None:
+            raise Refused(f"`{short(test)}` branches on `{found.id}`, which the step computes", test)
+
+    def _require_expression(self, expression: ast.AST) -> None:
+        self._reached(expression)
+        for node in ast.walk(expression):
+            reason = self.impure(node)
+            if reason:
+                raise Refused(reason, node)
+
+    def impure(self, node: ast.AST) -> str:
+        """The reason why a node of an expression cannot be part of a graph; empty if it can."""
+        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+            return f"`{short(node)}` cannot be part of a graph"
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            return f"`{short(node)}` reads a gradient"
+        if not isinstance(node, ast.Call):
+            return ""
+        return self._impure_call(node) or uses_generator(node)
+
+    @staticmethod
+    def waits(call: ast.Call) -> bool:
+        """True for a read of a tensor, which waits for the GPU."""
+        return isinstance(call.func, ast.Attribute) and call.func.attr in _WAITS
+
+    def _impure_call(self, call: ast.Call) -> str:
+        text = f"`{short(call)}`"
+        name = self.imports.full_name(call.func)
+        if name in _FROM_HOST or _is_in(name, _HOST_MODULES):
+            return f"{text} works on the CPU"
+        if reason := varies(call, self.imports):
+            return reason
+        if isinstance(call.func, ast.Attribute):
+            if self.waits(call):
+                return f"{text} waits for the GPU"
+            if call.func.attr == "pin_memory":
+                return f"{text} makes memory on the CPU"
+            if call.func.attr in CHANGING:
+                return f"{text} changes a Python object"
+        return ""
+
+
+def varies(call: ast.Call, imports: Imports) -> str:
+    """The reason why a call has an effect or a new result each time, by its name; empty if there is none."""
+    name = imports.full_name(call.func)
+    if isinstance(call.func, ast.Name) and not name and call.func.id in _IMPURE_BUILTINS:
+        return f"`{short(call)}` has an effect that a graph does not repeat"
+    if _is_in(name, _VARYING_MODULES):
+        return f"`{short(call)}` may do something else in each step"
+    return ""
+
+
+def uses_generator(call: ast.Call) -> str:
+    given = next((each for each in call.keywords if each.arg == "generator"), None)
+    if given is None or (isinstance(given.value, ast.Constant) and given.value.value is None):
+        return ""
+    return f"`{short(call)}` has a generator of its own, which a graph does not advance"
+
+
+def stored_names(node: ast.AST) -> Iterator[str]:
+    """The names that a target, or the targets inside a node, bind."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each.id
+
+
+def loaded_names(node: ast.AST) -> Iterator[ast.Name]:
+    """The names that a node reads, without those that comprehensions and lambdas in it bind."""
+    inner: set[str] = set()
+    if isinstance(node, _BOUND_BY):
+        inner = {name for part in getattr(node, "generators", ()) for name in stored_names(part.target)}
+        inner |= {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        yield from (name for name in loaded_names(child) if name.id not in inner)
+
+
+def _is_in(name: str, modules: tuple[str, ...]) -> bool:
+    return any(name == module or name.startswith(module + ".") for module in modules)
+
+
+def short(node: ast.AST, limit: int = 60) -> str:
+    """A node on one line of a message."""
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,126 @@
+"""The functions of the project that the step of a run called, and whether a graph may stand for their Python."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from perflint.frozen import dataclass
+from perflint.semantics.structure import root_of
+from perflint.tune.graphs.purity import CHANGING, Imports, short, stored_names, uses_generator, varies
+from perflint.tune.refused import Refused
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_CONSTRUCTORS = frozenset("__init__ __post_init__ __new__ setup_context".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call from a line to a function, which starts at a line; both by their files."""
+
+    path: str
+    line: int
+    callee: str
+    first: int
+
+
+class Reached:
+    """Judges the functions that lines of a file reached. `trees` are the files of the project that ran."""
+
+    def __init__(self, trees: Mapping[str, ast.Module], calls: Iterable[Called]) -> None:
+        self._imports = {path: Imports(tree) for path, tree in trees.items()}
+        self._functions = {
+            (path, _first_line(node)): node
+            for path, tree in trees.items()
+            for node in ast.walk(tree)
+            if isinstance(node, Function)
+        }
+        self._calls: dict[str, list[Called]] = defaultdict(list)
+        for call in calls:
+            self._calls[call.path].append(call)
+        self._changed = {attribute: where for path, tree in trees.items() for attribute, where in changed(path, tree)}
+        self._known: dict[tuple[str, int], Refused | None] = {}
+
+    def require(self, path: str, node: ast.AST) -> int:
+        """The number of functions that a node of a file reached. Raises Refused if Python in one must run each time."""
+        found = self._from(path, getattr(node, "lineno", 0), getattr(node, "end_lineno", 0))
+        for where in found:
+            if where not in self._known:
+                self._known[where] = self._judge(*where)
+            if (refused := self._known[where]) is not None:
+                raise Refused(refused.reason, node)
+        return len(found)
+
+    def _from(self, path: str, first: int, last: int) -> list[tuple[str, int]]:
+        found: dict[tuple[str, int], None] = {}
+        waiting = [(path, first, last)]
+        while waiting:
+            path, first, last = waiting.pop()
+            for call in self._calls.get(path, ()):
+                where = call.callee, call.first
+                if first <= call.line <= last and where not in found and where in self._functions:
+                    found[where] = None
+                    node = self._functions[where]
+                    waiting.append((call.callee, _first_line(node), node.end_lineno or node.lineno))
+        return list(found)
+
+    def _judge(self, path: str, first: int) -> Refused | None:
+        function = self._functions[path, first]
+        local = {name for node in ast.walk(function) for name in stored_names(node)}
+        constructs = getattr(function, "name", "") in _CONSTRUCTORS
+        for node in _own_nodes(function):
+            reason = self._hazard(node, local, constructs, self._imports[path])
+            if reason:
+                return Refused(
+                    f"it calls `{_name(function)}`: {reason} ({path}:{getattr(node, 'lineno', first)})", node
+                )
+        return None
+
+    def _hazard(self, node: ast.AST, local: set[str], constructs: bool, imports: Imports) -> str:
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            return f"`{short(node)}` changes a Python variable"
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Store) and not constructs:
+                return f"`{short(node)}` is assigned"
+            if isinstance(node.ctx, ast.Load) and node.attr in self._changed:
+                return f"`{short(node)}` is read, which {self._changed[node.attr]} changes"
+            return "a gradient is read" if node.attr == "grad" else ""
+        if not isinstance(node, ast.Call):
+            return ""
+        if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING and root_of(node.func) not in local:
+            return f"`{short(node)}` changes a Python object"
+        return varies(node, imports) or uses_generator(node)
+
+
+def changed(path: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The attributes that code assigns outside of constructors and of what runs once at the top level, with places."""
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, repeats = waiting.pop()
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and repeats:
+            yield node.attr, f"{path}:{node.lineno}"
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            repeats = node.name not in _CONSTRUCTORS
+        repeats = repeats or isinstance(node, (ast.For, ast.While))
+        waiting.extend((child, repeats) for child in ast.iter_child_nodes(node))
+
+
+def _first_line(function: Function) -> int:
+    """The line that its code object names: that of its first decorator."""
+    decorators: list[ast.expr] = getattr(function, "decorator_list", [])
+    return min([function.lineno, *(each.lineno for each in decorators)])
+
+
+def _name(function: Function) -> str:
+    return getattr(function, "name", "<lambda>")
+
+
+def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function without the functions inside it, which are judged when they run."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            waiting.extend(ast.iter_child_nodes(node))

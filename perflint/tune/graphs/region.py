@@ -1,0 +1,335 @@
+"""Finds the statements of a training step that can become one graph."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+
+from perflint.frozen import dataclass, field
+from perflint.semantics.structure import block_in, path_of, root_of
+from perflint.source.text import Source
+from perflint.tune.graphs.purity import Purity, loaded_names, stored_names
+from perflint.tune.refused import Refused
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_LOOPS = (ast.For, ast.While)
+_BUILTINS = frozenset(dir(builtins))
+_SIZES = frozenset("shape dtype device ndim".split())
+"""Attributes of a tensor that no work on it changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A statement that stands among those of the region and is moved out of it."""
+
+    statement: ast.stmt
+    reason: Refused
+    """Why it cannot stay."""
+    lifted: tuple[ast.expr, ...] = ()
+    """Its parts that the region computes for it."""
+
+
+@dataclass(slots=True)
+class Region:
+    """Some statements of a block that one graph replays."""
+
+    owner: ast.Module | Function
+    """The function that they belong to, or the module."""
+    loops: tuple[ast.stmt, ...]
+    """The loops of the owner around them, the outermost first."""
+    whole: list[ast.stmt]
+    """The statements from the first to the last one."""
+    kept: list[ast.stmt] = field(default_factory=list)
+    """Those of them that the graph replays, and lifted parts of others; a `with` without what moves out of it."""
+    before: list[Moved] = field(default_factory=list)
+    """Statements that are moved in front of it."""
+    behind: list[Moved] = field(default_factory=list)
+    """Statements that are moved behind it, also out of a `with` in it."""
+
+
+class Finder:
+    """Finds the region of a file around the statements that step an optimizer."""
+
+    def __init__(self, source: Source, purity: Purity, is_step: Callable[[ast.AST], bool]) -> None:
+        self._source = source
+        self._purity = purity
+        self._is_step = is_step
+        self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
+
+    def find(self) -> Region:
+        """The region of the file. Raises Refused."""
+        steps = [
+            node for node in ast.walk(self._source.tree) if isinstance(node, ast.Call) and self._is_optimizer_step(node)
+        ]
+        if not steps:
+            raise Refused("no statement of the file steps an optimizer", 1)
+        around = {step: self._statement(step) for step in steps}
+        depth = {step: len(self._chain(around[step])) for step in steps}
+        first = min(steps, key=lambda step: (depth[step], step.lineno))
+        statement = around[first]
+        if first.args or first.keywords:
+            raise Refused("the step of the optimizer has a closure or other arguments", first)
+        if not isinstance(statement, ast.Expr):
+            raise Refused("the result of the optimizer's step is used", first)
+        return self._in_block(statement, [around[step] for step in steps])
+
+    def _is_optimizer_step(self, call: ast.Call) -> bool:
+        return isinstance(call.func, ast.Attribute) and call.func.attr == "step" and self._is_step(call)
+
+    def _in_block(self, step: ast.Expr, all_steps: Sequence[ast.stmt]) -> Region:
+        block = block_in(self._parents.get(step), step)
+        at = [index for index, each in enumerate(block) if each in all_steps]
+        start, end, stop = at[0], at[-1] + 1, None
+        while start > 0 and (stop := self._stop(block[start - 1 : end])) is None:
+            start -= 1
+        while end < len(block):
+            further = next((to for to in range(end + 1, len(block) + 1) if self._works(block[to - 1])), None)
+            if further is None or self._reason(block[start:further]) is not None:
+                break
+            end = further
+        region = self._arranged(block[start:end])
+        self._require_whole_step(region, step, stop if start else None)
+        return region
+
+    def _stop(self, statements: Sequence[ast.stmt]) -> Refused | None:
+        """The reason why a region cannot begin with the first of some statements."""
+        counters = {
+            name for each in self._chain(statements[0]) if isinstance(each, _LOOPS) for name in counters_of(each)
+        }
+        for name in loaded_names(statements[0]):
+            if name.id in counters:
+                return Refused(f"the step uses `{name.id}`, a number that changes each time", name)
+        return self._reason(statements)
+
+    def _reason(self, statements: Sequence[ast.stmt]) -> Refused | None:
+        try:
+            self._arranged(statements)
+        except Refused as refused:
+            return refused
+        return None
+
+    def _require_whole_step(self, region: Region, step: ast.stmt, stop: Refused | None) -> None:
+        """Raise Refused if a part of the step is not in the region, or a context around the region hinders a graph.
+
+        `stop` is the reason why the region does not begin earlier.
+        """
+        calls = [node for each in region.kept for node in ast.walk(each) if isinstance(node, ast.Call)]
+        names = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
+        if "backward" not in names:
+            raise stop or Refused("the backward pass is not in the block of the optimizer's step", step)
+        if not self._calls_model(region):
+            moved = next((each.reason for each in reversed(region.before)), None)
+            raise moved or stop or Refused("the model is called outside of the block of the optimizer's step", step)
+        for around in self._chain(region.whole[0]):
+            if isinstance(around, (ast.With, ast.AsyncWith)) and any(
+                "autocast" in ast.unparse(i) for i in around.items
+            ):
+                raise Refused("autocast around the step keeps copies of weights, which a graph would not renew", around)
+        self._require_cleared(calls)
+
+    def _calls_model(self, region: Region) -> bool:
+        """True if the loss comes from a call of something that the statements before the region did not compute."""
+        block = block_in(self._parents.get(region.whole[0]), region.whole[0])
+        earlier = [*block[: block.index(region.whole[0])], *(each.statement for each in region.before)]
+        computed = {name for each in earlier for name in stored_names(each)}
+        calls = [node for each in region.kept for node in ast.walk(each) if isinstance(node, ast.Call)]
+        wanted = {root_of(call.func) for call in calls if _is_method(call, "backward")}
+        for statement in reversed(region.kept):
+            if wanted.isdisjoint(stored_names(statement)):
+                continue
+            wanted |= {name.id for name in loaded_names(statement)}
+            for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
+                root = root_of(call.func)
+                bound = {name for each in region.kept for name in stored_names(each)}
+                if root and root not in self._purity.imports and root not in computed | bound and root not in _BUILTINS:
+                    return True
+        return False
+
+    def _require_cleared(self, calls: Sequence[ast.Call]) -> None:
+        """Raise Refused if gradients of one step are used by the next one: a graph would start without them."""
+        ordered = sorted(calls, key=lambda call: (call.lineno, call.col_offset))
+        backward = [call.lineno for call in ordered if _is_method(call, "backward")]
+        cleared = [(_receiver(call), call.lineno) for call in ordered if _is_method(call, "zero_grad")]
+        stepped = {_receiver(call): call for call in ordered if self._is_optimizer_step(call)}
+        for name, call in stepped.items():
+            # `model.zero_grad()` clears those of any optimizer.
+            own = [line for path, line in cleared if path == name or path not in stepped]
+            if not any(line <= call.lineno or line >= backward[-1] for line in own):
+                raise Refused(f"the step does not clear the gradients of `{name}`, so they add up", call)
+
+    def _arranged(self, statements: Sequence[ast.stmt]) -> Region:
+        """The statements as a region. Raises Refused if one of them can neither stay nor move."""
+        first = statements[0]
+        owner = next((each for each in self._chain(first) if isinstance(each, Function)), self._source.tree)
+        loops: list[ast.stmt] = []
+        for each in self._chain(first):
+            if each is owner:
+                break
+            if isinstance(each, _LOOPS):
+                loops.insert(0, each)
+        region = Region(owner, tuple(loops), list(statements))
+        bound: set[str] = set()
+        for index, statement in enumerate(statements):
+            later = statements[index + 1 :]
+            try:
+                attempt = set(bound)
+                self._purity.require(statement, attempt)
+            except Refused as refused:
+                self._move(region, statement, later, bound, refused)
+            else:
+                bound |= attempt
+                region.kept.append(statement)
+        return region
+
+    def _move(
+        self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
+    ) -> None:
+        """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
+        if _holds_flow(statement):
+            raise refused
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
+            self._move_from_with(region, statement, later, bound, refused)
+            return
+        stores = set(stored_names(statement))
+        if not region.behind and self._can_stand_before(region, statement, stores, bound):
+            region.before.append(Moved(statement, refused))
+            return
+        moved = Moved(statement, refused, self._lifted(statement))
+        reads = {name.id for name in _loaded_outside(statement, moved.lifted)}
+        changed = {name for each in later for name in self._touched(each)} - bound
+        rebound = {name for each in later for name in stored_names(each)}
+        needed = {name.id for each in later for name in loaded_names(each)}
+        if reads & (rebound | changed) or stores & (needed | bound) or _reads_gradient(statement):
+            raise refused
+        if self._hands_over(moved, bound):
+            raise refused
+        bound |= stores
+        region.behind.append(moved)
+        region.kept += [ast.copy_location(ast.Expr(part), part) for part in moved.lifted]
+
+    def _hands_over(self, moved: Moved, bound: set[str]) -> bool:
+        """True if a statement gives a tensor of the step to unknown code, which may do more than show its value."""
+        value = getattr(moved.statement, "value", None)
+        is_print = isinstance(value, ast.Call) and path_of(value.func) == "print"
+        if is_print or (isinstance(value, ast.Call) and _is_method(value, "append")) or isinstance(value, ast.List):
+            return False
+        shown = [node for node in ast.walk(moved.statement) if isinstance(node, ast.Call) and self._purity.waits(node)]
+        rest = {name.id for name in _loaded_outside(moved.statement, [*shown, *moved.lifted])}
+        return bool(rest & bound)
+
+    def _can_stand_before(self, region: Region, statement: ast.stmt, stores: set[str], bound: set[str]) -> bool:
+        """True if a statement neither needs nor disturbs the statements of the region before it."""
+        sizes = {node.value for node in ast.walk(statement) if isinstance(node, ast.Attribute) and node.attr in _SIZES}
+        reads = {name.id for name in loaded_names(statement) if name not in sizes}
+        touched = {name for each in region.kept for name in self._touched(each)}
+        used = {name.id for each in region.kept for name in loaded_names(each)}
+        is_new = isinstance(statement, (ast.Assign, ast.AnnAssign)) and bool(stores)
+        sized = {node.id for node in sizes if isinstance(node, ast.Name)}
+        return is_new and not reads & (bound | touched) and not stores & (used | bound) and not sized & bound
+
+    def _move_from_with(
+        self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
+    ) -> None:
+        is_plain = isinstance(statement, ast.With) and "no_grad" in ast.unparse(statement.items[0])
+        if not is_plain:
+            raise refused
+        assert isinstance(statement, ast.With)
+        inner, attempt = Region(region.owner, region.loops, []), set(bound)
+        for index, each in enumerate(statement.body):
+            try:
+                self._purity.require(each, attempt)
+                inner.kept.append(each)
+            except Refused as again:
+                self._move(inner, each, [*statement.body[index + 1 :], *later], attempt, again)
+        if inner.before or not inner.kept:
+            raise refused
+        bound |= attempt
+        region.behind += inner.behind
+        rest = ast.With(items=statement.items, body=inner.kept)
+        region.kept.append(ast.copy_location(rest, statement))
+
+    def _lifted(self, statement: ast.stmt) -> tuple[ast.expr, ...]:
+        """The tensors of a statement that is moved behind the region: what it reads, or adds to a list."""
+        found: list[ast.expr] = []
+        value = getattr(statement, "value", None)
+        if isinstance(statement, ast.AugAssign) and isinstance(value, ast.List):
+            found += [each for each in value.elts if self._can_lift(each)]
+        if isinstance(value, ast.Call) and _is_method(value, "append") and len(value.args) == 1:
+            found += [each for each in value.args if self._can_lift(each)]
+        inside = {node for each in found for node in ast.walk(each)}
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and _is_method(node, "item") and node not in inside:
+                receiver = node.func.value  # type: ignore[attr-defined]
+                if self._can_lift(receiver):
+                    found.append(receiver)
+        return tuple(found)
+
+    def _can_lift(self, expression: ast.expr) -> bool:
+        if not isinstance(expression, (ast.Call, ast.BinOp, ast.UnaryOp)):
+            return False
+        return not any(self._purity.impure(node) for node in ast.walk(expression))
+
+    def _works(self, statement: ast.stmt) -> bool:
+        """True if a statement behind the step changes tensors."""
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                name = node.func.attr
+                if self._is_optimizer_step(node) or name in ("backward", "zero_grad"):
+                    return True
+                if name.endswith("_") and not name.endswith("__"):
+                    return True
+        return False
+
+    def _touched(self, statement: ast.stmt) -> set[str]:
+        """The names of objects that a statement may change: those that it binds, calls or whose methods it calls."""
+        roots = {root_of(node.func) for node in ast.walk(statement) if isinstance(node, ast.Call)}
+        return set(stored_names(statement)) | {name for name in roots if name not in self._purity.imports}
+
+    def _statement(self, node: ast.AST) -> ast.stmt:
+        while not isinstance(node, ast.stmt):
+            node = self._parents[node]
+        return node
+
+    def _chain(self, node: ast.AST) -> list[ast.AST]:
+        """The nodes around a node, the innermost first."""
+        found = []
+        while (above := self._parents.get(node)) is not None:
+            found.append(above)
+            node = above
+        return found
+
+
+def _is_method(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+
+
+def counters_of(loop: ast.AST) -> Iterator[str]:
+    """The numbers that a loop counts with."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant):
+            yield from stored_names(node.target)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
+            called = path_of(node.iter.func)
+            if called in ("range", "trange", "tqdm.trange"):
+                yield from stored_names(node.target)
+            elif called == "enumerate" and isinstance(node.target, ast.Tuple):
+                yield from stored_names(node.target.elts[0])
+
+
+def _receiver(call: ast.Call) -> str:
+    return path_of(call.func).rpartition(".")[0]
+
+
+def _holds_flow(statement: ast.stmt) -> bool:
+    kinds = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Delete)
+    return any(isinstance(node, kinds) for node in ast.walk(statement))
+
+
+def _loaded_outside(node: ast.AST, parts: Sequence[ast.expr]) -> list[ast.Name]:
+    inside = {each for part in parts for each in ast.walk(part)}
+    return [name for name in loaded_names(node) if name not in inside]
+
+
+def _reads_gradient(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in ast.walk(statement))

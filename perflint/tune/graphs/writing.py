@@ -1,0 +1,213 @@
+"""Writes a region as a function of its own, wrapped in the helper that replays it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from perflint.findings import Edit, Span
+from perflint.fixes.edits import indentation, insert, one_level
+from perflint.fixes.imports import import_edits
+from perflint.semantics.structure import path_of
+from perflint.source.text import Source
+from perflint.tune.edited import edited
+from perflint.tune.graphs.names import Names, free
+from perflint.tune.graphs.region import Function, Moved, Region
+from perflint.tune.refused import Refused
+
+HELPER = "GraphedStep"
+_UNIT = "    "
+_WIDTH = 110
+
+
+class Writer:
+    """Writes one region of a file."""
+
+    def __init__(self, source: Source, region: Region, names: Names, optimizers: Sequence[ast.expr]) -> None:
+        self._source = source
+        self._region = region
+        self._names = names
+        self._optimizers = list(dict.fromkeys(map(path_of, optimizers)))
+        self._known = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
+        self._known |= {node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg)}
+        self._known |= {node.attr for node in ast.walk(source.tree) if isinstance(node, ast.Attribute)}
+        self._known |= {getattr(node, "name", "") for node in ast.walk(source.tree)}
+        self._function = free("training_step", self._known)
+        self._graphed = free("graphed_step", self._known)
+        self._lifts: dict[ast.expr, str] = {}
+        for moved in region.behind:
+            for part in moved.lifted:
+                name = free(_name_for(moved.statement), self._known)
+                self._known.add(name)
+                self._lifts[part] = name
+
+    def text(self) -> str:
+        """The new text of the file. Raises Refused."""
+        self._require_own_lines()
+        first, last = self._region.whole[0], self._region.whole[-1]
+        whole = Span(first.lineno, 1, _end(last) + 1, 1)
+        edits = [Edit(whole, self._call()), *self._definition(), *self._helper()]
+        text = edited(self._source, edits)
+        if all(line.endswith("\r\n") for line in self._source.lines[:-1]):
+            text = re.sub(r"\r?\n", "\r\n", text)
+        ast.parse(text)
+        return text
+
+    def _require_own_lines(self) -> None:
+        lines: set[int] = set()
+        for each in _statements(self._region.whole):
+            head = range(each.lineno, (each.body[0].lineno if hasattr(each, "body") else _end(each) + 1))
+            before = self._source.lines[each.lineno - 1][: self._source.span(each).column - 1]
+            if before.strip() or lines & set(head):
+                raise Refused("two statements share a line", each)
+            lines |= set(head)
+            texts = (node for node in ast.walk(each) if isinstance(node, (ast.Constant, ast.JoinedStr)))
+            if any(node.lineno != node.end_lineno for node in texts):
+                raise Refused("a text of several lines stands in the step", each)
+
+    def _call(self) -> str:
+        """The lines that take the place of the region."""
+        margin = indentation(self._source, self._region.whole[0].lineno)
+        before = [self._moved(each, margin) for each in self._region.before]
+        behind = [self._moved(each, margin) for each in self._region.behind]
+        results = [*self._names.returned, *self._lifts.values()]
+        holder = "" if self._names.anchor is not None else "self."
+        target = f"{', '.join(results)} = " if len(results) > 1 else f"({results[0]},) = " if results else ""
+        if len(margin + target) > _WIDTH // 2:
+            target = f"{_broken('', results, margin, self._unit)} = "
+        last = len(target.splitlines()[-1]) if results else 0
+        given = [each.text for each in self._names.given]
+        call = self._bracketed(f"{holder}{self._graphed}", given, margin, _WIDTH - last)
+        return "".join([*before, f"{margin}{target}{call}\n", *behind])
+
+    def _bracketed(self, head: str, items: Sequence[str], margin: str, width: int = _WIDTH) -> str:
+        """A call or the head of a function, on several lines if one is too short."""
+        line = f"{head}({', '.join(items)})"
+        return line if len(margin + line) <= width else _broken(head, items, margin, self._unit)
+
+    def _moved(self, moved: Moved, margin: str) -> str:
+        """The text of a statement that leaves the region, with the names of its lifted parts."""
+        lines = _lines(moved.statement)
+        edits = [Edit(self._source.span(part), self._lifts[part]) for part in moved.lifted]
+        text = edited(self._source, edits, lines)
+        return _indented(text, indentation(self._source, moved.statement.lineno), margin)
+
+    def _body(self, margin: str) -> str:
+        """The statements of the function."""
+        edits = []
+        for moved in (*self._region.before, *self._region.behind):
+            inside = indentation(self._source, moved.statement.lineno)
+            lifted = [f"{inside}{self._lifts[part]} = {self._source.written(part)}\n" for part in moved.lifted]
+            edits.append(Edit(_lines(moved.statement), "".join(lifted)))
+        for given in self._names.given:
+            edits += [Edit(self._source.span(place), given.name) for place in given.places]
+        first, last = self._region.whole[0], self._region.whole[-1]
+        text = edited(self._source, edits, Span(first.lineno, 1, _end(last) + 1, 1))
+        return _indented(text, indentation(self._source, first.lineno), margin)
+
+    def _definition(self) -> Iterator[Edit]:
+        parameters = [each.name for each in self._names.given]
+        results = [*self._names.returned, *self._lifts.values()]
+        returned = f"({results[0]},)" if len(results) == 1 else ", ".join(results) or "()"
+        optimizers = ", ".join(self._optimizers)
+        anchor = self._names.anchor
+        if anchor is None:
+            yield from self._method(parameters, returned, optimizers)
+            return
+        margin = indentation(self._source, anchor.lineno)
+        inside = margin + self._unit
+        head = self._bracketed(f"def {self._function}", parameters, margin)
+        text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
+        text += f"{margin}{self._graphed} = {HELPER}({self._function}, {optimizers})\n\n"
+        yield insert(anchor.lineno, 1, text)
+
+    def _method(self, parameters: Sequence[str], returned: str, optimizers: str) -> Iterator[Edit]:
+        owner = self._region.owner
+        holder = next(
+            (
+                node
+                for node in ast.walk(self._source.tree)
+                if isinstance(node, ast.ClassDef) and owner in node.body and isinstance(owner, Function)
+            ),
+            None,
+        )
+        if holder is None or not isinstance(owner, Function):
+            raise Refused("the loop of the step is in another function", self._region.whole[0])
+        made = next((each for each in holder.body if getattr(each, "name", "") == "__init__"), None)
+        stored = {path_of(node) for node in ast.walk(made) if _is_stored(node)} if made is not None else set()
+        missing = next((each for each in self._optimizers if each not in stored), None)
+        if missing is not None or made is None:
+            raise Refused(f"`{missing}` is not made in `__init__`", self._region.whole[0])
+        margin = indentation(self._source, owner.lineno)
+        inside = margin + self._unit
+        head = self._bracketed(f"def {self._function}", ["self", *parameters], margin)
+        text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
+        yield insert(min([owner.lineno, *(each.lineno for each in owner.decorator_list)]), 1, text)
+        line = f"{inside}self.{self._graphed} = {HELPER}(self.{self._function}, {optimizers})\n"
+        yield insert(_end(made) + 1, 1, line)
+
+    @property
+    def _unit(self) -> str:
+        return one_level(indentation(self._source, self._region.whole[0].lineno))
+
+    def _helper(self) -> Iterator[Edit]:
+        """The class, in front of the first definition of the file or behind its imports."""
+        tree = self._source.tree
+        region = self._region.whole[0].lineno
+        outer = next(each for each in tree.body if each.lineno <= region <= _end(each))
+        before = tree.body[: tree.body.index(outer) + 1]
+        definitions = [each for each in before if isinstance(each, (ast.FunctionDef, ast.ClassDef))]
+        imports = [each for each in before if isinstance(each, (ast.Import, ast.ImportFrom))]
+        at = _end(imports[-1]) + 1 if imports else outer.lineno
+        if definitions:
+            at = min([definitions[0].lineno, *(each.lineno for each in definitions[0].decorator_list)])
+        yield from import_edits(self._source, ["import gc", "import torch"])
+        margin = "" if definitions else "\n\n"
+        yield insert(at, 1, margin + _helper_text().replace(_UNIT, self._unit) + "\n\n")
+
+
+def _helper_text() -> str:
+    text = Path(__file__).with_name("helper.py").read_text("utf-8")
+    return text[text.index(f"class {HELPER}") :]
+
+
+def _broken(head: str, items: Sequence[str], margin: str, unit: str) -> str:
+    inside = margin + unit
+    text = textwrap.fill(", ".join(items), _WIDTH, initial_indent=inside, subsequent_indent=inside)
+    return f"{head}(\n{text}\n{margin})"
+
+
+def _indented(text: str, before: str, after: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(after + line[len(before) :] if line.startswith(before) else line for line in lines)
+
+
+def _name_for(statement: ast.stmt) -> str:
+    """A name for what is added to a list or read: `clipfracs` gets a `clipfrac`."""
+    target: ast.expr | None = statement.target if isinstance(statement, ast.AugAssign) else None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        target = statement.value.func.value if isinstance(statement.value.func, ast.Attribute) else None
+    name = path_of(target).rpartition(".")[2] if target is not None else ""
+    return name[:-1] if name.endswith("s") and len(name) > 2 else f"{name or 'shown'}_value"
+
+
+def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for each in block:
+        yield each
+        for name in ("body", "orelse"):
+            yield from _statements(getattr(each, name, ()))
+
+
+def _lines(statement: ast.stmt) -> Span:
+    return Span(statement.lineno, 1, _end(statement) + 1, 1)
+
+
+def _end(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)

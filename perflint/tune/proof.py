@@ -1,0 +1,59 @@
+"""Decides what a changed program computes: the same bit for bit, the same but for rounding, or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from itertools import zip_longest
+
+from perflint.findings import Safety
+from perflint.frozen import dataclass
+from perflint.tracer.sketch import first_other
+from perflint.verify.execution import Run
+from perflint.verify.judging import difference, losses
+from perflint.verify.states import States
+
+
+class Kind(Enum):
+    """A class of proof."""
+
+    IDENTICAL = "identical"
+    ROUNDING = "rounding"
+    OTHER = "changes the numbers"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The result of a comparison, with the reason."""
+
+    kind: Kind
+    text: str
+
+
+def compared(before: Sequence[Run], after: Run, tolerance: float, other_seeds: Callable[[], Run]) -> Proof:
+    """The comparison of a run with runs of the program that it was made from.
+
+    Rounding grows in a training, so losses may also differ as far as those of a run with other seeds do.
+    """
+    found = first_difference(before[0], after)
+    if found is None:
+        count = len(losses(after))
+        return Proof(Kind.IDENTICAL, f"{count} losses, the final parameters, buffers and optimizer state are equal")
+    reason = difference(before, after, Safety.UNSAFE, tolerance)
+    if reason is not None and not after.failed:
+        reason = difference([*before, other_seeds()], after, Safety.UNSAFE, tolerance)
+    if reason is not None:
+        return Proof(Kind.OTHER, reason)
+    return Proof(Kind.ROUNDING, f"{found}; losses, first gradients and the final state stay within the limits")
+
+
+def first_difference(one: Run, other: Run) -> str | None:
+    """The first difference of two runs bit for bit, in words; None if all is equal."""
+    for at, (a, b) in enumerate(zip_longest(losses(one), losses(other))):
+        if a != b and not (a != a and b != b):
+            return f"loss {at + 1} is {b} instead of {a}" if None not in (a, b) else "one run has more losses"
+    states = [run.seen.states if run.seen is not None else States() for run in (one, other)]
+    name = first_other(states[0].final, states[1].final)
+    if name is not None:
+        return f"the final {name} differs"
+    return None if states[0].random_final == states[1].random_final else "the random numbers differ at the end"

@@ -1,0 +1,220 @@
+"""Tries changes in the program's own loop, the best forecast first, and keeps those that pay with proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from statistics import fmean, median
+
+from perflint.frozen import dataclass, field
+from perflint.tune.changes import Change, Texts
+from perflint.tune.evidence import Evidence, evidence_of
+from perflint.tune.proof import Kind, Proof, compared, first_difference
+from perflint.tune.refused import Refused
+from perflint.verify.execution import Run
+from perflint.verify.judging import failure
+
+_START_MS = 2000.0
+"""Milliseconds by which a start must be longer to count."""
+LEAST = 1.02
+"""The gain from which on a change pays."""
+
+
+class Way(Enum):
+    """The way in which the program is run."""
+
+    PLAIN = "plain"
+    RESEEDED = "with other seeds"
+    DETERMINISTIC = "with deterministic kernels"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A change that was tried on top of those kept before."""
+
+    change: Change
+    before: tuple[Run, ...]
+    after: tuple[Run, ...]
+    proof: Proof | None
+    kept: bool
+    reason: str
+    """Why it is not kept; empty if it is."""
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as fast a step is, by the means of the steps; None if it was not timed."""
+        before, after = step_ms(self.before), step_ms(self.after)
+        return before / after if before and after else None
+
+    @property
+    def pays_from(self) -> int | None:
+        """The step from which on the whole run is shorter, as starting takes longer; None if it is at once."""
+        saved = (step_ms(self.before) or 0.0) - (step_ms(self.after) or 0.0)
+        before, after = (
+            min(run.seconds * 1000 - sum(run.seen.times) for run in runs if run.seen is not None)
+            for runs in (self.before, self.after)
+        )
+        return round((after - before) / saved) if saved > 0 and after - before > _START_MS else None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The state of a search, also of one that was stopped."""
+
+    original: list[Run] = field(default_factory=list)
+    evidence: Evidence | None = None
+    """The facts of the original."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """The files as they are best, those that changed."""
+    best: list[Run] = field(default_factory=list)
+    """The runs of the best program."""
+    trials: list[Trial] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Changes that could not be written, with the reason."""
+
+    @property
+    def kept(self) -> list[Trial]:
+        """The trials whose changes are in the patch."""
+        return [each for each in self.trials if each.kept]
+
+
+def step_ms(runs: Sequence[Run]) -> float | None:
+    """The mean time of a step: the median over some runs."""
+    means = [fmean(run.seen.times) for run in runs if run.seen is not None and run.seen.times]
+    return median(means) if means else None
+
+
+class Tuning:
+    """One search. `run` runs the program with some files changed; `read` reads a file of the project as it is.
+
+    A comparison is `repeat` pairs of runs in turns. `allowed` are the classes of proof that a change may have.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Mapping[str, str], Way], Run],
+        read: Callable[[str], str],
+        repeat: int,
+        tolerance: float,
+        allowed: Sequence[Kind],
+    ) -> None:
+        self._run_program = run
+        self._reseeded: Run | None = None
+        self._read = read
+        self._repeat = repeat
+        self._tolerance = tolerance
+        self._allowed = allowed
+        self.outcome = Outcome()
+
+    def start(self) -> Evidence:
+        """Run the original and return its facts. Raises Refused if it fails."""
+        run = self._run({})
+        if run.failed or run.seen is None or not run.seen.times:
+            raise Refused(failure(run) if run.failed else "no steps of the program were timed", 1)
+        self.outcome.original.append(run)
+        self.outcome.best = [run]
+        self.outcome.evidence = evidence_of(run)
+        return self.outcome.evidence
+
+    def search(self, changes: Sequence[Change]) -> Outcome:
+        """Try changes, and those that failed again on top of others that were kept."""
+        waiting = list(changes)
+        progress = True
+        while progress and waiting:
+            progress = False
+            for change in self._ordered(waiting):
+                texts = self._written(change)
+                if texts is None:
+                    continue
+                waiting.remove(change)
+                trial = self._tried(change, texts)
+                self.outcome.trials.append(trial)
+                if trial.kept:
+                    self.outcome.texts = texts
+                    self.outcome.best = list(trial.after)
+                    progress = True
+                    break
+        self._drop_idle()
+        return self.outcome
+
+    def _run(self, texts: Mapping[str, str], way: Way = Way.PLAIN) -> Run:
+        return self._run_program(texts, way)
+
+    def _other_seeds(self) -> Run:
+        """A run of the original with other random numbers, which shows how far losses may differ."""
+        if self._reseeded is None:
+            self._reseeded = self._run({}, Way.RESEEDED)
+        return self._reseeded
+
+    def _ordered(self, waiting: Sequence[Change]) -> list[Change]:
+        evidence = evidence_of(self.outcome.best[-1])
+        fitting = [each for each in waiting if not (each.clears and self.outcome.texts)]
+        return sorted(fitting, key=lambda each: (not each.clears, -each.forecast(evidence)))
+
+    def _written(self, change: Change) -> dict[str, str] | None:
+        evidence = evidence_of(self.outcome.best[-1])
+        known: Texts = {path: self._read(path) for path in evidence.files} | self.outcome.texts
+        try:
+            written = change.write(known, evidence)
+        except Refused as refused:
+            self.outcome.refused[change.name] = refused.reason
+            return None
+        self.outcome.refused.pop(change.name, None)
+        return self.outcome.texts | written
+
+    def _tried(self, change: Change, texts: dict[str, str]) -> Trial:
+        before, after = list(self.outcome.best), [self._run(texts)]
+        if after[0].failed or not step_ms(after):
+            return Trial(change, tuple(before), tuple(after), None, False, failure(after[0]))
+        ratio = (step_ms(before) or 0.0) / (step_ms(after) or 1.0)
+        if ratio < 1 / 1.1 or (ratio < 1.0 and not change.clears):
+            return Trial(
+                change, tuple(before), tuple(after), None, False, f"a step takes {1 / ratio:.2f} times as long"
+            )
+        while len(after) < self._repeat:
+            before.append(self._run(self.outcome.texts))
+            if not self.outcome.texts:
+                self.outcome.original.append(before[-1])
+            after.append(self._run(texts))
+        reference = before if self.outcome.texts else [*self.outcome.original, *before[1:]]
+        proof = compared(reference, after[0], self._tolerance, self._other_seeds)
+        trial = Trial(change, tuple(before), tuple(after), proof, False, "")
+        reason = self._against(trial) or self._against_graphs(change, texts)
+        return Trial(change, tuple(before), tuple(after), proof, not reason, reason)
+
+    def _against(self, trial: Trial) -> str:
+        """The reason against a change that was timed; empty if it is kept."""
+        assert trial.proof is not None
+        if trial.proof.kind not in self._allowed:
+            return trial.proof.text
+        gain = trial.gain or 0.0
+        if _is_faster(trial) or (trial.change.clears and gain > 1 / LEAST):
+            return ""
+        return f"no gain beyond the spread: {gain:.2f} ×"
+
+    def _against_graphs(self, change: Change, texts: dict[str, str]) -> str:
+        """Why the graphs of a change do not compute what its eager steps do; empty if they do, bit for bit."""
+        if change.eager is None:
+            return ""
+        eager = {path: change.eager(text) for path, text in texts.items()}
+        runs = [self._run(each, Way.DETERMINISTIC) for each in (texts, eager)]
+        if any(run.failed for run in runs):
+            return "it fails with deterministic kernels, so that it cannot be proved"
+        found = first_difference(runs[1], runs[0])
+        return f"its graph does not compute what its eager steps do: {found}" if found else ""
+
+    def _drop_idle(self) -> None:
+        """Leave out changes that only cleared the way if nothing was gained with them."""
+        kept = self.outcome.kept
+        if kept and all(each.change.clears and not _is_faster(each) for each in kept):
+            self.outcome.texts, self.outcome.best = {}, list(self.outcome.original)
+            self.outcome.trials = [
+                Trial(each.change, each.before, each.after, each.proof, False, "no gain beyond the spread")
+                for each in self.outcome.trials
+            ]
+
+
+def _is_faster(trial: Trial) -> bool:
+    """True if each run after is faster than all before, and by more than a little."""
+    means = [[run.mean_ms or 0.0 for run in runs] for runs in (trial.before, trial.after)]
+    return (trial.gain or 0.0) >= LEAST and max(means[1]) < min(means[0])

@@ -1,0 +1,288 @@
+"""Steps that become a function: the same results on the CPU bit for bit, and refusals with their reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from perflint.tune.graphs.outlining import Seen, outlined
+from perflint.tune.graphs.reached import Called
+from perflint.tune.refused import Refused
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+HEAD = """
+import random
+import numpy as np
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+np.random.seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.2), nn.Linear(8, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+shown = []
+scale = 2.0
+"""
+LOOP = """
+for epoch in range(2):
+    for index in range(3):
+        x = torch.tensor(np.random.rand(5, 4), dtype=torch.float32)
+        out = model(x)
+        loss = scale * out.square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        shown.append(loss.item())
+"""
+METHOD = """
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(4, 1)
+        self.target = nn.Linear(4, 1)
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.1)
+        self.count = 0
+        self.every = 2
+        self.tau = 0.1
+
+    def update(self, x):
+        self.count += 1
+        loss = (self.net(x) - self.target(x).detach()).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        if self.count % self.every == 0:
+            for one, other in zip(self.net.parameters(), self.target.parameters()):
+                other.data.copy_(self.tau * one.data + (1 - self.tau) * other.data)
+        return loss
+
+    def load(self, state):
+        self.target = nn.Linear(4, 1)
+
+
+trainer = Trainer()
+model, optimizer = trainer.net, trainer.optimizer
+for _ in range(5):
+    shown.append(trainer.update(torch.rand(3, 4)).item())
+"""
+FUNCTION = """
+def train(model, optimizer, batches):
+    total = 0.0
+    for number, x in enumerate(batches):
+        optimizer.zero_grad()
+        loss = model(x).abs().mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        total += loss.detach()
+    return total / (number + 1)
+
+
+for _ in range(2):
+    shown.append(train(model, optimizer, [torch.rand(5, 4) for _ in range(3)]).item())
+"""
+TWO = """
+other = nn.Linear(1, 1)
+second = torch.optim.SGD(other.parameters(), lr=0.1)
+for _ in range(4):
+    optimizer.zero_grad()
+    made = model(torch.ones(3, 4))
+    first_loss = other(made).mean()
+    first_loss.backward()
+    optimizer.step()
+
+    noise = torch.from_numpy(np.random.rand(3, 1)).float()
+    second.zero_grad()
+    second_loss = (other(made.detach()) - other(noise)).square().mean()
+    second_loss.backward()
+    second.step()
+    print(first_loss.item(), second_loss.item())
+shown.append(second_loss.item())
+"""
+LISTS = """
+for index in range(4):
+    x = torch.rand(5, 4)
+    loss = model(x).square().mean()
+    with torch.no_grad():
+        largest = loss.max()
+        shown += [(loss * 2).mean().item()]
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+shown.append(largest.item())
+"""
+
+
+def seen(text: str, calls: Sequence[Called] = ()) -> Seen:
+    """The facts of a run in which each call of a method `step` was one of an optimizer."""
+    lines = {
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"
+    }
+    return Seen({"a.py": lines}, calls)
+
+
+def line_of(text: str, part: str) -> int:
+    return text.count("\n", 0, text.index(part)) + 1
+
+
+def outline(text: str, calls: Sequence[Called] = ()) -> str:
+    return outlined("a.py", {"a.py": text}, seen(text, calls))
+
+
+def ran(text: str) -> tuple[list[Any], list[Any], Any]:
+    """What a program shows, its parameters and its random numbers at the end."""
+    import torch
+
+    names: dict[str, Any] = {"__name__": "program"}
+    exec(compile(text, "a.py", "exec"), names)
+    tensors = [each.tolist() for each in names["model"].state_dict().values()]
+    return names["shown"], tensors, torch.get_rng_state().tolist()
+
+
+def functions(text: str) -> Iterator[str]:
+    """The texts of the outlined function, without the helper."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("training_step"):
+            yield ast.unparse(node)
+
+
+@needs_torch
+@pytest.mark.parametrize("body", [LOOP, METHOD, FUNCTION, TWO, LISTS], ids="LOOP METHOD FUNCTION TWO LISTS".split())
+def test_on_the_cpu_all_is_the_same_bit_for_bit(body: str) -> None:
+    text = HEAD + body
+    new = outline(text)
+    assert new.count("class GraphedStep") == 1 and "perflint" not in new
+    assert ran(new) == ran(text)
+
+
+def test_a_loop_of_a_module() -> None:
+    new = outline(HEAD + LOOP)
+    (function,) = functions(new)
+    assert function == (
+        "def training_step(x):\n    out = model(x)\n    loss = scale * out.square().mean()\n    optimizer.zero_grad()\n"
+        "    loss.backward()\n    optimizer.step()\n    return (loss,)"
+    )
+    assert "graphed_step = GraphedStep(training_step, optimizer)\n\nfor epoch in range(2):" in new
+    assert "        (loss,) = graphed_step(x)\n        shown.append(loss.item())" in new
+
+
+def test_a_method_gets_what_another_method_replaces_and_the_condition() -> None:
+    new = outline(HEAD + METHOD)
+    (function,) = functions(new)
+    assert function.startswith("def training_step(self, x, is_due, target):")
+    assert "if is_due:" in function and "zip(self.net.parameters(), target.parameters())" in function
+    assert "(loss,) = self.graphed_step(x, self.count % self.every == 0, self.target)" in new
+    assert "        self.graphed_step = GraphedStep(self.training_step, self.optimizer)" in new
+
+
+def test_statements_for_the_cpu_move_in_front_and_behind() -> None:
+    new = outline(HEAD + TWO)
+    (function,) = functions(new)
+    assert "from_numpy" not in function and "print" not in function and function.count(".step()") == 2
+    at = new.index("for _ in range(4)")
+    assert new.index("noise = torch.from_numpy", at) < new.index("= graphed_step(", at) < new.index("print(first", at)
+
+
+def test_the_tensor_of_a_read_is_computed_in_the_step() -> None:
+    new = outline(HEAD + LISTS)
+    (function,) = functions(new)
+    assert "shown_value = (loss * 2).mean()\n" in function and "shown += [shown_value.item()]" in new
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("loss.backward()", "loss.backward()\n        if loss > 3:\n            loss = loss * 2", "branches on `loss`"),
+        ("loss.backward()", "loss.backward()\n        best = loss.item()\n        optimizer.zero_grad(best)", "waits"),
+        ("optimizer.zero_grad()", "pass", "does not clear the gradients"),
+        ("optimizer.step()", "optimizer.step(lambda: loss)", "closure"),
+        ("out = model(x)", "out = model(x) * random.random()", "may do something else in each step"),
+        ("out = model(x)", "out = model(x) + index", "a number that changes each time"),
+        ("out = model(x)", "out = model(x) + torch.rand(1, generator=own)", "a generator of its own"),
+        ("loss.backward()", "accelerator.backward(loss)", "has an effect"),
+        ("loss.backward()", "loss.backward()\n        norm = model[0].weight.grad.norm()", "reads a gradient"),
+        ("for epoch", "model[0].register_forward_hook(print)\nfor epoch", "a hook runs Python"),
+        ("for epoch", "model = nn.parallel.DistributedDataParallel(model)\nfor epoch", "DistributedDataParallel"),
+        ("for epoch", "scaler = torch.amp.GradScaler()\nfor epoch", "GradScaler"),
+        ("    for index", "    optimizer = torch.optim.Adam(model.parameters())\n    for index", ""),
+    ],
+)
+def test_preconditions(old: str, new: str, reason: str) -> None:
+    text = (HEAD + LOOP).replace(old, new)
+    assert text != HEAD + LOOP
+    if not reason:
+        # The function is made again for each optimizer.
+        assert "    graphed_step = GraphedStep(training_step, optimizer)\n\n    for index" in outline(text)
+        return
+    with pytest.raises(Refused, match=re.escape(reason)):
+        outline(text)
+
+
+def test_autocast_around_the_step_is_refused() -> None:
+    inner = LOOP[LOOP.index("        out") : LOOP.index("        shown")]
+    around = "        with torch.autocast('cpu'):\n" + "".join(f"    {line}\n" for line in inner.splitlines())
+    with pytest.raises(Refused, match="autocast around the step"):
+        outline(HEAD + LOOP.replace(inner, around))
+
+
+HELPERS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 1)
+        self.calls = 0
+
+    def forward(self, x):
+        {body}
+        return self.fc(x)
+
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("self.calls += 1", "`self.calls` is assigned"),
+        ("x = x * random.random()", "may do something else in each step"),
+        ("print(x.shape)", "has an effect"),
+        ("self.seen.append(x)", "changes a Python object"),
+        ("global scale; scale = 1", "changes a Python variable"),
+        ("x = x * self.strength", "`self.strength` is read"),
+        ("seen = []; seen.append(x)", ""),
+        ("x = x * self.calls", ""),
+    ],
+)
+def test_functions_that_the_step_calls(body: str, reason: str) -> None:
+    text = HEAD + HELPERS.format(body=body) + LOOP.replace("out = ", "model.strength = epoch\n        out = ")
+    call = Called("a.py", line_of(text, "out = model"), "a.py", line_of(text, "def forward"))
+    if not reason:
+        assert "GraphedStep" in outline(text, [call])
+        return
+    with pytest.raises(Refused, match=re.escape(reason)):
+        outline(text, [call])
+
+
+def test_a_loop_in_another_function_is_refused() -> None:
+    body = "    loss = model(x).mean()\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+    with pytest.raises(Refused, match="the loop of the step is in another function"):
+        outline(HEAD + "def step(x):\n" + body)
+
+
+def test_accumulated_gradients_are_refused() -> None:
+    text = HEAD + LOOP.replace(
+        "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n",
+        "        loss.backward()\n        if index % 2:\n"
+        "            optimizer.step()\n            optimizer.zero_grad()\n",
+    )
+    with pytest.raises(Refused):
+        outline(text)

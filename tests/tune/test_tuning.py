@@ -1,0 +1,165 @@
+"""The search: the order of changes, what is kept, and what is compared, with runs that never ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from perflint.frozen import replace
+from perflint.output.terminal import Style
+from perflint.output.tune import tuning_text
+from perflint.tracer.sketch import Sketch
+from perflint.tune.changes import Change, Texts, unified
+from perflint.tune.evidence import Evidence
+from perflint.tune.proof import Kind
+from perflint.tune.refused import Refused
+from perflint.tune.tuning import Outcome, Tuning, Way
+from perflint.verify.execution import Run
+from perflint.verify.states import States
+from tests.verify.runs import run
+
+LOSSES = [2.0, 1.0, 0.5]
+LOOK = {"calls": [], "steps": [["a.py", 3, 9]], "loaders": [], "busy_ms": 4.0}
+
+
+def program(ms: float, factor: float = 1.0, final: int = 1, status: int = 0) -> Run:
+    done = run([loss * factor for loss in LOSSES], times=[ms, ms + 1.0], status=status)
+    assert done.seen is not None
+    states = States(final={"parameter fc": Sketch(1, final, (1.0,))})
+    return replace(done, seen=replace(done.seen, look=LOOK, states=states))
+
+
+class Programs:
+    """A program whose file holds the names of its changes."""
+
+    def __init__(self, **ms: float) -> None:
+        self.ms = ms
+        self.other: dict[str, float] = {}
+        self.fails: set[str] = set()
+        self.graphs_differ = False
+        self.runs: list[str] = []
+
+    def run(self, texts: Mapping[str, str], way: Way) -> Run:
+        text = texts.get("a.py", "")
+        self.runs.append(text + {Way.PLAIN: "", Way.RESEEDED: "!", Way.DETERMINISTIC: "="}[way])
+        names = [name for name in text.replace("(eager)", "").split("+") if name]
+        ms = 10.0 + sum(self.ms[name] for name in names)
+        factor = 1.0
+        for name in names:
+            factor *= self.other.get(name, 1.0)
+        if way is Way.RESEEDED:
+            factor = 1.0
+        final = 2 if self.graphs_differ and "(eager)" in text else 1
+        return program(ms, factor, final, status=1 if self.fails & set(names) else 0)
+
+    def search(self, *changes: Change, allowed: tuple[Kind, ...] = (Kind.IDENTICAL, Kind.ROUNDING)) -> Outcome:
+        tuning = Tuning(self.run, lambda _: "", 2, 0.05, allowed)
+        tuning.start()
+        return tuning.search(changes)
+
+
+def change(name: str, forecast: float = 0.5, clears: bool = False, needs: str = "", graph: bool = False) -> Change:
+    def write(texts: Texts, evidence: Evidence) -> dict[str, str]:
+        if needs not in texts["a.py"]:
+            raise Refused(f"it needs {needs}", 1)
+        return {"a.py": f"{texts['a.py']}+{name}"}
+
+    eager: Callable[[str], str] | None = (lambda text: f"{text}(eager)") if graph else None
+    return Change(name, name, write, lambda _: forecast, clears, eager)
+
+
+def names(outcome: Outcome) -> list[str]:
+    return [each.change.name for each in outcome.kept]
+
+
+def test_the_best_forecast_is_first_and_gains_add_up() -> None:
+    programs = Programs(a=-2.0, b=-4.0)
+    outcome = programs.search(change("a", 0.1), change("b", 0.9))
+    assert names(outcome) == ["b", "a"] and outcome.texts == {"a.py": "+b+a"}
+    assert programs.runs == ["", "+b", "", "+b", "+b+a", "+b", "+b+a"]
+    assert [each.proof.kind for each in outcome.kept if each.proof is not None] == [Kind.IDENTICAL] * 2
+
+
+def test_what_does_not_pay_is_not_kept() -> None:
+    outcome = Programs(a=1.0, b=-0.1).search(change("a"), change("b", 0.4))
+    assert not names(outcome) and not outcome.texts
+    assert [each.reason for each in outcome.trials] == [
+        "a step takes 1.10 times as long",
+        "no gain beyond the spread: 1.01 ×",
+    ]
+
+
+def test_a_change_that_fails() -> None:
+    programs = Programs(a=-5.0)
+    programs.fails = {"a"}
+    (trial,) = programs.search(change("a")).trials
+    assert not trial.kept and trial.reason.startswith("the program failed with status 1")
+
+
+def test_one_that_clears_the_way_for_another() -> None:
+    programs = Programs(fixes=0.0, graph=-5.0)
+    both = change("graph", needs="fixes"), change("fixes", clears=True)
+    assert names(programs.search(*both)) == ["fixes", "graph"]
+    alone = Programs(fixes=0.0).search(both[1])
+    assert not names(alone) and not alone.texts
+
+
+def test_numbers_that_change_need_permission() -> None:
+    programs = Programs(a=-5.0)
+    programs.other = {"a": 1.5}
+    outcome = programs.search(change("a"))
+    assert not names(outcome) and "+" not in "".join(outcome.texts) and "!" in "".join(programs.runs)
+    assert names(programs.search(change("a"), allowed=tuple(Kind))) == ["a"]
+
+
+def test_rounding_is_a_class_of_its_own() -> None:
+    programs = Programs(a=-5.0)
+    programs.other = {"a": 1.0001}
+    (trial,) = programs.search(change("a")).kept
+    assert trial.proof is not None and trial.proof.kind is Kind.ROUNDING
+    assert trial.proof.text.startswith("loss 1 is ")
+
+
+def test_graphs_are_held_against_their_eager_steps_bit_for_bit() -> None:
+    programs = Programs(a=-5.0)
+    assert names(programs.search(change("a", graph=True))) == ["a"]
+    assert programs.runs[-2:] == ["+a=", "+a(eager)="]
+    programs.graphs_differ = True
+    (trial,) = programs.search(change("a", graph=True)).trials
+    assert not trial.kept and "the final parameter fc differs" in trial.reason
+
+
+def test_a_program_without_steps_is_an_error() -> None:
+    tuning = Tuning(lambda *_: run(times=[]), lambda _: "", 2, 0.05, [])
+    with pytest.raises(Refused, match="no steps of the program were timed"):
+        tuning.start()
+
+
+def test_the_report() -> None:
+    outcome = Programs(a=-5.0, b=2.0).search(change("a"), change("b", 0.1), change("c", needs="x"))
+    assert tuning_text(outcome, Style(False)).splitlines() == [
+        "perflint tune: 1.91 × as fast: a step takes 5.500 ms, not 10.500 ms",
+        "In the original the GPU works 38% of a step, and 0% of it wait for batches.",
+        "Means of 2 steps after warm-up, on the clock of the CPU, torch 2.13.",
+        "Kept:",
+        "  a: a, 1.91 ×",
+        "    ms/step 10.500–10.500 before, 5.500–5.500 after",
+        "    whole run 3.0 s before, 3.0 s after",
+        "    identical: 3 losses, the final parameters, buffers and optimizer state are equal",
+        "Not kept:",
+        "  b: b, 0.73 ×",
+        "    ms/step 5.500–5.500 before, 7.500 after",
+        "    whole run 3.0 s before, 3.0 s after",
+        "    a step takes 1.36 times as long",
+        "Not tried:",
+        "  c: it needs x",
+    ]
+    assert "stopped: interrupted. This is the best so far." in tuning_text(outcome, Style(False), "interrupted")
+
+
+def test_a_patch() -> None:
+    assert unified({"b.py": "one\ntwo"}, {"b.py": "one\nthree"}) == (
+        "--- a/b.py\n+++ b/b.py\n@@ -1,2 +1,2 @@\n one\n-two\n"
+        "\\ No newline at end of file\n+three\n\\ No newline at end of file\n"
+    )
