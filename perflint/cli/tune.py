@@ -1,7 +1,7 @@
 """Make a program faster: try changes of its source in its own loop, and keep those that pay with proof.
 
 The program runs in a copy of its project. Each change is written into the copy, timed in turns with the program
-without it, and compared with it. What is kept is left as a patch for `git apply`; --apply writes it.
+without it, and compared with it. The good changes are left as a patch for `git apply`; --apply writes them.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import torch
 class GraphedStep:
     """Replays `step` as a CUDA graph after three calls with inputs of the same shapes; on a CPU just calls it.
 
-    `step` must only compute on the GPU; `optimizers` are those that step in it. Inputs that are no tensors are
+    `step` must only compute on the GPU; `optimizers` are those that step in it. All other inputs than tensors are
     constants of a graph: each of their values has its own, up to `most` in all. Results are copies.
     """
 
