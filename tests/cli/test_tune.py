@@ -1,0 +1,108 @@
+"""`perflint tune`: the patch, the report, the budget and the log, with runs that never ran."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from perflint.cli import tune
+from perflint.frozen import replace
+from perflint.verify.execution import Run
+from tests.cli.command import Command
+from tests.verify.runs import run
+
+PROGRAM = """import torch
+from torch.utils.data import DataLoader
+
+loader = DataLoader(data, batch_size=4)
+for x in loader:
+    pass
+"""
+
+
+class Simulated:
+    """A program whose loader takes half of a step without workers. Runs take three seconds of a clock of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.runs = 0
+        self.share = 0.5
+        monkeypatch.setattr(tune, "Program", lambda *_: self)
+        monkeypatch.setattr(tune, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def run(self, changes: dict[str, bytes], seconds: float, reseed: bool, deterministic: bool) -> Run:
+        self.now += 3.0
+        self.runs += 1
+        has_workers = any(b"num_workers" in text for text in changes.values())
+        share = 0.0 if has_workers else self.share
+        done = run([1.0, 0.5], times=[10.0 * (1 - self.share + share)] * 3)
+        assert done.seen is not None
+        look = {"calls": [], "steps": [], "loaders": [["train.py", 4, 0, share]], "busy_ms": None}
+        return replace(done, seen=replace(done.seen, look=look))
+
+
+@pytest.fixture
+def program(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> Simulated:
+    perflint.write("train.py", PROGRAM)
+    perflint.write("pyproject.toml", "")
+    return Simulated(monkeypatch)
+
+
+def tuned(perflint: Command, *options: str) -> tuple[int, str, str]:
+    ran = perflint("tune", "--repeat", "2", *options, "--", sys.executable, "train.py")
+    return ran.code, ran.out, ran.err
+
+
+def test_a_patch_is_left_and_the_files_stay(perflint: Command, program: Simulated) -> None:
+    code, out, _ = tuned(perflint)
+    assert code == 0 and out.startswith("perflint tune: 2.00 × as fast: a step takes 5.000 ms, not 10.000 ms\n")
+    assert "  loader: batches are prepared by worker processes, 2.00 ×\n" in out
+    assert "  graph: the steps use no GPU\n" in out
+    assert (perflint.folder / "train.py").read_text() == PROGRAM
+    subprocess.run(["git", "apply", "perflint-tune.patch"], cwd=perflint.folder, check=True)
+    loader = "DataLoader(data, batch_size=4, num_workers="
+    assert loader in (perflint.folder / "train.py").read_text()
+
+
+def test_apply_writes_the_files(perflint: Command, program: Simulated) -> None:
+    assert tuned(perflint, "--apply")[0] == 0
+    assert (
+        "persistent_workers=True, pin_memory=torch.cuda.is_available())" in (perflint.folder / "train.py").read_text()
+    )
+
+
+def test_a_second_search_uses_the_runs_of_the_first(perflint: Command, program: Simulated) -> None:
+    first = tuned(perflint)[1]
+    runs = program.runs
+    code, out, err = tuned(perflint)
+    assert (code, out, program.runs) == (0, first, runs) and "from the last search" in err
+
+
+def test_the_budget_ends_with_the_best_so_far(perflint: Command, program: Simulated) -> None:
+    code, out, _ = tuned(perflint, "--budget", "7s")
+    assert code == 1 and "stopped: the budget of 7 s is spent. This is the best so far.\n" in out
+    assert not (perflint.folder / "perflint-tune.patch").exists()
+
+
+def test_a_dry_run_tries_nothing(perflint: Command, program: Simulated) -> None:
+    code, out, _ = tuned(perflint, "--dry-run")
+    assert code == 0 and program.runs == 1
+    assert "loader: batches are prepared by worker processes; at most 50% of a step\n" in out
+
+
+def test_with_nothing_to_gain(perflint: Command, program: Simulated) -> None:
+    program.share = 0.01
+    code, out, _ = tuned(perflint, "--only", "loader")
+    assert code == 0 and program.runs == 1
+    assert "nothing was gained: a step takes 10.000 ms\n" in out and "wait for batches 1% of their time" in out
+
+
+def test_faults_in_the_usage(perflint: Command, program: Simulated) -> None:
+    assert tuned(perflint, "--only", "magic")[0] == 2
+    assert tuned(perflint, "--budget", "soon")[0] == 2
+    assert perflint("tune").code == 2

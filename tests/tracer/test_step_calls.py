@@ -1,0 +1,48 @@
+"""The calls between functions of a project, and the lines that step optimizers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from perflint.tracer.replays import in_graph, run_whole
+from perflint.tracer.step_calls import StepCalls
+
+PROGRAM = """
+def inner():
+    return sorted([2, 1], key=lambda x: x)
+
+def outer():
+    return inner()
+
+outer()
+calls.stepped(sys._getframe())
+"""
+
+
+def test_calls_are_known_by_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(PROGRAM)
+    calls = StepCalls(str(tmp_path))
+    code = compile(PROGRAM, str(path), "exec")
+    calls.start()
+    try:
+        exec(code, {"calls": calls, "sys": sys})
+    finally:
+        calls.stop()
+    report = json.loads(json.dumps(calls.report()))
+    assert report["calls"] == [["a.py", 3, "a.py", 3], ["a.py", 6, "a.py", 2], ["a.py", 8, "a.py", 5]]
+    assert report["steps"] == [["a.py", 9, 1]]
+
+
+def test_an_eager_step_is_seen_at_its_end_like_a_replay() -> None:
+    seen: list[str] = []
+
+    def step(name: str) -> str:
+        assert in_graph(lambda: seen.append("noted"))
+        seen.append(name)
+        return name
+
+    assert run_whole(step, ("step",)) == "step"
+    assert seen == ["step", "noted"] and not in_graph(lambda: None)

@@ -1,0 +1,59 @@
+"""The arguments of a loader that gets workers."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflint.tune.evidence import Evidence, Loader
+from perflint.tune.graphs.outlining import Seen
+from perflint.tune.loader import with_workers
+from perflint.tune.refused import Refused
+
+HEAD = "import torch\nfrom torch.utils.data import DataLoader\n"
+
+
+def written(call: str, share: float = 0.5, line: int = 3, head: str = HEAD) -> str:
+    loader = Loader("a.py", line, 0, share)
+    text = with_workers({"a.py": head + call}, Evidence(Seen({}, ()), (loader,), 10.0, None))["a.py"]
+    return text.removeprefix(head)
+
+
+@pytest.fixture(autouse=True)
+def cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)), raising=False)
+
+
+def test_on_one_line() -> None:
+    assert written("loader = DataLoader(data, 4)\n") == (
+        "loader = DataLoader(data, 4, num_workers=2, persistent_workers=True, pin_memory=torch.cuda.is_available())\n"
+    )
+
+
+def test_on_several_lines_and_given_arguments() -> None:
+    assert written("loader = DataLoader(\n    data,\n    num_workers=0,\n    pin_memory=True,\n)\n", line=5) == (
+        "loader = DataLoader(\n    data,\n    num_workers=2,\n    pin_memory=True,\n    persistent_workers=True,\n)\n"
+    )
+
+
+def test_more_workers_for_a_loader_that_takes_most_of_a_step() -> None:
+    assert "num_workers=8" in written("loader = DataLoader(data, 4)\n", 0.95)
+
+
+def test_without_torch_by_name() -> None:
+    head = "\nfrom torch.utils.data import DataLoader\n"
+    assert written("loader = DataLoader(data)\n", head=head) == (
+        "loader = DataLoader(data, num_workers=2, persistent_workers=True)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "share", "reason"),
+    [
+        ("loader = DataLoader(data)\n", 0.01, "wait for batches 1% of their time"),
+        ("loader = DataLoader(data, **options)\n", 0.5, "in a dictionary"),
+        ("loader = prepare(data)\n", 0.5, "not made by a call of a class"),
+    ],
+)
+def test_refusals(call: str, share: float, reason: str) -> None:
+    with pytest.raises(Refused, match=reason):
+        written(call, share)
