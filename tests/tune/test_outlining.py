@@ -173,6 +173,29 @@ def test_a_loop_of_a_module() -> None:
     assert "        (loss,) = graphed_step(x)\n        shown.append(loss.item())" in new
 
 
+@needs_torch
+def test_elements_of_a_batch_are_arguments() -> None:
+    text = HEAD + LOOP.replace("x = torch", "batch = {}\n        batch['image'] = torch")
+    text = text.replace("model(x)", "model(batch['image'] + batch['image'])")
+    new = outline(text)
+    (function,) = functions(new)
+    assert function.startswith("def training_step(image):\n    out = model(image + image)")
+    assert "graphed_step(batch['image'])" in new and ran(new) == ran(text)
+
+
+@needs_torch
+def test_an_element_that_the_step_reads_is_not_written_behind_it() -> None:
+    made = "parts = {}\n        parts['x'] = torch.from_numpy(x.numpy())\n        out = model(parts['x'])"
+    text = HEAD + LOOP.replace("out = model(x)", made)
+    assert ran(outline(text)) == ran(text)
+
+
+def test_a_number_that_is_kept_is_read_behind_the_step() -> None:
+    text = HEAD + LOOP.replace("loss.backward()", "model.last = loss.item()\n        loss.backward()")
+    new = outline(text)
+    assert "    (loss,) = graphed_step(x)\n        model.last = loss.item()\n" in new
+
+
 def test_a_method_gets_what_another_method_replaces_and_the_condition() -> None:
     new = outline(HEAD + METHOD)
     (function,) = functions(new)

@@ -60,7 +60,8 @@ class Sorter:
         anchor = self._anchor()
         needed, sure = _needed(self._region.kept)
         order = dict.fromkeys(name.id for each in self._region.kept for name in loaded_names(each))
-        given = [Given(name, (), name) for name in order if name in needed and self._varies(name, anchor)]
+        varying = [name for name in order if name in needed and self._varies(name, anchor)]
+        given = [each for name in varying for each in self._elements(name) or [Given(name, (), name)]]
         given += self._tests(anchor)
         given += self._paths(anchor, {place for each in given for place in each.places})
         returned = self._returned(needed)
@@ -69,6 +70,22 @@ class Sorter:
             raise Refused(f"`{unsure[0]}` is bound in only one branch of the step", self._region.kept[0])
         self._require_no_counter(given)
         return Names(tuple(given), tuple(returned), anchor)
+
+    def _elements(self, name: str) -> list[Given]:
+        """The elements of a batch that the step reads by their keys; empty if it uses the batch in another way."""
+        nodes = [node for each in self._region.kept for node in ast.walk(each)]
+        found: dict[str, list[ast.expr]] = {}
+        for node in nodes:
+            if isinstance(node, ast.Subscript) and path_of(node.value) == name and isinstance(node.slice, ast.Constant):
+                if isinstance(node.slice.value, str):
+                    found.setdefault(node.slice.value, []).append(node)
+        uses = sum(isinstance(node, ast.Name) and node.id == name for node in nodes)
+        if uses != sum(map(len, found.values())):
+            return []
+        return [
+            Given(self._free(key if key.isidentifier() else name), tuple(places), ast.unparse(places[0]))
+            for key, places in found.items()
+        ]
 
     def _anchor(self) -> ast.stmt | None:
         """The outermost loop of the owner in which no optimizer is bound. Raises Refused."""

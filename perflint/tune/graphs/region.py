@@ -202,7 +202,8 @@ class Finder:
         needed = {name.id for each in later for name in loaded_names(each)}
         if reads & (rebound | changed) or stores & (needed | bound) or _reads_gradient(statement):
             raise refused
-        if self._hands_over(moved, bound):
+        written = {path_of(each) for each in _written_into(statement)}
+        if self._hands_over(moved, bound) or any(written & set(_paths(each)) for each in later):
             raise refused
         bound |= stores
         region.behind.append(moved)
@@ -283,7 +284,9 @@ class Finder:
 
     def _touched(self, statement: ast.stmt) -> set[str]:
         """The names of objects that a statement may change: those that it binds, calls or whose methods it calls."""
-        roots = {root_of(node.func) for node in ast.walk(statement) if isinstance(node, ast.Call)}
+        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+        # The backward pass leaves the loss as it is.
+        roots = {root_of(call.func) for call in calls if not _is_method(call, "backward")}
         return set(stored_names(statement)) | {name for name in roots if name not in self._purity.imports}
 
     def _statement(self, node: ast.AST) -> ast.stmt:
@@ -315,6 +318,19 @@ def counters_of(loop: ast.AST) -> Iterator[str]:
                 yield from stored_names(node.target)
             elif called == "enumerate" and isinstance(node.target, ast.Tuple):
                 yield from stored_names(node.target.elts[0])
+
+
+def _written_into(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The attributes that a statement assigns, and the objects whose elements it assigns."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            yield node.value
+
+
+def _paths(statement: ast.stmt) -> Iterator[str]:
+    return (path_of(node) for node in ast.walk(statement) if isinstance(node, (ast.Name, ast.Attribute)))
 
 
 def _receiver(call: ast.Call) -> str:
