@@ -53,7 +53,7 @@ def rescued(source: Source, changed: Rewrite) -> tuple[list[Edit], list[Piece]]:
 def quotes_replaced(source: Source, edit: Edit) -> bool:
     """True if the comment behind an edit quotes the code that it replaces: `x[[-1]]  # [-1] keeps the dimension`.
 
-    The comment would speak of code that is gone, and shows that the code was chosen.
+    The comment would quote code that is gone, and shows that the code was chosen.
     """
     old = source.segment(edit.span).strip()
     if old.isidentifier() or len(old) < _SHORTEST or edit.span.end_column == 1:

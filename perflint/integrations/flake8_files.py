@@ -24,7 +24,7 @@ from perflint.engine.profiles import shows
 from perflint.engine.projects import Projects
 from perflint.findings import Finding, Report
 from perflint.frozen import dataclass, replace
-from perflint.integrations.flake8 import CODES, Choice, File
+from perflint.integrations.flake8_choice import CODES, Choice, File
 from perflint.output.terminal import printable
 from perflint.source.files import is_excluded
 from perflint.source.text import Source

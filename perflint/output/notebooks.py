@@ -12,7 +12,7 @@ from perflint.source.notebooks import Notebook
 from perflint.source.text import Source
 
 _Placed = TypeVar("_Placed", Finding, Edit)
-_LINES = re.compile(r"(?:\bcell \d+, )?\blines? \d+(?:(?:, | and )\d+)*\b(?! of )")
+_LINES = re.compile(r"(?:\bcell \d+, |\bon )?\blines? \d+(?:(?:, | and )\d+)*\b(?! of )")
 """Numbers of lines in a message; `line 3 of module` is a line of another file."""
 
 
@@ -127,12 +127,13 @@ def in_words(text: str, notebook: Notebook) -> str:
 
 
 def _cells_of(found: re.Match[str], notebook: Notebook) -> str:
-    """The cells and lines that stand for numbers of lines such as `line 3` and `lines 3 and 5`."""
+    """The cells and lines that stand for numbers of lines such as `line 3`, `on line 3` and `lines 3 and 5`."""
     if found[0].startswith("cell"):
         # It names a cell already.
         return found[0]
     places = [notebook.place(int(number)) for number in re.findall(r"\d+", found[0])]
-    return " and ".join(f"cell {notebook.cells[index].number}, line {line}" for index, line in places)
+    start = "in " if found[0].startswith("on ") else ""
+    return start + " and ".join(f"cell {notebook.cells[index].number}, line {line}" for index, line in places)
 
 
 def _span(span: Span, notebook: Notebook) -> tuple[Span, int]:

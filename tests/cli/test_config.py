@@ -114,7 +114,7 @@ def test_faults_of_extend(perflint: Command) -> None:
     perflint.write("b.toml", 'extend = "perflint.toml"\n')
     assert "`extend` goes round in a circle" in perflint("check").err
     perflint.write("b.toml", "profile = 3\n")
-    assert "b.toml: `profile` in the settings must be one of" in perflint("check").err
+    assert "b.toml:1: `profile` in the settings must be one of" in perflint("check").err
 
 
 def test_the_order_of_places(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:

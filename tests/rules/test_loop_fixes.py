@@ -90,23 +90,6 @@ def run():
     assert after.item() == pytest.approx(before, rel=1e-5)
 
 
-def test_gradients_are_dropped_instead_of_filled() -> None:
-    text = """
-import torch
-
-def run():
-    layer = torch.nn.Linear(2, 1)
-    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-    layer(torch.ones(2)).sum().backward()
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=False)
-    return layer
-"""
-    before, after = both(ZeroGradMemset, text)
-    assert before.weight.grad.count_nonzero() == 0 and after.weight.grad is None
-    assert torch.equal(before.weight, after.weight)
-
-
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop"])
 def test_the_other_form_of_an_optimizer_differs_in_the_last_bits_at_most(name: str) -> None:
     text = f"""

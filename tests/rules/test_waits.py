@@ -13,8 +13,8 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.facts.torch_api.waits import Argument, Requirement, waits
 
 MEASURED = torch_api.table("measured")
-COPIES = frozenset({"TPF134"})
-"""Rules that hear of an operator for the sake of what is copied for it."""
+COPIES = frozenset({"TPF119", "TPF134"})
+"""Rules that listen to an operator for what it copies or reads of its arguments."""
 HEARD = frozenset(
     name
     for rule in all_rules()

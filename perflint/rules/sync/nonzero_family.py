@@ -282,13 +282,16 @@ def _row_count(site: CallSite) -> ast.expr | None:
         each.arg == "as_tuple" and not is_false(each.value) for each in site.node.keywords
     ):
         return None
-    outer = site.model.parent(site.node)
-    if isinstance(outer, ast.Attribute) and outer.attr in ("size", "shape"):
-        outer = site.model.parent(outer)
-    if not isinstance(outer, (ast.Call, ast.Subscript)):
-        return None
-    text, found = site.model.source.written(outer), site.model.source.written(site.node)
-    return outer if text in (f"{found}.size(0)", f"{found}.shape[0]", f"len({found})") else None
+    around = site.model.parent(site.node)
+    outer = site.model.parent(around) if isinstance(around, ast.Attribute) else around
+    match outer:
+        case ast.Call(func=ast.Name(id="len"), args=[each]) if each is site.node:
+            return outer
+        case ast.Call(func=ast.Attribute(attr="size") as read, args=[ast.Constant(value=0)]) if read is around:
+            return outer
+        case ast.Subscript(value=ast.Attribute(attr="shape") as read, slice=ast.Constant(value=0)) if read is around:
+            return outer
+    return None
 
 
 def _receiver(node: cst.Call) -> cst.BaseExpression:

@@ -35,7 +35,7 @@ _LONGEST_LITERAL = 64
 
 
 def as_operand(value: Value) -> Value:
-    """A value as an operand: something that was moved to a GPU is a tensor there, since modules are no operands."""
+    """A value as an operand: something that was moved to a GPU is a tensor there, since a module is not an operand."""
     if not value.is_open or not value.members[-1].moved:  # type: ignore[attr-defined]
         return value
     *known, moved = value.members

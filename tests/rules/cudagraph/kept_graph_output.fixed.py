@@ -53,7 +53,128 @@ def replayed_elsewhere(batches) -> list:
     return outputs
 
 
+@torch.inference_mode()
+def in_a_comprehension(model: nn.Module, batches) -> torch.Tensor:
+    model = torch.compile(model.cuda().eval(), mode="reduce-overhead")
+    return torch.cat([model(x.cuda()) for x in batches])
+
+
+@torch.inference_mode()
+def of_a_generator(model: nn.Module, batches) -> torch.Tensor:
+    model = torch.compile(model.cuda().eval(), backend="cudagraphs")
+    return torch.cat(list(model(x.cuda())[:, -1] for x in batches))
+
+
+@torch.no_grad()
+def graphed(model: nn.Module, batches, sample: torch.Tensor) -> list:
+    model = torch.cuda.make_graphed_callables(model.eval(), (sample,))
+    outputs = []
+    for x in batches:
+        y = model(x.cuda())
+        outputs.append((y.detach(), x))
+    return outputs
+
+
+@torch.no_grad()
+def graphed_pair(first: nn.Module, second: nn.Module, batches, sample: torch.Tensor) -> list:
+    first, second = torch.cuda.make_graphed_callables((first, second), ((sample,), (sample,)))
+    outputs = []
+    for x in batches:
+        outputs += [second(first(x.cuda()))]
+    return outputs
+
+
+class Held:
+    def __init__(self, model: nn.Module) -> None:
+        self.models = {"fast": torch.compile(model, mode="reduce-overhead")}
+        self.outputs: list[torch.Tensor] = []
+
+    def run(self, x: torch.Tensor) -> None:
+        self.outputs.append(self.models["fast"](x.cuda()))
+
+
+class Runner:
+    def __init__(self, model: nn.Module) -> None:
+        self.x = torch.zeros(8, 64, device="cuda")
+        self.graph = torch.cuda.CUDAGraph()
+        model(self.x)
+        with torch.cuda.graph(self.graph):
+            self.out = model(self.x)
+        self.outputs: list[torch.Tensor] = []
+
+    def step(self, x: torch.Tensor) -> torch.Tensor:
+        self.x.copy_(x)
+        self.graph.replay()
+        self.outputs.append(self.out.clone())
+        return self.out
+
+    def copied(self, x: torch.Tensor) -> torch.Tensor:
+        self.x.copy_(x)
+        self.graph.replay()
+        return self.out.clone()
+
+
+def serve(runner: Runner, batches) -> list:
+    rows = []
+    for x in batches:
+        rows.append(runner.step(x).clone())
+    return rows
+
+
+@torch.inference_mode()
+def differences(model: nn.Module, batches):
+    model = torch.compile(model.cuda().eval(), mode="reduce-overhead")
+    previous = None
+    for x in batches:
+        y = model(x.cuda())
+        if previous is not None:
+            print((y - previous).norm().cpu())
+        previous = y
+
+
 # Look-alikes
+
+
+def serve_copies(runner: Runner, batches) -> list:
+    return [runner.copied(x) for x in batches]
+
+
+def serve_last(runner: Runner, batches) -> torch.Tensor:
+    for x in batches:
+        y = runner.step(x)
+    return y
+
+
+@torch.inference_mode()
+def on_the_host(model: nn.Module, dataset) -> list:
+    model = torch.compile(model, backend="cudagraphs")
+    out = []
+    for x in torch.utils.data.DataLoader(dataset, 64):
+        out.append(model(x))
+    return out
+
+
+@torch.inference_mode()
+def computed(model: nn.Module, batches) -> list:
+    model = torch.compile(model.cuda().eval(), mode="reduce-overhead")
+    return [model(x.cuda()).argmax(1) for x in batches]
+
+
+@torch.inference_mode()
+def one_at_a_time(model: nn.Module, batches):
+    model = torch.compile(model.cuda().eval(), mode="reduce-overhead")
+    return sum(model(x.cuda()).mean() for x in batches)
+
+
+@torch.inference_mode()
+def fed_back(model: nn.Module, y: torch.Tensor, steps: int) -> torch.Tensor:
+    model = torch.compile(model.cuda().eval(), mode="reduce-overhead")
+    for _ in range(steps):
+        before = y
+        y = model(before)
+    return y
+
+
 
 
 def replayed_and_cloned(batches) -> list:

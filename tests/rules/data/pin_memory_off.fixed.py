@@ -101,3 +101,13 @@ def on_the_gpu_already(model: nn.Module, rows, device: torch.device) -> None:
         model(x.to(device)).sum().backward()
     for x, weight in DataLoader(Partly(rows, device), batch_size=64):
         (model(x.to(device)) * weight.to(device)).sum().backward()
+
+
+def move_all(model: nn.Module, batches: DataLoader) -> None:
+    for x in batches:
+        model(x.cuda())
+
+
+def moved_in_a_function(model: nn.Module, data: Dataset) -> None:
+    loader = DataLoader(data, batch_size=64, pin_memory=torch.cuda.is_available())
+    move_all(model, loader)

@@ -57,3 +57,31 @@ def given_away(data: Dataset) -> DataLoader:
 def of_batches(model: nn.Module, data: Dataset, sampler) -> None:
     for x in DataLoader(data, batch_sampler=sampler):
         model(x.cuda()).sum().backward()
+
+
+def in_order(model: nn.Module, data: Dataset, optimizer: torch.optim.Optimizer) -> None:
+    loader = DataLoader(data, batch_size=64, num_workers=4)
+    for x in loader:
+        model(x.cuda()).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def of_a_sampler(model: nn.Module, data: Dataset, sampler, optimizer: torch.optim.Optimizer) -> None:
+    def step(x: torch.Tensor) -> None:
+        model(x.cuda()).mean().backward()
+        optimizer.step()
+
+    for x in DataLoader(data, batch_size=64, sampler=sampler):
+        step(x)
+
+
+def fit(model: nn.Module, batches: DataLoader) -> None:
+    for x in batches:
+        model(x.cuda()).mean().backward()
+
+
+def fitted_in_a_function(model: nn.Module, data: Dataset) -> None:
+    fit(model, DataLoader(data, batch_size=64, drop_last=True))
+    loader = DataLoader(data, batch_size=64)
+    fit(model, batches=loader)

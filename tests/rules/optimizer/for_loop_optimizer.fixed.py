@@ -81,3 +81,19 @@ def no_fused_form(model: nn.Module):
 
 def of_another_library(model: nn.Module, library):
     return library.Adam(model.parameters(), foreach=False)
+
+
+def without_fused_adagrad(model: nn.Module):
+    return torch.optim.Adagrad(model.parameters(), lr=0.1, fused=True)
+
+
+def in_a_compiled_closure(model: nn.Module, loader):
+    optimizer = optim.Adamax(model.cuda().parameters(), foreach=False)
+
+    @torch.compile(fullgraph=False)
+    def step():
+        optimizer.step()
+
+    for x in loader:
+        model(x.cuda()).mean().backward()
+        step()

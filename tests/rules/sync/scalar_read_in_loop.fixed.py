@@ -244,7 +244,7 @@ def train_with_meters(model: nn.Module, loader: DataLoader, optimizer: torch.opt
         loss = F.cross_entropy(model(x.cuda()), y.cuda())
         loss.backward()
         optimizer.step()
-        losses.update(x.cuda().square().mean().item(), len(y))
+        losses.update(x.cuda().square().mean().detach().double(), len(y))
         # Meters in a row are kept on the GPU only together.
         count = len(y)
         single.update(loss.detach().double())

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from PIL import Image
 from torch.utils.data import Dataset
 
 
@@ -36,6 +37,11 @@ def nested(rows: int) -> torch.Tensor:
     return torch.tensor(np.array([[np.arange(3), np.arange(3)] for _ in range(rows)]))
 
 
+def images(paths: list[str]) -> torch.Tensor:
+    rows = [np.asarray(Image.open(path).convert("RGB").resize((8, 8))) for path in paths]
+    return torch.tensor(np.array(rows))
+
+
 def joined(paths: list[str]) -> torch.Tensor:
     found = [np.load(path) for path in paths]
     return torch.from_numpy(np.stack(found)), torch.tensor(np.array(found))
@@ -65,3 +71,7 @@ def loaded(paths: list[str], scale) -> torch.Tensor:
 
 def empty() -> torch.Tensor:
     return torch.tensor([])
+
+
+def brightness(paths: list[str]) -> torch.Tensor:
+    return torch.tensor([np.asarray(Image.open(path)).mean() for path in paths])
