@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import functools
 import multiprocessing.spawn
-import os
 from multiprocessing.util import Finalize, register_after_fork
 from typing import Any
 
@@ -29,16 +28,6 @@ def trace_children(options: Options) -> None:
         return prepare(name) | {"perflint": _Joins(options.to_json())}
 
     multiprocessing.spawn.get_preparation_data = prepared
-
-
-def seconds_of_children() -> float:
-    """The time that CPUs worked in processes that this one started and waited for; 0 if that is unknown."""
-    if os.name == "nt":
-        return 0.0
-    import resource
-
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 class _Joins:

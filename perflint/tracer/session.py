@@ -21,7 +21,6 @@ from perflint import __version__
 from perflint.engine.crashes import contained
 from perflint.findings import Problem
 from perflint.tracer import copies, simulation, syncs
-from perflint.tracer.children import seconds_of_children
 from perflint.tracer.compilation import CompilationWatch
 from perflint.tracer.events import Experiment, Failure, Header, Place, Record, Step
 from perflint.tracer.experiments.live import Live
@@ -407,7 +406,7 @@ class Session:
             world_size=world,
             simulated=self.options.simulate,
             watched=self._is_armed or torch is None,
-            children_seconds=seconds_of_children(),
+            children_seconds=_seconds_of_children(),
             line_steps=self._line_use.counted,
             call_steps=self._witnesses.call_steps,
         )
@@ -495,3 +494,13 @@ def trace(
         raise
     finally:
         session.finish(ended)
+
+
+def _seconds_of_children() -> float:
+    """The time that CPUs worked in processes that this one started and waited for; 0 if that is unknown."""
+    if os.name == "nt":
+        return 0.0
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
