@@ -105,7 +105,9 @@ def is_type(value: Value) -> bool:
 
 
 def _spelled(value: Value) -> str:
-    return str(value.name if isinstance(value, Name) else getattr(value, "value", ""))
+    if isinstance(value, Name):
+        return value.name
+    return value.value if isinstance(value, Const) and isinstance(value.value, str) else ""
 
 
 def _by_facts(name: str, arguments: Arguments, receiver: Tensor | None) -> Value:

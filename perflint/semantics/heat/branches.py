@@ -106,7 +106,10 @@ class Branches:
         if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
             return None
         bound = self._bound_flags(test.left)
-        return ast.Compare(bound[0], test.ops, test.comparators) if len(bound) == 1 else None
+        if len(bound) != 1 or isinstance(bound[0], ast.Constant):
+            # A constant may be bound behind the test.
+            return None
+        return ast.Compare(bound[0], test.ops, test.comparators)
 
     def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
         """True if a test that comes out as `outcome` says that the iteration is the first: `if i == 0:`."""
