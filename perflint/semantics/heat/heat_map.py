@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
+_LONGEST_CHAIN = 40
+"""Functions that call each other in a row, and are followed to the first."""
+
 
 class HeatMap:
     """The heat of every node of one file."""
@@ -160,6 +163,8 @@ class HeatMap:
     def _function(self, node: FunctionNode) -> Heat:
         info = self._model.module.defined_by(node)
         if info is None:
+            return Heat.WARM
+        if len(self._questions.open) >= _LONGEST_CHAIN and info not in self._functions:
             return Heat.WARM
         return self._questions.remembered(self._functions, info, partial(self._function_heat, info), Heat.WARM)
 
