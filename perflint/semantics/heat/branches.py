@@ -105,6 +105,8 @@ class Branches:
         """A comparison with the value of the name that it asks: of `rest == 0` after `rest = step % 100`."""
         if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
             return None
+        if len(self._model.symbols.variable(test.left).bindings) != 1:
+            return None
         bound = self._bound_flags(test.left)
         if len(bound) != 1 or isinstance(bound[0], ast.Constant):
             # A constant may be bound behind the test.

@@ -323,7 +323,8 @@ def by_name(model: Model, info: FunctionInfo) -> Named | None:
     if hot:
         return Named.by(Heat.HOT, hot)
     cold = conventions.sets_up(name) or _runs_rarely(model, info) or _joins_parts(info)
-    cold = cold or (conventions.checks_results(name) if checks(model, info.node) else None) or _sums_up(model, info)
+    checking = conventions.checks_results(name)
+    cold = cold or (checking if checking and checks(model, info.node) else None) or _sums_up(model, info)
     if cold:
         return Named.by(Heat.COLD, cold)
     meter = conventions.is_meter(info.owner) if name.startswith("update") else None
