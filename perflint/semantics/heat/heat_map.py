@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.semantics.binders import own_nodes
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.branches import Branches, is_in_body, loops_around
 from perflint.semantics.heat.call_graph import CallGraph
@@ -206,11 +207,13 @@ class HeatMap:
         node = info.node
         if isinstance(node, ast.Lambda):
             return None
-        calls = [inner for inner in walk(node) if isinstance(inner, ast.Call)]
-        if not any(last_name(call) == "backward" for call in calls) or self.work.makes_optimizer(node):
+        own = (inner for inner in own_nodes(node) if isinstance(inner, ast.Call))
+        steps = (call for call in own if self.work.steps_optimizer(call) and self._is_outside_loops(call, node))
+        step = next(steps, None)
+        if step is None or self.work.makes_optimizer(node):
             return None
-        steps = (call for call in calls if self.work.steps_optimizer(call) and self._is_outside_loops(call, node))
-        return next(steps, None)
+        goes_back = any(isinstance(inner, ast.Call) and last_name(inner) == "backward" for inner in walk(node))
+        return step if goes_back else None
 
     def _is_made_each_step(self, info: FunctionInfo) -> bool:
         """True if code of another file that runs each step makes an object itself, unless the object is a module."""

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.semantics.binders import own_nodes
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.steps import Named
 from perflint.semantics.structure import last_name, names_in, walk
@@ -53,7 +54,7 @@ _COPIES = frozenset({"cpu", "numpy"})
 
 def _gathers_objects(model: Model, node: FunctionNode) -> bool:
     """True if a function pickles objects and sends them as tensors: results of an evaluation, not of a step."""
-    if not {"dumps", "loads"} & {last_name(inner) for inner in walk(node) if isinstance(inner, ast.Call)}:
+    if not {"dumps", "loads"} & {last_name(inner) for inner in own_nodes(node) if isinstance(inner, ast.Call)}:
         return False
     targets = {model.target(inner) for inner in walk(node) if isinstance(inner, ast.Call)}
     return not targets.isdisjoint(_PICKLES) and any(target.startswith("torch.distributed.") for target in targets)
@@ -71,7 +72,7 @@ def _gets_tensor(model: Model, node: FunctionNode) -> bool:
 def _loops_over_file(model: Model, node: FunctionNode) -> bool:
     """True if a function opens a file and loops over its contents: `for line in open(path)`."""
     contents: set[str] = set()
-    for inner in walk(node):
+    for inner in own_nodes(node):
         if isinstance(inner, (ast.withitem, ast.Assign, ast.AnnAssign)):
             source = inner.context_expr if isinstance(inner, ast.withitem) else inner.value
             if source is not None and _gives_contents(model, source, contents):
