@@ -25,6 +25,6 @@ def case_kept_for_the_next():
 
 
 def change_kept_for_the_next(error):
-    """the next backward pass raises "Trying to backward through the graph a second time\""""
+    """the next backward pass needs the graph, and raises "Trying to backward through the graph a second time\""""
     assert error[0] is None
     assert "Trying to backward through the graph a second time" in error[1]
