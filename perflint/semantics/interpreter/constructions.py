@@ -18,11 +18,13 @@ from perflint.semantics.interpreter.lineage import decorator_names, facts_of, li
 from perflint.semantics.interpreter.resolve import run_top_level
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.module import Module
-from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.structure import FunctionInfo, last_name
 from perflint.semantics.values import NONE, Value
 
 
-def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], arguments: Arguments) -> None:
+def note(
+    frame: Frame, node: ast.Call | None, name: str, given: tuple[tuple[str, Value], ...], arguments: Arguments
+) -> None:
     """Remember the arguments of a constructor, by the names of its parameters and as they are passed."""
     init = _constructor(frame, name)
     if init is None:
@@ -35,6 +37,8 @@ def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], argument
         made = constructed.setdefault(init.owner, [])
         if kept not in made:
             made.append(kept)
+        if node is not None:
+            state.made_at.setdefault(init.owner, set()).add((node.lineno, node.col_offset))
     if frame.recorder is not None and is_checked:
         frame.recorder.note(init.node.lineno, init.node.col_offset, arguments)
 
@@ -81,8 +85,18 @@ def _in_file(frame: Frame, module: Module, qualname: str) -> list[dict[str, Valu
 
 
 def _in_functions(frame: Frame, module: Module, qualname: str) -> list[dict[str, Value]]:
-    """The arguments of the objects of a class that functions of its file make, which have run before, by name."""
-    return [dict(given) for given in frame.view.state(module).constructed_inside.get(qualname, ())]
+    """The arguments of the objects of a class that functions of its file make, by name; empty until all have run."""
+    state = frame.view.state(module)
+    made = state.constructed_inside.get(qualname)
+    return [] if made is None or not _calls_of(module, qualname) <= state.made_at[qualname] else [*map(dict, made)]
+
+
+def _calls_of(module: Module, qualname: str) -> set[tuple[int, int]]:
+    """The places of the calls in a file that may run the constructor of a class: its own, and those of subclasses."""
+    every = module.structure.classes.values()
+    names = {each.node.name for each in every if each.qualname == qualname or "__init__" not in each.methods}
+    calls = (node for node in module.structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call))
+    return {(node.lineno, node.col_offset) for node in calls if last_name(node) in names}
 
 
 def _in_other_files(frame: Frame, module: Module, method: FunctionInfo) -> list[dict[str, Value]]:

@@ -99,6 +99,8 @@ class ModuleState:
     """The arguments of the top level for constructors of classes defined here, by their names in the file."""
     constructed_inside: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)
     """Those of functions, if this is the file that is checked."""
+    made_at: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
+    """The places of all of these calls."""
     closures: dict[tuple[int, int], dict[str, Value]] = field(default_factory=dict)
     """The names that nested functions see, by the position of the function."""
 
