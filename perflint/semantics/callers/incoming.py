@@ -214,7 +214,8 @@ class Callers:
         if not owner or method.path != self._module.path or name in CONSTRUCTORS:
             return ()
         files = (*self._reach.users[1:], *self._reach.handed)
-        if name not in _RUN_BY_CALLS and not any(self._view.mentions(path, name) for path in files):
+        # A call of an object does not have the name of the method.
+        if not files or (name not in _RUN_BY_CALLS and not any(self._view.mentions(path, name) for path in files)):
             return ()
         calls = self._calls_on_objects(owner)
         names = ("__call__",) if name in _RUN_BY_CALLS else (name,)
