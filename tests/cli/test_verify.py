@@ -274,6 +274,7 @@ def test_a_signal_ends_with_what_is_decided_and_leaves_nothing_behind(
     perflint: Command, number: int, reason: str, status: int
 ) -> None:
     project(perflint)
+    perflint.write("requirements.txt", "torch>=2.4\n")
     perflint.write("wait.py", "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
     temporary = perflint.folder.parent / f"{perflint.folder.name}-temporary"
     temporary.mkdir()
