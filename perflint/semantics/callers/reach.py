@@ -117,21 +117,24 @@ class Reach:
     def handed(self) -> tuple[Path, ...]:
         """The other files that the importers of the file import: they may hand them its objects."""
         found: dict[Path, None] = {}
-        for path in self.importers(self._module.path):
-            importer = self._view.peek(path)
-            if importer is not None:
-                found.update(dict.fromkeys(self._imported(importer)))
+        waiting = [*self.importers(self._module.path)]
+        for path in waiting:
+            new = [each for each in self._imported(path) if each not in found]
+            found.update(dict.fromkeys(new))
+            # A package gives the definitions of the files that it imports.
+            waiting += [each for each in new if each.name == "__init__.py"]
         others = (path for path in found if path not in self._files and path != self._module.path)
         return tuple([path for path in others if path.name != "__init__.py" and self._admits(path)])
 
-    def _imported(self, importer: Module) -> Iterator[Path]:
+    def _imported(self, path: Path) -> Iterator[Path]:
         """The files of the project that a file imports."""
-        for name in dict.fromkeys(importer.imports.values()):
+        importer = self._view.peek(path)
+        for name in dict.fromkeys(importer.imports.values()) if importer is not None else ():
             # The module of a definition, if it is not a module itself.
             for full in (name, name.rpartition(".")[0]):
-                path = self._view.locate(full, importer) if full else None
-                if path is not None:
-                    yield path
+                located = self._view.locate(full, importer) if full else None
+                if located is not None:
+                    yield located
 
     @cached_property
     def _reached(self) -> dict[Path, tuple[Path, ...]]:

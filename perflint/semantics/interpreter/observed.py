@@ -131,6 +131,9 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
         known = [value for value in passed if value is not None and (not value.is_unknown or _is_on_host(value))]
         if known and len(known) == len([value for value in passed if value is not None]):
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
+            if value == NONE and not (_is_own(inner, info) or inner.view.every_call(inner.module, info).are_all):
+                # Other callers pass something, or the function would not have the parameter.
+                continue
             _refine(inner, arg, value, len(known) < len(passed))
             inner.names[arg.arg] = parameter_placed(info, arg.arg, inner.names[arg.arg])
     _take_rest(inner, args, len(ordered), seen)

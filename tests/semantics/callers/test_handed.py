@@ -151,6 +151,58 @@ def train(meter):
 from meters import Meter
 from engine import train
 train(Meter())
+===
+# file: meters.py
+class Meter:
+    def update(self, value):
+        value                               # -> cuda float 0
+# file: engines/__init__.py
+from .plain import train
+# file: engines/plain.py
+import torch
+def train(meter):
+    meter.update(torch.ones(2, device="cuda").sum())
+# file: main.py
+import engines
+from meters import Meter
+engines.train(Meter())
+===
+# file: meters.py
+class Meter:
+    def update(self, value):
+        value                               # -> ?
+# file: engine.py
+def train(meter):
+    meter.update(None)
+# file: others.py
+def train(meter, value):
+    meter.update(value)
+# file: main.py
+from meters import Meter
+from engine import train
+train(Meter())
+===
+# file: meters.py
+class Meter:
+    def update(self, value):
+        value                               # -> None
+# file: engine.py
+def train(meter):
+    meter.update(None)
+# file: main.py
+from meters import Meter
+from engine import train
+train(Meter())
+===
+# file: meters.py
+class Meter:
+    def _update(self, value):
+        value                               # -> None
+    def show(self):
+        self._update(None)
+# file: main.py
+from meters import Meter
+Meter().show()
 """
 
 
