@@ -105,29 +105,34 @@ class Whys:
             if origin.root == origin.name:
                 return f"{name}: {words}"
             return f"{name}: computed from {quoted(origin.root)}, {words}"
-        return f"{name}: {self._words(origin)}"
+        words = self._words(origin)
+        return f"{name}: {words}" if words else ""
 
     def _words(self, origin: Origin) -> str:
         assert isinstance(origin.node, ast.expr)
         node = origin.node
         code = quote(self._model, node)
         line = f" on line {node.lineno}"
+        computed = "computed from " if origin.is_computed else ""
         if origin.source is Source.BATCH:
-            return f"from a batch of {quote(self._model, _iterated(node))} (line {origin.line})"
+            return f"from a batch of {code} (line {origin.line})"
         if origin.source is Source.ELEMENT:
-            return f"an element of {code} (line {origin.line})"
+            return f"{computed}an element of {code} (line {origin.line})"
         if origin.source is Source.MODEL and isinstance(node, ast.Call):
             return f"computed from the result of {quote(self._model, node.func)}(…){line}".replace("`(…)", "(…)`")
         if origin.source is Source.MOVED and isinstance(node, ast.Call):
-            return f"moved by {self._method(node)}{line}"
+            moved = f"{self._method(node)}{line}"
+            return f"computed from a tensor that {moved} moved" if computed else f"moved by {moved}"
         if origin.source is Source.STATE:
+            if computed:
+                return f"computed from {code}, state of the object"
             return f"{code} is state of the object" if origin.name != origin.root else "state of the object"
         if origin.source is Source.OUTSIDE:
             return self._outside(origin)
         if isinstance(node, ast.Call):
-            made = "made by" if origin.source is Source.MADE else "the result of"
-            return f"{made} {quote(self._model, node.func)}(…){line}".replace("`(…)", "(…)`")
-        return f"{code}{line}"
+            made = "the result of " if origin.source is Source.CALL else "" if computed else "made by "
+            return f"{computed}{made}{quote(self._model, node.func)}(…){line}".replace("`(…)", "(…)`")
+        return "" if isinstance(node, ast.Constant) else f"{computed}{code}{line}"
 
     def _outside(self, origin: Origin) -> str:
         """The words for a way back that ends at a name of another scope, or at one that the file does not bind."""
@@ -227,7 +232,7 @@ class _HeatWords:
 
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
         if not isinstance(loop, ast.While) and self._model.is_over_batches(loop.iter):
-            source = quote(self._model, _iterated(loop.iter))
+            source = quote(self._model, self._model.origins.iterated(loop.iter))
             return f"the loop on line {loop.lineno} {_BATCHES} {source}"
         for call in self._calls_in(loop):
             if self._map.work.is_work(call):
@@ -287,13 +292,6 @@ def _joined(chain: list[str], last: str) -> str:
         name, _, rest = last[1:].partition("`")
         return f"{calls} in `{name}`, which{rest}"
     return " and ".join(part for part in (calls, last) if part)
-
-
-def _iterated(node: ast.expr) -> ast.expr:
-    """The actual iterable of a loop: `loader` of `enumerate(tqdm(loader))`."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-        node = node.args[0]
-    return node
 
 
 def _operands(node: ast.AST) -> Iterator[ast.expr]:

@@ -16,7 +16,8 @@ from perflint.semantics.structure import FunctionNode, path_of, stands_in, walk
 from perflint.semantics.symbols import Symbols
 
 Scope = ast.Module | ast.ClassDef | FunctionNode
-_GROWS = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
+GROWS = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
+"""Methods that add their last argument to a container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class _Flow:
                 elif isinstance(node, ast.NamedExpr):
                     self.bind(node.target, How.NAMED, node.value)
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                    if node.func.attr in _GROWS and path_of(node.func.value) == self.path and node.args:
+                    if node.func.attr in GROWS and path_of(node.func.value) == self.path and node.args:
                         self.add(Binding(How.GROWN, node, node.lineno, node.args[-1], False))
 
     def bind(self, target: ast.expr, how: How, value: ast.expr | None) -> None:

@@ -1,7 +1,7 @@
 """The origin of the tensor in an expression: a parameter, a batch, the result of a model, a call that made it.
 
 `reasons` walks the same way back and reports each step. `Origins` returns the end of the way only, as a value that
-rules can test, and in constant time: the bindings of each scope are collected once.
+rules can test, and quickly: the bindings of each scope are collected once.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import ast
 import weakref
 from bisect import bisect_right
+from collections.abc import Iterator
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
-from perflint.semantics.binders import COMPREHENSIONS, Binding, How, binding_of, own_nodes, parameters
+from perflint.semantics.binders import COMPREHENSIONS, LOOPS, Binding, How, binding_of, own_nodes, parameters
+from perflint.semantics.dataflow.definitions import GROWS
 from perflint.semantics.explain.phrases import why
-from perflint.semantics.structure import FunctionNode, last_name, path_of
-from perflint.semantics.values import Instance, Tensor
+from perflint.semantics.structure import FunctionNode, last_name, path_of, stands_in
+from perflint.semantics.values import Const, Instance, Mapping, Never, Scalar, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -65,6 +68,8 @@ class Origin:
     root: str
     """The last name on the way: the parameter, the batch, or the name that the result was bound to."""
     line: int
+    is_computed: bool = False
+    """True if an operation lies on the way: the expression is then not the origin itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,8 @@ class _Bound:
 
     places: list[tuple[int, int]]
     bindings: list[Binding]
+    additions: list[Binding]
+    """The code that adds to its value: `x += y`, `x[k] = y`, `x.append(y)`."""
 
 
 class Origins:
@@ -84,38 +91,64 @@ class Origins:
 
     def of(self, node: ast.expr) -> Origin:
         """The origin of the tensor in an expression."""
-        current, first, root = node, "", ""
-        for _ in range(_LONGEST_WAY):
+        current, first, root, is_computed = node, "", "", False
+        seen: set[ast.expr] = set()
+        while current not in seen and len(seen) < _LONGEST_WAY:
+            seen.add(current)
             path = path_of(current) if isinstance(current, (ast.Name, ast.Attribute)) else ""
             if path:
-                first, root = first or path, path
+                if not first:
+                    first, is_computed = path, False
+                root = path
                 found = self._binding(current, path)
                 if isinstance(found, ast.arg):
-                    return Origin(Source.PARAMETER, found, first, path, found.lineno)
+                    return Origin(Source.PARAMETER, found, first, path, found.lineno, is_computed)
                 if found is None:
                     following = self._receiver(current)
                     if following is None:
                         source = Source.STATE if isinstance(current, ast.Attribute) else Source.OUTSIDE
-                        return Origin(source, current, first, root, current.lineno)
+                        return Origin(source, current, first, root, current.lineno, is_computed)
                     current = following
                     continue
                 if found.value is None or found.how is How.WITH:
-                    return Origin(Source.OUTSIDE, current, first, root, found.line)
+                    return Origin(Source.OUTSIDE, current, first, root, found.line, is_computed)
+                is_computed = is_computed or found.how is How.AUGMENTED
                 is_element = found.how in (How.LOOP, How.COMPREHENSION)
                 if is_element and self._model.is_over_batches(found.value):
-                    return Origin(Source.BATCH, found.value, first, root, found.line)
+                    return Origin(Source.BATCH, self.iterated(found.value), first, root, found.line, is_computed)
                 current = found.value
                 if is_element and not isinstance(self._model.value(found.value), Tensor):
                     held = self._held(found.node, found.value)
                     if path_of(held) in ("", root):
-                        return Origin(Source.ELEMENT, found.value, first, root, found.line)
+                        return Origin(Source.ELEMENT, found.value, first, root, found.line, is_computed)
                     current = held
                 continue
             source, following = self._step(current)
+            if source is Source.BATCH and following is not None:
+                return Origin(source, following, first, root, current.lineno, is_computed)
             if following is None:
-                return Origin(source, current, first, root, current.lineno)
+                return Origin(source, current, first, root, current.lineno, is_computed)
+            is_computed = is_computed or isinstance(current, _OPERATIONS)
+            if isinstance(current, ast.BinOp) and path_of(following) == root:
+                # `total = total + x`: the total comes from its parts.
+                other = current.right if following is current.left else current.left
+                following = other if self._model.value(other).tensor is not None else following
             current = following
-        return Origin(Source.CALL, current, first, root, current.lineno)
+        return Origin(Source.CALL, current, first, root, current.lineno, is_computed)
+
+    def iterated(self, node: ast.expr) -> ast.expr:
+        """The loader whose batches a loop gets: `loader` of `enumerate(tqdm(loader))`, and of a name for that."""
+        while True:
+            inner = node
+            if isinstance(node, ast.Name):
+                found = self._binding(node, node.id)
+                is_whole = isinstance(found, Binding) and found.how is How.ASSIGNED and found.whole
+                inner = found.value if is_whole and isinstance(found, Binding) and found.value is not None else node
+            if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Name) or not inner.args:
+                return node
+            if not self._model.is_over_batches(inner.args[0]):
+                return node
+            node = inner.args[0]
 
     def _step(self, node: ast.expr) -> tuple[Source, ast.expr | None]:
         """The origin of an expression other than a name, or the expression inside it that decides."""
@@ -128,6 +161,8 @@ class Origins:
 
     def _call(self, node: ast.Call) -> tuple[Source, ast.expr | None]:
         target, method = self._model.target(node), node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if target == "builtins.next" and node.args and self._model.is_over_batches(node.args[0]):
+            return Source.BATCH, self.iterated(node.args[0])
         if target == "torch.nn.Module.__call__":
             return Source.MODEL, None
         if method in _MOVES and isinstance(node.func, ast.Attribute) and self._moves(node, node.func.value):
@@ -177,12 +212,19 @@ class Origins:
         root = path.partition(".")[0]
         around = symbols.scope_around(node)
         variable = symbols.resolve(around, root)
+        holds = _holds_tensors(self._model.value(node))
+        additions: list[Binding] = []
         for scope in around.chain:
             outer = scope.node
             if isinstance(outer, (*_SCOPES, ast.Lambda, ast.Module)):
-                found = self._in_scope(outer, path, at)
+                bound = self._bound(outer, path)
+                found = None if bound is None else self._nearest(bound, outer, node, path, at, holds)
+                additions += () if bound is None else reversed(bound.additions)
                 if found is not None:
-                    return found
+                    if not holds or self._may_hold_tensors(found):
+                        return found
+                    # A sum that begins with a number, or an empty container, has its tensors from what is added.
+                    return next(filter(self._adds_tensors, additions), found)
                 # Inner functions see the last value of a name.
                 at = (outer.end_lineno or outer.lineno, 0) if isinstance(outer, ast.Lambda) else _END
             if scope is variable.scope and path == root and variable.bindings:
@@ -193,37 +235,139 @@ class Origins:
                 return None
         return None
 
-    def _in_scope(self, scope: FunctionNode | ast.Module, path: str, at: _Position) -> Binding | None:
+    def _nearest(
+        self, bound: _Bound, scope: FunctionNode | ast.Module, node: ast.expr, path: str, at: _Position, holds: bool
+    ) -> Binding | None:
+        """The nearest binding that may reach a place, one that may hold tensors if there is one and `holds`."""
+        index = bisect_right(bound.places, at)
+        reaching = _Reaching(self._model, node)
+        is_parameter = not isinstance(scope, ast.Module) and path in parameters(scope)
+        before = ((each, False) for each in reversed(bound.bindings[:index]))
+        later = ((each, True) for each in reversed(bound.bindings[index:]) if not is_parameter)
+        nearest: Binding | None = None
+        for binding, is_later in chain(before, later):
+            if reaching.reaches(binding, is_later):
+                if not holds or self._may_hold_tensors(binding):
+                    return binding
+                nearest = nearest or binding
+        return nearest
+
+    def _adds_tensors(self, addition: Binding) -> bool:
+        return addition.value is not None and _holds_tensors(self._model.value(addition.value))
+
+    def _may_hold_tensors(self, binding: Binding) -> bool:
+        if binding.value is None or not binding.whole or binding.how is not How.ASSIGNED:
+            return True
+        if isinstance(binding.value, (ast.List, ast.Dict)) and not _elements(binding.value):
+            return False
+        return not all(map(_is_without_tensors, self._model.value(binding.value).members))
+
+    def _bound(self, scope: FunctionNode | ast.Module, path: str) -> _Bound | None:
         known = self._tables.get(scope)
         if known is None:
             known = self._tables[scope] = self._table(scope)
-        bound = known.get(path)
-        if bound is None:
-            return None
-        index = bisect_right(bound.places, at)
-        if index:
-            return bound.bindings[index - 1]
-        # A loop may come back to a binding that stands further down.
-        is_parameter = not isinstance(scope, ast.Module) and path in parameters(scope)
-        return None if is_parameter else bound.bindings[-1]
+        return known.get(path)
 
     def _table(self, scope: FunctionNode | ast.Module) -> dict[str, _Bound]:
         """The bindings of each path in a scope."""
         found: list[tuple[_Position, str, Binding]] = []
-        for node in () if isinstance(scope, ast.Lambda) else own_nodes(scope):
-            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
-                path = path_of(node)
-                bound = binding_of(node, self._model.ancestors(node)) if path else None
-                if bound is not None and bound.how not in (How.AUGMENTED, How.COMPREHENSION):
-                    last: ast.expr = bound.value if bound.value is not None else node
-                    found.append(((last.end_lineno or 0, last.end_col_offset or 0), path, bound))
         table: dict[str, _Bound] = {}
+        for node in () if isinstance(scope, ast.Lambda) else own_nodes(scope):
+            path, bound = self._stored(node)
+            if not path or bound is None or bound.how is How.COMPREHENSION:
+                continue
+            if bound.how in (How.AUGMENTED, How.GROWN):
+                table.setdefault(path, _Bound([], [], [])).additions.append(bound)
+                continue
+            last = bound.value if bound.value is not None else bound.node
+            found.append(((getattr(last, "end_lineno", 0), getattr(last, "end_col_offset", 0)), path, bound))
         for place, path, bound in sorted(found, key=lambda each: each[0]):
-            known = table.setdefault(path, _Bound([], []))
+            known = table.setdefault(path, _Bound([], [], []))
             known.places.append(place)
             known.bindings.append(bound)
         return table
 
+    def _stored(self, node: ast.AST) -> tuple[str, Binding | None]:
+        """The path that a node binds or adds to, and the binding."""
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            path = path_of(node)
+            return path, binding_of(node, self._model.ancestors(node)) if path else None
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            bound = binding_of(node, self._model.ancestors(node))
+            value = None if bound is None else bound.value
+            return path_of(node.value), Binding(How.GROWN, node, node.lineno, value, False)
+        added = node.args[-1:] if isinstance(node, ast.Call) else []
+        if added and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWS:
+            return path_of(node.func.value), Binding(How.GROWN, node, node.lineno, added[0], False)
+        return "", None
 
+
+class _Reaching:
+    """The bindings that control flow may lead from to a place."""
+
+    def __init__(self, model: Model, node: ast.expr) -> None:
+        self._model = model
+        self._around: dict[ast.AST, ast.AST] = {}
+        """The nodes around the place, each with its part that leads there."""
+        inner: ast.AST = node
+        for outer in model.ancestors(node):
+            self._around[outer] = inner
+            inner = outer
+
+    def reaches(self, binding: Binding, is_later: bool) -> bool:
+        """True unless the branches or, for a binding that stands later, the lack of a loop prevent it."""
+        inner, is_apart = binding.node, False
+        for outer in self._model.ancestors(binding.node):
+            other = self._around.get(outer)
+            if other is not None and not is_apart:
+                if _excludes(outer, inner, other):
+                    return False
+                is_apart = True
+            if is_apart and (not is_later or isinstance(outer, LOOPS)):
+                return True
+            if isinstance(outer, ast.If) and not is_apart:
+                branch = outer.body if stands_in(outer.body, inner) else outer.orelse
+                if branch and isinstance(branch[-1], (ast.Return, ast.Raise)):
+                    return False
+            if isinstance(outer, (*_SCOPES, ast.Module)):
+                return not is_later
+            inner = outer
+        return True
+
+
+def _excludes(around: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    """True if at most one of two parts of a statement runs."""
+    if isinstance(around, ast.If):
+        bodies = [(stands_in(around.body, part), stands_in(around.orelse, part)) for part in (one, other)]
+        return sorted(bodies) == [(False, True), (True, False)]
+    return isinstance(around, ast.Match) and isinstance(one, ast.match_case) and isinstance(other, ast.match_case)
+
+
+def _holds_tensors(value: Value) -> bool:
+    """True for a tensor, and for a container of tensors."""
+    return value.tensor is not None or any(map(_holds_tensors, _contents(value)))
+
+
+def _contents(value: Value) -> Iterator[Value]:
+    """The elements of the containers that a value may be."""
+    for member in value.members:
+        if isinstance(member, (Sequence, Mapping)):
+            yield member.element
+        if isinstance(member, Mapping):
+            yield from (item for _, item in member.items)
+
+
+def _elements(display: ast.List | ast.Dict) -> list[ast.expr]:
+    return display.elts if isinstance(display, ast.List) else display.values
+
+
+def _is_without_tensors(value: Value) -> bool:
+    """True for a number, a text, None, and an empty container."""
+    if isinstance(value, (Sequence, Mapping)):
+        return isinstance(value.element, Never) and not value.items
+    return isinstance(value, (Const, Scalar))
+
+
+_OPERATIONS = (ast.Call, ast.BinOp, ast.Compare, ast.UnaryOp)
 _Position = tuple[int, int]
 _END = (1 << 60, 0)

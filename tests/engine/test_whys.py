@@ -1,0 +1,104 @@
+"""The reasons for findings: the tensor comes from code that control flow may lead from."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflint.config.settings import Profile
+from tests.engine.test_places import found
+
+BRANCHES = """
+import torch
+
+def send(fast: bool, model: torch.nn.Module):
+    for _ in range(1000):
+        x = torch.randn(8, 16)
+        if fast:
+            x = x.pin_memory().to("cuda", non_blocking=True)
+        else:
+            x = x.to("cuda")
+        model(x).sum().backward()
+"""
+EARLY = """
+import torch
+
+def send(kind: str):
+    x = torch.randn(8)
+    if kind == "sent":
+        x = x.to("cuda", non_blocking=True)
+        return x
+    return x.to("cuda")
+"""
+SUM = """
+import torch
+
+def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
+    total = 0
+    for x, y in loader:
+        total += model(x.cuda()).sum()
+        print(total.item())
+"""
+OWN_SUM = """
+import torch
+
+def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
+    total = 0.0
+    for x, y in loader:
+        total = total + model(x.cuda()).sum()
+        print(total.item())
+"""
+DICT = """
+import torch
+
+def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
+    scores = {}
+    for x, y in loader:
+        scores["last"] = model(x.cuda()).sum()
+        print(scores["last"].item())
+"""
+ITERATOR = """
+import torch
+
+def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
+    batches = iter(loader)
+    for _ in range(1000):
+        x, y = next(batches)
+        model(x.cuda()).sum().backward()
+"""
+BAR = """
+import torch
+from tqdm import tqdm
+
+def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
+    bar = tqdm(enumerate(loader))
+    for step, (x, y) in bar:
+        model(x.cuda()).sum().backward()
+"""
+COMPUTED = """
+import torch
+
+def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
+    for x, y in loader:
+        y = y.cuda()
+        wrong = model(x.cuda()) - y
+        if (y > 0).any():
+            wrong.sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "why"),
+    [
+        (BRANCHES, "TPF201", "`x`: made by `torch.randn(…)` on line 6, on the CPU"),
+        (EARLY, "TPF201", "`x`: made by `torch.randn(…)` on line 5, on the CPU"),
+        (SUM, "TPF101", "`total`: computed from the result of `model(…)` on line 7, on the GPU"),
+        (OWN_SUM, "TPF101", "`total`: computed from the result of `model(…)` on line 7, on the GPU"),
+        (DICT, "TPF101", "`scores`: computed from the result of `model(…)` on line 7, on the GPU"),
+        (ITERATOR, "TPF201", "`x`: from a batch of `loader` (line 7), on the CPU"),
+        (BAR, "TPF201", "`x`: from a batch of `loader` (line 7), on the CPU"),
+        (COMPUTED, "TPF105", "`y`: moved by `.cuda()` on line 6, on the GPU"),
+    ],
+)
+def test_a_reason_cites_the_code_that_the_tensor_comes_from(program: str, code: str, why: str) -> None:
+    (finding,) = found(program, code, Profile.AUDIT)
+    assert (finding.why or "").partition("; ")[0] == why
