@@ -4,39 +4,48 @@ from __future__ import annotations
 
 import ast
 
+from perflint.rules._branches import tested
 from perflint.rules._wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.rules.placement import LEGACY_CONSTRUCTORS
-from perflint.semantics.dataflow.destinations import Use
+from perflint.semantics.dataflow.destinations import End, Use
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import torch_api
 from perflint.semantics.sites import CallSite, Site
-from perflint.semantics.values import Const, Instance
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Const, Instance, Kind
 from perflint.source.quoting import quoted
 
 _READ = {
     Use.ACTION: "The environment takes a number of the CPU, so this wait stays: read all actions of a step at once.",
     Use.BYTES: "Bytes are made on the CPU, so this wait stays: read all numbers that are written at once.",
-    Use.TEST: "Test a value that is already on the CPU, or test only every 100 steps.",
+    Use.SETTING: "The optimizer needs the number in this step: compute it on the CPU, from values that are there.",
     Use.SIZE: "Get the size on the CPU: from a shape, the collate function or the settings.",
     Use.INDEX: "Index a tensor with the tensor itself, or get the index on the CPU.",
     Use.KEY: "The CPU needs the key: read all keys of a step at once, or get it before the tensor goes to the GPU.",
-    Use.SUM: "Sum on the GPU (`total += {0}.detach()`) and read the sum after the loop.",
-    Use.LOG: "Log every 100 steps, or keep `{0}.detach()` and read many at once.",
-    Use.LIST: "Append `{0}.detach()` and read all of them at once after the loop: `torch.stack(xs).tolist()`.",
-    Use.KEPT: "Keep the tensor (`{0}.detach()`) and read it when the number is needed.",
+    Use.SUM: "Add up on the GPU, with {0} in place of the number, and read the sum {1}.",
+    Use.LOG: "Log every 100 steps, or keep {0} and read many at once.",
+    Use.LIST: "Append {0}, and read all of them at once {1}: `torch.stack(…).tolist()`.",
+    Use.KEPT: "Keep {0}, and read it when the number is needed.",
     Use.RETURNED: "Return the tensor, so that the caller decides when to read it.",
-    Use.OTHER: "Keep the number on the GPU, or read it every 100 steps, together with others.",
+    Use.OTHER: "Keep the number on the GPU, or read it together with others: several numbers need one wait.",
 }
+"""Advice for a read, by the use of its number; `_branches` has that for tests."""
 _COPIED = {
     Use.ACTION: "The environment takes numbers of the CPU, so this wait stays: copy all that a step needs at once.",
-    Use.TEST: "Test a value that is already on the CPU, or test only every 100 steps.",
-    Use.LOG: "Log every 100 steps, or keep `x.detach()` and copy many at once.",
+    Use.LOG: "Log every 100 steps, or keep {0} and copy many at once.",
     Use.LIST: "Keep the results on the GPU and copy them all at once after the loop.",
+    Use.RETURNED: "Return the tensor on the GPU, so that the caller decides when to copy it.",
 }
 _WAITS_HERE = (
     "The CPU waits here and the GPU runs dry. If the value is needed on the CPU, copy it later (`non_blocking=True`"
     " and an event), or several at once."
 )
+_STAYS = (Use.ACTION, Use.BYTES, Use.SETTING)
+"""Uses that need the number in this step, whatever else it is used for."""
+_MAY_WAIT = frozenset({Use.SUM, Use.LOG, Use.LIST, Use.KEPT, Use.RETURNED})
+"""Uses that can have the tensor now and the number later."""
+_LONGEST_NAME = 40
+"""Characters of the code of a tensor that advice repeats."""
 
 
 def use_of(site: Site, node: ast.expr | None = None) -> Use:
@@ -51,21 +60,72 @@ def source_of(site: Site, node: ast.expr) -> Origin:
 
 def read_later(site: Site, node: ast.expr, tensor: ast.expr) -> str:
     """Advice for a node that reads a number from a tensor on the GPU."""
-    name = tensor.id if isinstance(tensor, ast.Name) else "x"
-    return _READ[use_of(site, node)].format(name)
+    end = _end(site, node)
+    if end.use is Use.TEST:
+        return tested(site.model, end.node)
+    when = "after the loop" if _repeats(site) else "when it is needed"
+    return _READ[end.use].format(_detached(site, tensor), when)
+
+
+def _end(site: Site, node: ast.expr) -> End:
+    """The use that decides when a value is needed on the CPU, one of `Use.OTHER` if its uses differ too much."""
+    ends = site.model.destinations.ends(node)
+    uses = {end.use for end in ends}
+    other = End(Use.OTHER, node)
+    for use in _STAYS:
+        if use in uses:
+            return End(use, node)
+    now = uses - _MAY_WAIT
+    if len(uses) == 1 or len(now) == 1:
+        found = next(iter(now or uses))
+        places = [end for end in ends if end.use is found]
+        # Tests that decide on different code need different advice.
+        return places[0] if found is not Use.TEST or len(set(_tests(site, places))) == 1 else other
+    return End(Use.KEPT, node) if uses and not now else other
+
+
+def _tests(site: Site, ends: list[End]) -> list[str]:
+    return [tested(site.model, end.node) for end in ends]
+
+
+def _detached(site: Site, tensor: ast.expr) -> str:
+    """The code that gives a tensor without its graph, if it is short."""
+    text = site.text(tensor)
+    if len(text) > _LONGEST_NAME or "\n" in text:
+        return "the tensor (`.detach()`)"
+    value = site.value(tensor).tensor
+    if any(map(_detaches, walk(tensor))) or (value is not None and value.kind in (Kind.BOOL, Kind.INT)):
+        return f"`{text}`"
+    is_primary = isinstance(tensor, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return f"`{text}.detach()`" if is_primary else f"`({text}).detach()`"
+
+
+def _detaches(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in ("detach", "data")
 
 
 def copied_later(site: Site) -> str:
     """Advice for a copy to the CPU."""
-    whole = whole_of(site) if isinstance(site, CallSite) else None
+    if not isinstance(site, CallSite) or not isinstance(site.node.func, ast.Attribute):
+        return _WAITS_HERE
+    whole = whole_of(site)
     if whole is not None:
         return f"Copy all of {quoted(site.text(whole))} at once before the loop."
-    if isinstance(site, CallSite) and is_same_each_turn(site):
+    if is_same_each_turn(site):
         return "Copy it once before the loop: it is the same in each iteration."
-    if isinstance(site, CallSite) and is_added_up(site):
+    if is_added_up(site):
         return "Add up on the GPU, and copy the sum after the loop."
-    use = use_of(site)
-    return _WAITS_HERE if use is Use.LIST and not _repeats(site) else _COPIED.get(use, _WAITS_HERE)
+    tensor = site.node.func.value
+    around = site.model.parent(site.node)
+    if isinstance(around, ast.Attribute) and around.attr == "item":
+        read = site.model.parent(around)
+        return read_later(site, read if isinstance(read, ast.expr) else site.node, tensor)
+    end = _end(site, site.node)
+    if end.use is Use.TEST:
+        return tested(site.model, end.node)
+    if end.use is Use.LIST and not _repeats(site):
+        return _WAITS_HERE
+    return _COPIED.get(end.use, _WAITS_HERE).format(_detached(site, tensor))
 
 
 def _repeats(site: Site) -> bool:

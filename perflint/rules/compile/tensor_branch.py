@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.rules._branches import is_choice
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import TRUTHS, read_at
+from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.sites import CallSite, Site, TruthSite
 from perflint.source.quoting import quoted
 
@@ -84,9 +86,17 @@ class TensorBranch(BreakRule):
         yield Break(
             read.node,
             f"{quoted(site.text(read.node))} decides by a tensor which code runs next",
-            "Compute both and choose with `torch.where`, or use `clamp`, `masked_fill` or `torch.cond`.",
+            _cure(site),
             read.confidence,
         )
+
+
+def _cure(site: TruthSite | CallSite) -> str:
+    ends = site.model.destinations.ends(site.node)
+    decided = [end.node for end in ends if end.use is Use.TEST]
+    if all(is_choice(site.model, node) for node in decided):
+        return "Compute both and choose with `torch.where`, or use `clamp`, `masked_fill` or `torch.cond`."
+    return "Branch outside of the compiled function, or by a value of Python, such as a shape or a setting."
 
 
 def _is_captured(site: Site) -> bool:

@@ -6,14 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._branches import tested
 from perflint.rules._statements import statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
 from perflint.rules.sync._tested import Joined, asked_together
+from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.regions.compile_calls import is_skipped
-from perflint.semantics.sites import CallSite, Site, TruthSite
+from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
+from perflint.semantics.structure import last_name
 from perflint.source.quoting import quoted
 
 _DECIDES = {
@@ -129,14 +132,30 @@ def _what(site: TruthSite | CallSite) -> str:
 
 
 def _cure(site: TruthSite | CallSite, joined: Joined | None) -> str:
-    if isinstance(site, TruthSite) and site.construct == "assert":
-        return "Check on the GPU with `torch._assert_async`, or only in tests."
-    if isinstance(site, TruthSite) and site.construct == "while":
-        return "Test every 10 iterations, or run a fixed number of them."
+    ends = site.model.destinations.ends(site.node)
+    decided = next((end.node for end in ends if end.use is Use.TEST), None)
     if joined is not None and len(joined.text) <= _LONGEST and "\n" not in joined.text:
-        return f"Ask the GPU once: {quoted(joined.text)}. Or test a value that is already on the CPU."
-    return "Compute both and choose on the GPU (`torch.where`, `clamp`), or test a value that is already on the CPU."
+        if not isinstance(decided, (ast.Assert, ast.While)):
+            return f"Ask the GPU once: {quoted(joined.text)}. Or test a value that is already on the CPU."
+    return _kept_on_gpu(site) or tested(site.model, decided or site.node)
 
 
+def _kept_on_gpu(site: TruthSite | CallSite) -> str:
+    """The form of an expression that gives its answer as a tensor; empty if there is none."""
+    if isinstance(site, CallSite):
+        function = last_name(site.node)
+        return f"Ask the GPU once, for all of them: `torch.stack([…]).{function}()`." if function != "bool" else ""
+    if site.construct == "chained comparison":
+        return "Join the comparisons with `&`: the answer then stays on the GPU."
+    if site.construct == "in":
+        return "Compare on the GPU (`(x == y).any()`, `torch.isin`), and read the answer when it is needed."
+    around = site.model.parent(site.node)
+    if site.construct in _OPERATORS and isinstance(around, ast.BoolOp):
+        if all(device_confidence(site.value(each)) is not None for each in around.values):
+            return f"Write `{_OPERATORS[site.construct]}`: the answer then stays on the GPU."
+    return ""
+
+
+_OPERATORS = {"and": "&", "or": "|"}
 _LONGEST = 80
 """Characters of a condition in a help."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import weakref
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
@@ -28,6 +28,8 @@ class Use(Enum):
     """The environment of an agent takes it."""
     BYTES = "bytes"
     """It is pickled, sent to another process as an object, or written to a file."""
+    SETTING = "setting"
+    """It sets a hyperparameter of an optimizer."""
     TEST = "test"
     """It decides which code runs next."""
     SIZE = "size"
@@ -48,6 +50,13 @@ class Use(Enum):
     """The function returns it."""
     OTHER = "other"
     """Anything else, or unknown."""
+
+
+class End(NamedTuple):
+    """One use of a value, and the code that uses it: the call, the `if`, the assignment."""
+
+    use: Use
+    node: ast.AST
 
 
 _ORDER = list(Use)
@@ -75,11 +84,15 @@ class Destinations:
     def __init__(self, model: Model) -> None:
         self._model: Model = weakref.proxy(model)
         self._loads: dict[ast.AST, dict[str, list[ast.Name]]] = {}
-        self._uses: dict[tuple[ast.AST, int], Use] = {}
+        self._ends: dict[tuple[ast.AST, int], tuple[End, ...]] = {}
 
     def of(self, node: ast.expr) -> Use:
         """The use of the value of an expression."""
         return self._of(node, _LONGEST_WAY)
+
+    def ends(self, node: ast.expr) -> tuple[End, ...]:
+        """All uses of the value of an expression."""
+        return self._ends_of(node, _LONGEST_WAY)
 
     def near(self, node: ast.expr) -> set[Use]:
         """All uses of the value of an expression, followed through one name at most."""
@@ -94,27 +107,32 @@ class Destinations:
         return self._loads_of(name)
 
     def _of(self, node: ast.AST, left: int) -> Use:
+        return min((end.use for end in self._ends_of(node, left)), key=_ORDER.index, default=Use.OTHER)
+
+    def _ends_of(self, node: ast.AST, left: int) -> tuple[End, ...]:
         # Many values go into the same names: without the memory, each would be followed along all ways again.
-        known = self._uses.get((node, left))
+        known = self._ends.get((node, left))
         if known is None:
-            known = self._uses[node, left] = self._followed(node, left)
+            known = self._ends[node, left] = self._followed(node, left)
         return known
 
-    def _followed(self, node: ast.AST, left: int) -> Use:
+    def _followed(self, node: ast.AST, left: int) -> tuple[End, ...]:
         inner, is_text = node, False
         for outer in self._model.ancestors(node):
+            found: Use | tuple[End, ...] | None
             if isinstance(outer, ast.JoinedStr):
-                use, is_text = None, True
+                found, is_text = None, True
             elif isinstance(outer, ast.Call) and inner is not outer.func:
-                use = self._argument(outer)
+                found = self._argument(outer)
             else:
-                use = self._part(outer, inner, left)
-            if use is not None:
-                return use if not is_text or use in _OF_TEXTS else Use.LOG
+                found = self._part(outer, inner, left)
+            if found is not None:
+                ends = (End(found, outer),) if isinstance(found, Use) else found
+                return tuple(End(Use.LOG, end.node) if is_text and end.use not in _OF_TEXTS else end for end in ends)
             inner = outer
-        return Use.OTHER
+        return (End(Use.OTHER, node),)
 
-    def _part(self, outer: ast.AST, inner: ast.AST, left: int) -> Use | None:
+    def _part(self, outer: ast.AST, inner: ast.AST, left: int) -> Use | tuple[End, ...] | None:
         """The use of a part of an expression or statement there; None if the whole is passed on."""
         if isinstance(outer, (ast.If, ast.While, ast.IfExp, ast.Assert)):
             if inner is outer.test:
@@ -144,7 +162,8 @@ class Destinations:
         name = last_name(call)
         receiver = path_of(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         holder = receiver.rpartition(".")[2]
-        if name in _PASSES and not conventions.logs(holder):
+        is_function_of_number = name in _PASSES or self._model.target(call).startswith("math.")
+        if is_function_of_number and not conventions.logs(holder):
             return None
         if name == "step" and conventions.is_environment(holder):
             return Use.ACTION
@@ -156,7 +175,7 @@ class Destinations:
             return Use.LOG
         return Use.SIZE if name in _SIZES else Use.OTHER
 
-    def _statement(self, statement: ast.stmt, inner: ast.AST, left: int) -> Use:
+    def _statement(self, statement: ast.stmt, inner: ast.AST, left: int) -> Use | tuple[End, ...]:
         if isinstance(statement, ast.AugAssign) and inner is statement.value:
             holder = path_of(statement.target)
             if isinstance(statement.op, ast.Add) and isinstance(inner, (ast.List, ast.ListComp)):
@@ -174,33 +193,42 @@ class Destinations:
             return self._bound([statement.target], left)
         return Use.OTHER
 
-    def _bound(self, targets: list[ast.expr], left: int) -> Use:
-        """The use of a value that is assigned to targets."""
-        found = [use for target in targets for use in self._target(target, left)]
-        return min(found, key=_ORDER.index, default=Use.OTHER)
+    def _bound(self, targets: list[ast.expr], left: int) -> tuple[End, ...]:
+        """The uses of a value that is assigned to targets."""
+        return tuple(dict.fromkeys(end for target in targets for end in self._target(target, left)))
 
-    def _target(self, target: ast.expr, left: int) -> list[Use]:
+    def _target(self, target: ast.expr, left: int) -> list[End]:
         if isinstance(target, (ast.Tuple, ast.List)):
-            return [use for element in target.elts for use in self._target(element, left)]
+            return [end for element in target.elts for end in self._target(element, left)]
         if isinstance(target, ast.Starred):
             return self._target(target.value, left)
         if isinstance(target, (ast.Attribute, ast.Subscript)):
-            holder = target.value if isinstance(target, ast.Subscript) else target
-            name = path_of(holder).rpartition(".")[2]
-            return [Use.LOG if conventions.holds_log(name) else Use.KEPT]
+            return [End(self._kept(target), target)]
         if not isinstance(target, ast.Name):
             return []
         if conventions.is_action(target.id):
-            return [Use.ACTION]
-        return [self._used_at(load, target, left - 1) for load in self._loads_of(target)] if left else []
+            return [End(Use.ACTION, target)]
+        loads = self._loads_of(target) if left else []
+        return [end for load in loads for end in self._used_at(load, target, left - 1)]
 
-    def _used_at(self, load: ast.Name, target: ast.Name, left: int) -> Use:
-        """The use of one load of a name. Bytes that are made after a loop need the value of its last turn only."""
-        use = self._of(load, left)
+    def _kept(self, target: ast.Attribute | ast.Subscript) -> Use:
+        """The use of a value that is put into an object or a container."""
+        holder = target.value if isinstance(target, ast.Subscript) else target
+        if conventions.holds_log(path_of(holder).rpartition(".")[2]):
+            return Use.LOG
+        if isinstance(target, ast.Subscript):
+            parts = (*walk(holder), *walk(self._model.origins.of(holder).node))
+            if any(isinstance(part, ast.Attribute) and part.attr == "param_groups" for part in parts):
+                return Use.SETTING
+        return Use.KEPT
+
+    def _used_at(self, load: ast.Name, target: ast.Name, left: int) -> tuple[End, ...]:
+        """The uses of one load of a name. Bytes that are made after a loop need the value of its last turn only."""
+        ends = self._ends_of(load, left)
         loop = next((outer for outer in self._model.ancestors(target) if isinstance(outer, LOOPS)), None)
-        if use is Use.BYTES and loop is not None and loop not in self._model.ancestors(load):
-            return Use.KEPT
-        return use
+        if loop is not None and loop not in self._model.ancestors(load):
+            return tuple(End(Use.KEPT, end.node) if end.use is Use.BYTES else end for end in ends)
+        return ends
 
     def _loads_of(self, target: ast.Name) -> list[ast.Name]:
         """The loads of a name in its function, those behind a binding of it first."""
