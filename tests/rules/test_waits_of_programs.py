@@ -474,3 +474,31 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("files", projects(SCALERS))
 def test_scalers_that_a_setting_disables(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+DISTRIBUTIONS = '''
+import torch
+from torch.distributions import Normal
+class Clipped(Normal):
+    def score(self, action):
+        return super().log_prob(action).sum(-1)             # audit
+    def mode(self):
+        return self.mean
+class Own(Normal):
+    def __init__(self, mean, std):
+        super().__init__(mean, std, validate_args=False)
+class Actor(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(8, 4)
+    def forward(self, x):
+        mean = self.head(x)
+        chosen = Clipped(mean, mean.exp())                  # wait
+        unchecked = Clipped(mean, mean.exp(), False)
+        return chosen.log_prob(mean), unchecked, Own(mean, mean.exp())  # wait
+'''
+
+
+@pytest.mark.parametrize("files", projects(DISTRIBUTIONS))
+def test_classes_that_inherit_from_distributions(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

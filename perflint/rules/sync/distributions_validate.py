@@ -13,7 +13,7 @@ from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.sync._validation import is_switched_off
 from perflint.semantics.facts import distributions
 from perflint.semantics.sites import CallSite, FileSite, device_confidence
-from perflint.semantics.values import NONE, Const, Instance
+from perflint.semantics.values import NONE, Const, Instance, Super
 from perflint.source.quoting import quoted
 
 _SWITCH = "set_default_validate_args"
@@ -130,15 +130,19 @@ class DistributionsValidate(Rule):
 
 
 def _distribution(site: CallSite) -> tuple[Instance | None, str]:
-    """The distribution that a call makes or uses, and the method that it calls."""
-    if site.target in distributions.constructors():
-        value, member = site.value(site.node), ""
+    """The distribution that a call makes or uses, as one of torch's classes, and the method that it calls."""
+    cls, member = site.target, ""
+    if cls in distributions.constructors():
+        value = site.value(site.node)
     elif site.receiver is not None:
-        value, member = site.receiver, site.target.rpartition(".")[2]
+        value = site.receiver
+        cls, _, member = cls.rpartition(".")
     else:
         return None, ""
-    found = (each for each in value.members if isinstance(each, Instance) and distributions.is_distribution(each.cls))
-    return next(found, None), member
+    if isinstance(value, Super):
+        return Instance(cls), member
+    found = (each for each in value.members if isinstance(each, Instance) and cls in site.model.lineage(each.cls))
+    return next((Instance(cls, each.arguments) for each in found), None), member
 
 
 def _confidence(site: CallSite) -> Confidence | None:

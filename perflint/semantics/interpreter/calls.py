@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics.facts import by_use, containers, named, tensors, torch_api
+from perflint.semantics.facts import by_use, containers, distributions, named, tensors, torch_api
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.devices import computed_near, made_of
 from perflint.semantics.interpreter import (
@@ -20,7 +20,7 @@ from perflint.semantics.interpreter import (
 )
 from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.frame import Frame, Outcome, parts
-from perflint.semantics.interpreter.lineage import facts_of, is_tensor_class
+from perflint.semantics.interpreter.lineage import facts_of, info_of, is_tensor_class, lineage
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.structure import GROWS, last_name, name_in, path_of, root_of, walk
 from perflint.semantics.values import (
@@ -168,7 +168,8 @@ def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | No
     if isinstance(callee, Function):
         return _function_name(callee), functions.invoke(frame, callee, arguments)
     if isinstance(callee, Class):
-        return callee.name, _construct(frame, callee.name, arguments, node)
+        made = _construct(frame, callee.name, arguments, node)
+        return _distribution(frame, callee.name) or callee.name, made
     if isinstance(callee, Instance):
         return module_calls.apply(frame, callee, arguments)
     if isinstance(callee, Partial):
@@ -212,6 +213,7 @@ def _construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | N
         return Tensor(Device.CPU if data is None else data.device, evidence=Evidence.CERTAIN)
     facts = facts_of(frame, name)
     fields = records.field_names(frame, name) if facts is not None else None
+    fields = fields or torch_api.parameters(_distribution(frame, name))
     bound: list[tuple[str, Value]] = []
     for position, value in enumerate(arguments.positional):
         bound.append((fields[position] if fields and position < len(fields) else str(position), value))
@@ -219,6 +221,17 @@ def _construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | N
         constructions.note(frame, node, name, (*bound, *arguments.keywords), arguments)
     given = None if arguments.unpacked else (*bound, *arguments.keywords)
     return widen(Instance(name, given, frame.origin(node)))
+
+
+def _distribution(frame: Frame, name: str) -> str:
+    """The distribution of torch whose constructor a class of the project inherits; "" if it inherits none."""
+    for cls in lineage(frame, name):
+        info = info_of(frame, cls)
+        if info is None:
+            return cls if distributions.is_distribution(cls) else ""
+        if "__init__" in info.methods:
+            return ""
+    return ""
 
 
 # Values that only their use shows
