@@ -502,3 +502,28 @@ class Actor(torch.nn.Module):
 @pytest.mark.parametrize("files", projects(DISTRIBUTIONS))
 def test_classes_that_inherit_from_distributions(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+CHOSEN_FROM_A_DICT = '''
+import torch
+class _Criterion(torch.nn.Module):
+    def loss_boxes(self, outputs, indices):
+        rows = self.rows(indices)
+        return outputs["boxes"][rows].sum()                 # wait
+    def loss_labels(self, outputs, indices, log=True):
+        return outputs["labels"][self.rows(indices)].sum()  # wait
+    def rows(self, indices):
+        return torch.cat([torch.full_like(i, n) for n, i in enumerate(indices)]), torch.cat([i for i in indices])
+    def loss(self, kind, outputs, indices, **options):
+        losses = {"boxes": self.loss_boxes, "labels": self.loss_labels}
+        return losses[kind](outputs, indices, **options)
+    def forward(self, outputs: torch.Tensor, positions, **options):
+        outputs = {"boxes": outputs, "labels": outputs}
+        indices = [torch.as_tensor(each, dtype=torch.int64) for each in positions]
+        return self.loss("boxes", outputs, indices, **options)
+'''
+
+
+@pytest.mark.parametrize("files", projects(CHOSEN_FROM_A_DICT))
+def test_methods_of_a_dict_that_get_options(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

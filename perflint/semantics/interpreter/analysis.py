@@ -89,7 +89,8 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
     done: set[FunctionInfo] = set()
     callers: dict[str, list[FunctionInfo]] = {}
     for caller in every:
-        for name in caller.calls | caller.asks:
+        # A method that is only read is called later: `steps = {"a": self.step_a}`.
+        for name in caller.calls | caller.asks | caller.uses.get("self", set()):
             if name in by_name and len(callers.setdefault(name, [])) < _MOST_CALLERS:
                 callers[name].append(caller)
     called_by = {

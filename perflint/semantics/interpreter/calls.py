@@ -139,7 +139,10 @@ def _arguments(frame: Frame, node: ast.Call) -> Arguments:
     spread: Value = NEVER
     for arg in node.args:
         value = frame.evaluate(arg)
-        if not isinstance(arg, ast.Starred):
+        if not isinstance(arg, ast.Starred) and unpacked:
+            # Its position is unknown.
+            rest = join(rest, value)
+        elif not isinstance(arg, ast.Starred):
             positional.append(value)
         elif isinstance(value, Sequence) and value.items is not None and not unpacked:
             positional += value.items

@@ -111,11 +111,15 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     if inner.receiver is not None:
         ordered = ordered[1:]
     device = functions.parameter_device(inner, info)
-    whole = [arguments for arguments in seen if not arguments.unpacked]
-    for index, arg in enumerate((*ordered, *args.kwonlyargs) if whole else ()):
+    are_whole = not any(arguments.unpacked for arguments in seen)
+    for index, arg in enumerate((*ordered, *args.kwonlyargs)):
         says_all = not _says_nothing(arg)
         position = index if index < len(ordered) else None
-        passed = [arguments.get(arg.arg, position) for arguments in whole]
+        passed = [arguments.get(arg.arg, position) for arguments in seen]
+        # A call with `**options` that does not name the parameter tells nothing of it.
+        passed = [each for each, call in zip(passed, seen, strict=True) if each is not None or not call.unpacked]
+        if not passed:
+            continue
         _device_of_tensors(inner, arg, passed)
         if _device_of_calls(inner, arg, passed):
             continue
@@ -124,7 +128,7 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
             continue
         if says_all:
             _number_or_not(inner, arg, passed)
-            if len(whole) == len(seen):
+            if are_whole:
                 _on_host(inner, info, arg, position, passed)
                 _otherwise(inner, info, arg, position, passed)
             continue
