@@ -476,7 +476,7 @@ def test_scalers_that_a_setting_disables(files: dict[str, str], tmp_path: Path) 
     check(files, tmp_path)
 
 
-DISTRIBUTIONS = '''
+DISTRIBUTIONS = """
 import torch
 from torch.distributions import Normal
 class Clipped(Normal):
@@ -496,7 +496,7 @@ class Actor(torch.nn.Module):
         chosen = Clipped(mean, mean.exp())                  # wait
         unchecked = Clipped(mean, mean.exp(), False)
         return chosen.log_prob(mean), unchecked, Own(mean, mean.exp())  # wait
-'''
+"""
 
 
 @pytest.mark.parametrize("files", projects(DISTRIBUTIONS))
@@ -504,7 +504,7 @@ def test_classes_that_inherit_from_distributions(files: dict[str, str], tmp_path
     check(files, tmp_path)
 
 
-CHOSEN_FROM_A_DICT = '''
+CHOSEN_FROM_A_DICT = """
 import torch
 class _Criterion(torch.nn.Module):
     def loss_boxes(self, outputs, indices):
@@ -521,7 +521,7 @@ class _Criterion(torch.nn.Module):
         outputs = {"boxes": outputs, "labels": outputs}
         indices = [torch.as_tensor(each, dtype=torch.int64) for each in positions]
         return self.loss("boxes", outputs, indices, **options)
-'''
+"""
 
 
 @pytest.mark.parametrize("files", projects(CHOSEN_FROM_A_DICT))
