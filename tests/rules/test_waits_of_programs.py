@@ -527,3 +527,50 @@ class _Criterion(torch.nn.Module):
 @pytest.mark.parametrize("files", projects(CHOSEN_FROM_A_DICT))
 def test_methods_of_a_dict_that_get_options(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+def _calling(name: str, called: list[str]) -> str:
+    return f"def {name}(kind):\n    return {' + '.join(f'{each}(kind)' for each in called)}\n"
+
+
+def _tree(name: str, depth: int) -> str:
+    """A function that calls ten others, which call ten others in turn."""
+    if not depth:
+        return f"def {name}(kind):\n    return kind + 1 + 2 + 3 + 4\n"
+    parts = [f"{name}_{i}" for i in range(10)]
+    return "".join(_tree(part, depth - 1) for part in parts) + _calling(name, parts)
+
+
+def test_a_short_program_that_calls_much_code(tmp_path: Path) -> None:
+    program = """
+import torch
+from loop import Loop
+from long import make
+from loaders import load
+def main(kind, path):
+    model = make(kind)
+    Loop(model=model, data=load(path)).run()
+if __name__ == "__main__":
+    main(3, "train")
+"""
+    loaders = """
+import torch
+def load(path):
+    loader = torch.utils.data.DataLoader(torch.load(path), batch_size=4)
+    while True:
+        yield from loader
+"""
+    loop = """
+import torch
+class Loop:
+    def __init__(self, model, data):
+        self.model, self.data = model, data
+    def run(self):
+        while True:
+            batch, more = next(self.data)
+            self.step(batch, more)
+    def step(self, batch, more):
+        batch[:2].to("cuda")                                # audit
+        {name: value[:2].to("cuda") for name, value in more.items()}  # audit
+"""
+    check({"loop.py": loop, "main.py": program, "long.py": _tree("make", 2), "loaders.py": loaders}, tmp_path)

@@ -25,6 +25,8 @@ _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
 _STEPS_OF_SUMMARY = 3
 """The same for a summary, which needs the values of arguments alone: half the time, and the same findings."""
+_STEPS_OF_PROGRAM = 6_000
+"""As many more for the summary of a program: it may be short and call much code of other files."""
 _STEPS_OF_PART = 500
 """Nodes of called functions that may be run for a part of a file, and as many for its top level: most findings of the
 part are the same, and the time hardly depends on the called functions."""
@@ -41,6 +43,8 @@ def analyse(
     recorder = Recorder(module.name, any_caller=any_caller, keeps_calls=keeps_calls)
     with deep_stack():
         steps = _steps(view, module, _STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE)
+        if keeps_calls and module.is_program:
+            steps += _STEPS_OF_PROGRAM
         budget = Budget(steps if part is None else _STEPS_OF_PART)
         top = Frame(view, module, budget, names={}, recorder=recorder)
         run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))

@@ -215,8 +215,8 @@ def _construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | N
         data = arguments.at(0).tensor
         return Tensor(Device.CPU if data is None else data.device, evidence=Evidence.CERTAIN)
     facts = facts_of(frame, name)
-    fields = records.field_names(frame, name) if facts is not None else None
-    fields = fields or torch_api.parameters(_distribution(frame, name))
+    declared = records.field_names(frame, name) if facts is not None else ()
+    fields = declared or torch_api.parameters(_distribution(frame, name))
     bound: list[tuple[str, Value]] = []
     for position, value in enumerate(arguments.positional):
         bound.append((fields[position] if fields and position < len(fields) else str(position), value))
