@@ -129,7 +129,9 @@ class Reach:
     def _imported(self, path: Path) -> Iterator[Path]:
         """The files of the project that a file imports."""
         importer = self._view.peek(path)
-        for name in dict.fromkeys(importer.imports.values()) if importer is not None else ():
+        if importer is None:
+            return
+        for name in dict.fromkeys(importer.imports.values()):
             # The module of a definition, if it is not a module itself.
             for full in (name, name.rpartition(".")[0]):
                 located = self._view.locate(full, importer) if full else None
