@@ -220,7 +220,9 @@ class _HeatWords:
         for outer in self._model.ancestors(node):
             test = self._map.guard(outer, inner) if heat is Heat.COLD else None
             if test is not None:
-                return f"runs only now and then: {quote(self._model, test)} on line {test.lineno}"
+                words = f"{quote(self._model, test)} on line {test.lineno}"
+                is_else = isinstance(outer, ast.If) and stands_in(outer.orelse, inner)
+                return f"runs only if {words} does not hold" if is_else else f"runs only now and then: {words}"
             if isinstance(inner, (ast.Raise, ast.ExceptHandler)):
                 return "runs only when something fails"
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and stands_in(outer.body, inner):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._branches import tested
+from perflint.rules._statements import statement_of
 from perflint.rules._wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.rules.placement import LEGACY_CONSTRUCTORS
 from perflint.semantics.dataflow.destinations import End, Use
@@ -40,6 +41,7 @@ _WAITS_HERE = (
     "The CPU waits here and the GPU runs dry. If the value is needed on the CPU, copy it later (`non_blocking=True`"
     " and an event), or several at once."
 )
+_CASTS = frozenset("float double half long int bool detach contiguous".split())
 _STAYS = (Use.ACTION, Use.BYTES, Use.SETTING)
 """Uses that need the number in this step, whatever else it is used for."""
 _MAY_WAIT = frozenset({Use.SUM, Use.LOG, Use.LIST, Use.KEPT, Use.RETURNED})
@@ -140,15 +142,16 @@ def _repeats(site: Site) -> bool:
 
 def uploaded(site: Site, node: ast.expr, is_asynchronous: bool = False) -> str:
     """Advice for a copy of a tensor to the GPU that blocks, even if it is written as asynchronous."""
+    back = _copied_back(site)
+    if back is not None:
+        return f"Keep it on the CPU: line {back} only copies it back."
     origin = source_of(site, node)
     tensor = site.value(node).tensor
     also = "" if is_asynchronous else " and pass `non_blocking=True`"
     if tensor is not None and tensor.pinned and also:
         return "The memory is pinned: pass `non_blocking=True`."
     if origin.source is Source.BATCH:
-        alone = "; without workers (`num_workers`), the training process pins each batch itself"
-        end = alone if _is_without_workers(site, origin) else ""
-        return f"Let {_loader(site, origin)} pin its batches (`pin_memory=True`){also}{end}."
+        return _of_batch(site, origin, also)
     if origin.source is Source.MADE and isinstance(origin.node, ast.Call) and _takes_device(site, origin.node):
         maker = quoted(site.text(origin.node.func))
         if site.model.target(origin.node) in LEGACY_CONSTRUCTORS:
@@ -160,35 +163,48 @@ def uploaded(site: Site, node: ast.expr, is_asynchronous: bool = False) -> str:
         return f"Keep it on the GPU, or keep a pinned copy of it{also}."
     if origin.source is Source.PARAMETER:
         return f"Let the callers of this function pin {quoted(origin.root)}{also}, or let them make it on the GPU."
-    return f"Make it on the GPU (`device=`), or keep it in pinned memory{also}."
+    return f"Compute it on the GPU if the GPU has the data. Else keep it in pinned memory{also}."
 
 
-def _loader(site: Site, origin: Origin) -> str:
-    """The loader that a batch comes from: `loader` of `enumerate(tqdm(loader))`."""
-    node = _iterated(origin)
-    is_loader = isinstance(node, (ast.Name, ast.Attribute)) and bool(_loaders(site, node))
-    return quoted(site.text(node)) if is_loader and isinstance(node, ast.expr) else "the DataLoader"
+def _copied_back(site: Site) -> int | None:
+    """The line of the first copy to the CPU, if a name for the result is used for nothing but such copies."""
+    statement = statement_of(site.model, site.node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name) or not isinstance(statement, ast.Assign):
+        return None
+    moved = statement.value
+    while moved is not site.node:
+        if (
+            not isinstance(moved, ast.Call)
+            or not isinstance(moved.func, ast.Attribute)
+            or moved.func.attr not in _CASTS
+        ):
+            return None
+        moved = moved.func.value
+    uses = [site.model.parent(load) for load in site.model.destinations.later(target)]
+    copies = [use for use in uses if isinstance(use, ast.Attribute) and use.attr in ("cpu", "tolist", "numpy")]
+    return copies[0].lineno if copies and len(copies) == len(uses) else None
 
 
-def _is_without_workers(site: Site, origin: Origin) -> bool:
-    """True if all loaders that a batch may come from are known to have no workers."""
-    node = _iterated(origin)
-    loaders = _loaders(site, node) if isinstance(node, ast.expr) else []
-    return bool(loaders) and all(
-        loader.arguments is not None and loader.argument("num_workers") in (None, Const(0)) for loader in loaders
-    )
+def _of_batch(site: Site, origin: Origin, also: str) -> str:
+    """Advice for a batch: its loader pins it, or is known not to, or may do either."""
+    assert isinstance(origin.node, ast.expr)
+    members = site.value(origin.node).members
+    loaders = [each for each in members if isinstance(each, Instance) and each.cls.endswith("DataLoader")]
+    is_name = isinstance(origin.node, (ast.Name, ast.Attribute)) and bool(loaders)
+    name = quoted(site.text(origin.node)) if is_name else "the DataLoader"
+    if len(loaders) < len(members) or not all(map(_is_written_out, loaders)):
+        # Another function, or a class of the project, may have turned it on.
+        start = "Pass `non_blocking=True`, with" if also else "Let the copy come from pinned memory, with"
+        return f"{start} `pin_memory=True` in {name} if that is not there yet."
+    alone = "; without workers (`num_workers`), the training process pins each batch itself"
+    without = all(loader.argument("num_workers") in (None, Const(0)) for loader in loaders)
+    return f"Let {name} pin its batches (`pin_memory=True`){also}{alone if without else ''}."
 
 
-def _iterated(origin: Origin) -> ast.expr | ast.arg:
-    node = origin.node
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args and node.func.id != "DataLoader":
-        node = node.args[0]
-    return node
-
-
-def _loaders(site: Site, node: ast.expr) -> list[Instance]:
-    members = site.value(node).members
-    return [each for each in members if isinstance(each, Instance) and each.cls.endswith("DataLoader")]
+def _is_written_out(loader: Instance) -> bool:
+    """True if all arguments of a plain `DataLoader` are known."""
+    return loader.cls == "torch.utils.data.DataLoader" and loader.arguments is not None
 
 
 def _takes_device(site: Site, call: ast.Call) -> bool:

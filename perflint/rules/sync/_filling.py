@@ -21,6 +21,8 @@ from perflint.semantics.structure import keyword
 from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.concrete import code, cst
 
+FILLED, COUNTED = "Fill the tensor on the GPU", "Count on the GPU"
+"""Messages of fixes."""
 NEW_TENSOR = "torch.Tensor.new_tensor"
 _NEW = (NEW_TENSOR, "torch.Tensor.new")
 _KEPT = frozenset({"dtype", "device", "requires_grad"})
@@ -118,7 +120,7 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
     sure = filled.sure or (filled.sized and given is not None)
     is_same = sure and _infers_same(site, filled.number, given) and not there.typed
     return Fix(
-        "Fill the tensor on the GPU",
+        FILLED,
         _safety(site, filled, is_same),
         (replace(site.model.source, site.span, there.call),),
         there.imports,
@@ -149,7 +151,7 @@ def counted_there(site: CallSite) -> Fix | None:
     sure = counted or (given is not None and is_size(site.model, stop))
     edits = (replace(site.model.source, site.span, there.call),)
     safety = Safety.SAFE if sure and not there.typed else Safety.UNSAFE
-    return Fix("Count on the GPU", safety, edits, there.imports)
+    return Fix(COUNTED, safety, edits, there.imports)
 
 
 _COUNTS = frozenset(("int", "int32", "int64", "long"))
@@ -258,7 +260,7 @@ def _new_full(site: CallSite, filled: Filled) -> Fix | None:
     is_tensor = isinstance(site.receiver, Tensor) and site.receiver.evidence >= Evidence.ANNOTATION
     fits = can_fill(value, "" if given is None else dtype_name(site, given))
     sure = site.target == NEW_TENSOR and filled.sure and is_tensor and _is_literal(filled.number) and fits
-    return Fix("Fill the tensor on the GPU", _safety(site, filled, sure), (edit,))
+    return Fix(FILLED, _safety(site, filled, sure), (edit,))
 
 
 def _safety(site: CallSite, filled: Filled, is_same: bool) -> Safety:

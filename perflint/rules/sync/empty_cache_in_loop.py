@@ -113,7 +113,7 @@ class EmptyCacheInLoop(Rule):
             f"{quoted(site.text(site.node))} {does}{often(site)}",
             confidence=Confidence.HIGH if site.heat is Heat.HOT else Confidence.LOW,
             severity=cost("gc-collect-gpt" if collects and site.heat is Heat.HOT else "empty-cache-gpt").severity,
-            help="Remove it, or call it every 100 iterations if memory is scarce.",
+            help="Remove it. If another phase needs the memory, call it once before that phase.",
             fix=_fix(site),
             cost=sentence("`gc.collect()` in each step makes GPT-2 training {0} slower", "gc-collect-gpt")
             if collects

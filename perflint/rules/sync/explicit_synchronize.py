@@ -114,11 +114,22 @@ class ExplicitSynchronize(Rule):
             site,
             f"{quoted(site.text(site.node))} makes the CPU wait for {awaited}{often(site)}",
             confidence=sure,
-            help=(
-                "Remove it: work on one stream runs in order. To measure time on the GPU, record events and read "
-                "them later."
-            ),
+            help=_cure(site),
         )
+
+
+def _cure(site: CallSite) -> str:
+    """The advice, by the code around that gives the GPU its work."""
+    function = site.model.function(site.node)
+    calls = (node for node in walk(function) if isinstance(node, ast.Call)) if function is not None else ()
+    if any(site.model.target(call).startswith("torch.distributed.") for call in calls):
+        return (
+            "Remove it: the GPU waits for collectives by itself, for asynchronous ones from `wait()` of the handle on."
+        )
+    return (
+        "Remove it: a stream keeps the order of its work, and `wait_stream` lets one wait for another. To measure time "
+        "on the GPU, record events and read them later."
+    )
 
 
 def _was_just_recorded(site: CallSite) -> bool:

@@ -18,13 +18,13 @@ from perflint.rules.placement import (
     host_confidence,
     move,
 )
-from perflint.rules.sync._filling import counted_there, filled_there, made_by, same_number
+from perflint.rules.sync._filling import COUNTED, FILLED, counted_there, filled_there, made_by, same_number
 from perflint.rules.sync._scalars import confidence_at
 from perflint.rules.sync._uploading import uploaded_later
-from perflint.semantics.dataflow.origins import Source
+from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import NONE, UNKNOWN, Array, Device, Tensor, Unknown
+from perflint.semantics.values import NONE, UNKNOWN, Array, Const, Device, Scalar, Tensor, Unknown, Value
 from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor")
@@ -123,12 +123,13 @@ class ListToCuda(Rule):
         confidence = _confidence(site)
         if confidence is None:
             return
+        fix = _fix(site)
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of {_content(site)}{often(site)}",
             confidence=confidence,
-            help=_cure(site),
-            fix=_fix(site),
+            help=_cure(site, fix),
+            fix=fix,
         )
 
 
@@ -190,24 +191,49 @@ def _content(site: CallSite) -> str:
     return "Python numbers"
 
 
-def _cure(site: CallSite) -> str:
+def _cure(site: CallSite, fix: Fix | None) -> str:
     """The advice, by the source of the numbers."""
     data = _data(site)
     origin = source_of(site, data) if data is not None else None
-    if origin is not None and origin.source is Source.LITERAL and not any(map(_is_variable, ast.walk(origin.node))):
+    if origin is not None and _is_constant(origin):
         return "Make it once and keep it on the GPU: `register_buffer` in `__init__`, or a name before the loop."
-    if origin is not None and origin.source is Source.BATCH:
+    if fix is not None and fix.message in _MADE_THERE:
+        return f"{fix.message}: {_MADE_THERE[fix.message]}."
+    if isinstance(data, ast.List) and len(data.elts) == 1 and _is_number(site.value(data.elts[0])):
+        return f"{FILLED}: {_MADE_THERE[FILLED]}."
+    if origin is not None and origin.source is Source.BATCH and data is not None:
+        if all(member.tensor is not None for member in site.value(data).members):
+            return f"Copy {quoted(site.text(data))} itself: a tensor needs no constructor, and the loader can pin it."
         return "Make the tensor in the collate function, and copy it from pinned memory with `non_blocking=True`."
-    if origin is not None and origin.source is Source.STATE:
-        return f"Make the tensor once, where {quoted(origin.root)} is set, and keep it on the GPU."
-    if origin is not None and isinstance(origin.node, _COMPUTED):
+    if origin is not None and origin.source is Source.STATE and origin.root.startswith("self.") and data is not None:
+        if site.text(data) == origin.root:
+            return f"If {quoted(origin.root)} rarely changes, make the tensor where it is set, and keep it on the GPU."
+    if origin is not None and _counts(site, origin.node):
         return f"Compute it on the GPU (`torch.arange`), or {_AT_ONCE}"
-    return f"If the numbers rarely change, make the tensor once and keep it. Else compute it on the GPU, or {_AT_ONCE}"
+    return f"If the numbers rarely change, make the tensor once and keep it. Else {_AT_ONCE}"
 
 
-_COMPUTED = (ast.ListComp, ast.GeneratorExp, ast.List, ast.Tuple)
-"""Numbers that are put together where the tensor is made."""
+_MADE_THERE = {FILLED: "`torch.full(size, number, device=…)`", COUNTED: "`torch.arange(…, device=…)`"}
 _AT_ONCE = "copy all numbers of a step at once, from pinned memory with `non_blocking=True`."
+
+
+def _is_constant(origin: Origin) -> bool:
+    """True for numbers that are written out. A list that begins empty gets its numbers later."""
+    if origin.source is not Source.LITERAL or (isinstance(origin.node, ast.List) and not origin.node.elts):
+        return False
+    return not any(map(_is_variable, ast.walk(origin.node)))
+
+
+def _is_number(value: Value) -> bool:
+    return all(isinstance(member, (Const, Scalar, Unknown)) for member in value.members)
+
+
+def _counts(site: CallSite, node: ast.AST) -> bool:
+    """True for a comprehension over ranges, whose numbers follow from counters."""
+    if not isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return False
+    iterated = [generator.iter for generator in node.generators]
+    return all(isinstance(each, ast.Call) and site.model.target(each) == "builtins.range" for each in iterated)
 
 
 def _fix(site: CallSite) -> Fix | None:

@@ -16,6 +16,7 @@ from perflint.rules.placement import of_computed
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._same_shape import has_shape_of, is_of_part
 from perflint.rules.sync._searched import searched_once
+from perflint.semantics.dataflow.definitions import excludes
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
@@ -198,6 +199,8 @@ def _what(site: CallSite | SubscriptSite) -> str:
 def _cure(site: CallSite | SubscriptSite) -> str:
     if isinstance(site, SubscriptSite) and site.mode != "load":
         return "Write the whole tensor: `torch.where(mask, new, old)`, or `masked_fill_` for a number."
+    if isinstance(site, CallSite) and _row_count(site) is not None:
+        return "Count on the GPU: `torch.count_nonzero` needs no search."
     outer = site.model.parent(site.node)
     if isinstance(outer, ast.Attribute) and outer.attr == "sum":
         return "Sum without the mask: `torch.where(mask, x, 0).sum()`."
@@ -209,36 +212,51 @@ def _cure(site: CallSite | SubscriptSite) -> str:
         mask, whole = site.text(site.node.slice), site.text(site.node.value)
         return (
             f"Search `{mask}` once, not {uses} times: `found = {mask}.nonzero(as_tuple=True)`, "
-            f"then {quoted(f'{whole}[found]')}."
+            f"then {quoted(f'{whole}[found]')}. Or keep all rows, with a weight of 0: that needs no search."
         )
     return "Keep the size: `torch.where(mask, x, 0)`, a weight of 0, `ignore_index`, or `topk` with a known k."
 
 
 def _selections(site: CallSite | SubscriptSite) -> int:
-    """The number of times that a function selects with the mask of a site, a name that is bound once; or 0."""
+    """The number of times that one run of a function selects with the mask of a site, a name that is bound once."""
     if not isinstance(site, SubscriptSite) or not isinstance(site.node.slice, ast.Name):
         return 0
     function = site.model.function(site.node)
-    return 0 if function is None else _selections_in(site.model, function).get(site.node.slice.id, 0)
+    loads = [] if function is None else _selections_in(site.model, function).get(site.node.slice.id, [])
+    around = dict(_steps(site.model, site.node))
+    return sum(not _is_apart(site.model, load, around) for load in loads)
+
+
+def _steps(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """The nodes around a node, each with its part that leads there."""
+    inner = node
+    for outer in model.ancestors(node):
+        yield outer, inner
+        inner = outer
+
+
+def _is_apart(model: Model, load: ast.Subscript, around: dict[ast.AST, ast.AST]) -> bool:
+    """True if a load stands in another branch than the place whose surroundings are given."""
+    return any(outer in around and excludes(outer, inner, around[outer]) for outer, inner in _steps(model, load))
 
 
 @once_per_node
-def _selections_in(model: Model, function: ast.AST) -> dict[str, int]:
-    """The number of loads `x[name]` of a function for each name that it binds at most once and stores nothing with."""
-    found: dict[str, int] = {}
+def _selections_in(model: Model, function: ast.AST) -> dict[str, list[ast.Subscript]]:
+    """The loads `x[name]` of a function for each name that it binds at most once and stores nothing with."""
+    found: dict[str, list[ast.Subscript]] = {}
     bound: set[str] = set()
     left_out: set[str] = set()
     for node in walk(function):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
             if isinstance(node.ctx, ast.Load):
-                found[node.slice.id] = found.get(node.slice.id, 0) + 1
+                found.setdefault(node.slice.id, []).append(node)
             else:
                 left_out.add(node.slice.id)
         elif isinstance(node, ast.arg):
             bound.add(node.arg)
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             (left_out if node.id in bound else bound).add(node.id)
-    return {name: uses for name, uses in found.items() if name not in left_out}
+    return {name: loads for name, loads in found.items() if name not in left_out}
 
 
 def _fix(site: CallSite) -> Fix | None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._memory.flows import behind
 from perflint.rules._proven import is_list
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._elements import Element, element_read
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, read_at
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, TOLIST, Read, read_at
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
@@ -89,19 +91,31 @@ class PerElementRead(Rule):
             site,
             f"{quoted(site.text(read.node))} makes the CPU wait once for each element of {whole}{often(site)}",
             confidence=read.confidence,
-            help=f"Read all of {whole} at once, before the loop: {_cure(site, read.tensor, element.whole)}.",
+            help=_cure(site, read.tensor, element.whole),
             fix=_fix(site, read, element),
         )
 
 
 def _cure(site: CallSite, read: ast.expr, whole: ast.expr) -> str:
-    value = site.value(whole)
+    value, text = site.value(whole), quoted(site.text(whole))
+    before = f"Read all of {text} at once, before the loop"
     if value.tensor is None:
         name = site.text(whole) if isinstance(whole, ast.Name) else "…"
-        return f"`torch.stack({f'list({name}.values())' if isinstance(value, Mapping) else name}).tolist()`"
+        name = f"list({name}.values())" if isinstance(value, Mapping) else name
+        if site.target != TOLIST:
+            return f"{before}: `torch.stack({name}).tolist()`."
+        # The elements may differ in length.
+        made = behind(site.model, whole)
+        if isinstance(made, ast.Call) and last_name(made) in _PARTS:
+            return f"Copy the tensor to the CPU once, before {quoted(site.text(made))}."
+        return f"Copy all of {text} at once, before the loop: joined by `torch.cat`, and split again on the CPU."
     if isinstance(read, ast.Subscript) and isinstance(read.slice, ast.Tuple):
-        return f"`{site.text(whole)}[rows, columns].tolist()`, with tensors of all rows and columns"
-    return f"`{site.text(whole)}.tolist()`" if isinstance(whole, (ast.Name, ast.Attribute)) else "`.tolist()`"
+        return f"{before}: `{site.text(whole)}[rows, columns].tolist()`, with tensors of all rows and columns."
+    of = site.text(whole) if isinstance(whole, (ast.Name, ast.Attribute)) else ""
+    return f"{before}: `{of}.tolist()`."
+
+
+_PARTS = frozenset({"split", "chunk", "unbind", "tensor_split", "split_with_sizes"})
 
 
 def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:

@@ -141,11 +141,20 @@ class BlockingH2d(Rule):
         if _is_of_pinned(fix):
             return "The memory is pinned: pass `non_blocking=True`."
         if isinstance(site, SubscriptSite) or site.target in _CHOOSES:
-            return "Make the tensor on the GPU, or use a Python number."
+            return _cure_of_store(site)
         copied = site.argument("src", 0) if site.target == "torch.Tensor.copy_" else None
         if copied is None and isinstance(site.node.func, ast.Attribute):
             copied = site.node.func.value
         return uploaded(site, copied or site.node)
+
+
+def _cure_of_store(site: CallSite | SubscriptSite) -> str:
+    """Advice for a tensor that is copied because it is mixed into one on the GPU."""
+    if isinstance(site, SubscriptSite) and site.stored is not None:
+        tensor = site.value(site.stored).tensor
+        if tensor is None or tensor.rank != 0:
+            return "Make the tensor on the GPU, or copy it there before, from pinned memory with `non_blocking=True`."
+    return "Make the tensor on the GPU, or use a Python number."
 
 
 def _is_of_pinned(fix: Fix | None) -> bool:

@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span
 from perflint.rules._methods import in_tests
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
+from perflint.rules.placement import LEGACY_CONSTRUCTORS
 from perflint.rules.transfer._rows import Rows, joined_rows, rows
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
@@ -121,14 +122,27 @@ class IndexLoop(Rule):
             severity=_severity(found),
             heat=heat,
             span=span,
-            help="Collect the numbers in a list and make one tensor of it: `torch.tensor(numbers)`."
-            if found.by_number
-            else "Compute all rows at once, or with `torch.func.vmap`.",
+            help=_cure(site.model, found),
             cost=_cost(found),
         )
 
 
 _BY_NUMBER = "is stored number by number: each costs as much CPU time as an operation on the whole tensor"
+
+
+def _cure(model: Model, found: Rows) -> str:
+    if found.by_number:
+        return "Collect the numbers in a list and make one tensor of it: `torch.tensor(numbers)`."
+    if found.read is not None:
+        return "Compute all rows at once, or with `torch.func.vmap`."
+    statement = model.parent(found.made)
+    stored = statement.value if isinstance(statement, ast.Assign) else None
+    if any(isinstance(part, ast.Call) and model.target(part) in _OF_DATA for part in walk(stored or found.made)):
+        return "Fill the rows on the CPU, and copy all of them to the GPU at once."
+    return "Compute all rows at once, in one operation on the whole tensor."
+
+
+_OF_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.from_numpy", *LEGACY_CONSTRUCTORS})
 
 
 def _cost(found: Rows) -> str:

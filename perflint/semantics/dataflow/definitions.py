@@ -12,12 +12,10 @@ from typing import Any
 
 from perflint.frozen import dataclass
 from perflint.semantics.binders import COMPREHENSIONS, DEFINITIONS, Binding, How, bound_names, parameters, targets
-from perflint.semantics.structure import FunctionNode, path_of, stands_in, walk
+from perflint.semantics.structure import GROWS, FunctionNode, path_of, stands_in, walk
 from perflint.semantics.symbols import Symbols
 
 Scope = ast.Module | ast.ClassDef | FunctionNode
-GROWS = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
-"""Methods that add their last argument to a container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +341,14 @@ def tests_before(node: ast.AST, around: Iterable[ast.AST]) -> Iterator[tuple[ast
             for generator in reversed(outer.generators):
                 yield from ((condition, True) for condition in reversed(generator.ifs))
         inner = outer
+
+
+def excludes(around: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    """True if at most one of two parts of a statement runs, as they are different branches of it."""
+    if isinstance(around, ast.If):
+        bodies = [(stands_in(around.body, part), stands_in(around.orelse, part)) for part in (one, other)]
+        return sorted(bodies) == [(False, True), (True, False)]
+    return isinstance(around, ast.Match) and isinstance(one, ast.match_case) and isinstance(other, ast.match_case)
 
 
 def _left_before(node: ast.AST, block: list[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS, Binding, How, binding_of, own_nodes, parameters
-from perflint.semantics.dataflow.definitions import GROWS
+from perflint.semantics.dataflow.definitions import excludes
 from perflint.semantics.explain.phrases import why
-from perflint.semantics.structure import FunctionNode, last_name, path_of, stands_in
+from perflint.semantics.structure import GROWS, FunctionNode, last_name, path_of, stands_in
 from perflint.semantics.values import Const, Instance, Mapping, Never, Scalar, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ class _Reaching:
         for outer in self._model.ancestors(binding.node):
             other = self._around.get(outer)
             if other is not None and not is_apart:
-                if _excludes(outer, inner, other):
+                if excludes(outer, inner, other):
                     return False
                 is_apart = True
             if is_apart and (not is_later or isinstance(outer, LOOPS)):
@@ -333,14 +333,6 @@ class _Reaching:
                 return not is_later
             inner = outer
         return True
-
-
-def _excludes(around: ast.AST, one: ast.AST, other: ast.AST) -> bool:
-    """True if at most one of two parts of a statement runs."""
-    if isinstance(around, ast.If):
-        bodies = [(stands_in(around.body, part), stands_in(around.orelse, part)) for part in (one, other)]
-        return sorted(bodies) == [(False, True), (True, False)]
-    return isinstance(around, ast.Match) and isinstance(one, ast.match_case) and isinstance(other, ast.match_case)
 
 
 def _holds_tensors(value: Value) -> bool:
