@@ -316,3 +316,34 @@ def padded(rows: list[list[int]], count: int):
     assert [finding.help for finding in findings] == [
         "Fill the rows on the CPU, and copy all of them to the GPU at once."
     ]
+
+
+TEXT = """
+import torch
+
+def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader, cache: dict):
+    for x, y in loader:
+        loss = model(x.cuda()).sum()
+        top = model(x.cuda()).topk(1).values.flatten()
+        loss.backward()
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "help"),
+    [
+        ("print(loss)", "`loss` is printed: the CPU waits for the GPU", "Write it every 100 steps"),
+        ("found = cache[str(loss)]", "`loss` is turned into text: the CPU waits", "The CPU needs this text"),
+        ("print('%.2f' % top)", "`top` is formatted by `%`: the CPU waits for the GPU (", "Write it every 100 steps"),
+        (
+            "print('%s' % top)",
+            "`top` is formatted by `%`: the CPU waits for the GPU several",
+            "Write it every 100 steps",
+        ),
+    ],
+)
+def test_advice_for_a_text_fits_its_use(statement: str, message: str, help: str) -> None:
+    finding = found(TEXT.format(statement), "TPF108", Profile.AUDIT)[0]
+    assert finding.message.startswith(message)
+    assert (finding.help or "").startswith(help)

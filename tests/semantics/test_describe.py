@@ -48,7 +48,7 @@ VALUES: list[tuple[Value, str]] = [
     (Tensor(Device.CPU, pinned=True), "tensor, on the CPU, pinned (certain)"),
     (Tensor(Device.CPU, evidence=Evidence.CONVENTION), "tensor, on the CPU (by convention)"),
     (Tensor(evidence=Evidence.USE), "tensor, on an unknown device (by use)"),
-    (CALLER, "tensor, where the caller put it (by annotation)"),
+    (CALLER, "tensor, where the caller put it (likely)"),
     (Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter"), "float parameter, on the module's device (certain)"),
     (Tensor(Device.MODEL, leaf="buffer"), "buffer, on the module's device (certain)"),
     (Tensor(Device.META), "tensor, on a device that is not CUDA's (certain)"),

@@ -138,7 +138,8 @@ class EagerFormat(Rule):
         tensor = value.tensor
         if isinstance(site, FormatSite) and tensor is not None and _may_be_text(site, tensor.evidence):
             confidence = Confidence.LOW
-        waits = "waits for the GPU several times" if tensor is not None and tensor.rank else "waits for the GPU"
+        is_long = tensor is not None and tensor.rank and not _takes_numbers(site)
+        waits = "waits for the GPU several times" if is_long else "waits for the GPU"
         cured = isinstance(site, FormatSite) and _is_lazy(site, _LOW_LEVEL)
         yield self.finding(
             site,
@@ -147,10 +148,30 @@ class EagerFormat(Rule):
             severity=Severity.INFO if cured else None,
             heat=Heat.COLD if _is_written_when_asked(site) else None,
             span=site.model.source.span(node),
-            help="Write it every 100 steps, or write the number of an earlier step, which is already there.",
+            help=_NEEDED if isinstance(site, FormatSite) and _names(site) else _WRITTEN,
             # Behind a test for the level, the text is wanted; elsewhere in such code, it is rarely built.
             fix=_lazy_logging(site) if isinstance(site, FormatSite) and site.heat is not Heat.COLD else None,
         )
+
+
+_WRITTEN = "Write it every 100 steps, or write the number of an earlier step, which is already there."
+_NEEDED = "The CPU needs this text: make it from a value that is already there, or read all such values at once."
+
+
+def _names(site: FormatSite) -> bool:
+    """True if the text is a key or a name that the program works with, and nobody reads it."""
+    if site.sink in ("print", "logging"):
+        return False
+    return _is_key(site) or {end.use for end in site.model.destinations.ends(site.node)} <= {Use.KEY, Use.KEPT}
+
+
+def _takes_numbers(site: FormatSite | CallSite) -> bool:
+    """True for a `%` format without `%s` and `%r`: a tensor then gives one number, or raises."""
+    around = next((outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.BinOp)), None)
+    if not isinstance(site, FormatSite) or site.sink != "%" or around is None:
+        return False
+    template = around.left.value if isinstance(around.left, ast.Constant) else None
+    return isinstance(template, str) and re.search(r"%[^a-zA-Z%]*[sra]", template) is None
 
 
 def _shown(site: FormatSite) -> Value:

@@ -39,7 +39,7 @@ from perflint.semantics.values import (
 EVIDENCE = {
     Evidence.USE: "by use",
     Evidence.CONVENTION: "by convention",
-    Evidence.ANNOTATION: "by annotation",
+    Evidence.ANNOTATION: "likely",
     Evidence.CERTAIN: "certain",
 }
 """Why a value is held to be a tensor, in a word or two."""
