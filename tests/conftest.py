@@ -37,3 +37,9 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 def perflint(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     """The command, in an empty folder."""
     return Command(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture
+def stated_torch(tmp_path: Path) -> None:
+    """The project of a test states a torch that warns of deprecated names, so that the default profile shows them."""
+    (tmp_path / "requirements.txt").write_text("torch>=2.6\n")

@@ -9,6 +9,7 @@ from enum import Enum
 from perflint.config.settings import Profile, Settings
 from perflint.engine.active import active_rules, holds, rules_for_file
 from perflint.engine.declared import SYNC, declared_findings
+from perflint.engine.deprecations import once_per_file
 from perflint.engine.looks import look
 from perflint.engine.places import placed
 from perflint.engine.profiles import STRICTER, shows
@@ -23,7 +24,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite, device_confidence
 from perflint.semantics.values import Value
 from perflint.source.quoting import quoted
-from perflint.source.suppressions import Reach, Suppressions
+from perflint.source.suppressions import Comment, Reach, Suppressions
 
 _REACHES = {Reach.LINE: "on the line", Reach.BLOCK: "for the block", Reach.FILE: "for the whole file"}
 
@@ -81,10 +82,11 @@ def decisions(
             on += declared_findings(model, judge.rules)
     # A rule that is off does not replace others, and would not speak where another replaces it.
     spoken = speaking(on, rules.values())
+    findings = once_per_file(spoken.findings, rules.values(), settings.torch_version, judge.comment)
     silent = {id(each.finding) for each in most_precise([*on, *off], rules.values()).replaced}
     found = [
         judge.of(rules[finding.code], finding)
-        for finding in (*spoken.findings, *(each for each in off if id(each) not in silent))
+        for finding in (*findings, *(each for each in off if id(each) not in silent))
         if _is_at(finding.span, line, column)
     ]
     reported = {decision.span: decision.code for decision in reversed(found)}
@@ -133,6 +135,10 @@ class _Judge:
         """True if a rule is on for the file."""
         return rule.code in self._here
 
+    def comment(self, finding: Finding) -> Comment | None:
+        """The comment that silences a finding."""
+        return self._suppressions.silencer(finding)
+
     def of(self, rule: Rule, finding: Finding) -> Decision:
         """The decision about a finding."""
         outcome, why = self._decide(rule, finding)
@@ -146,7 +152,7 @@ class _Judge:
     def _decide(self, rule: Rule, finding: Finding) -> tuple[Outcome, str]:
         if not self.is_on(rule):
             return Outcome.OFF, self._why_off(rule)
-        comment = self._suppressions.silencer(finding)
+        comment = self.comment(finding)
         if comment is not None:
             reason = f": {comment.reason}" if comment.reason else ""
             return Outcome.SUPPRESSED, f"by a comment {_REACHES[comment.reach]}{reason}"

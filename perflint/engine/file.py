@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from perflint.config.settings import Settings, Version
 from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
+from perflint.engine.deprecations import once_per_file
 from perflint.engine.looks import look
 from perflint.engine.offers import offered
 from perflint.engine.profiles import STRICTER, claims, shows
@@ -75,8 +76,9 @@ def check_source(
             ]
         if part is not None:
             found = [finding for finding in found if finding.span.line in part]
-        found = sorted(found, key=lambda finding: (finding.span, finding.code))
         suppressions = Suppressions(source, noqa, settings.respect_comments)
+        found = once_per_file(found, here.rules, settings.torch_version, suppressions.silencer)
+        found = sorted(found, key=lambda finding: (finding.span, finding.code))
         _sift(found, suppressions, settings, report)
         if report.findings:
             # A file without findings does not pay for this import.

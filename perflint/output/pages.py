@@ -36,7 +36,7 @@ def explanation(rule: Rule) -> str:
     bounds = _bounds(rule)
     details += [bounds] if bounds else []
     details += [f"a house rule of `{rule.origin}`"] if rule.origin else []
-    line = f"{', '.join(details).capitalize()}.{_replaces(rule)}"
+    line = f"{', '.join(details).capitalize()}.{_replaces(rule)}{_deprecation(rule)}"
     return "\n\n".join(filter(None, (f"# {rule.name} ({rule.code})", line, _text(rule), _options(rule))))
 
 
@@ -115,6 +115,15 @@ def _replaces(rule: Rule) -> str:
     if not rule.replaces:
         return ""
     return f" At a place that several rules report, it replaces the findings of {', '.join(rule.replaces)}."
+
+
+def _deprecation(rule: Rule) -> str:
+    if not rule.is_deprecation:
+        return ""
+    return (
+        " The default profile shows it once in a file, and only if the project states a torch that deprecates the name"
+        f" (`torch>={_version(rule.since)}` in its requirements, or `torch-version`)."
+    )
 
 
 def _family(rule: Rule) -> str:

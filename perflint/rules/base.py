@@ -146,6 +146,8 @@ class Rule(HasOptions, ABC):
     """The first torch version that the rule holds for."""
     until: ClassVar[tuple[int, int] | None] = None
     """The first torch version that it does not hold for any more."""
+    is_deprecation: ClassVar[bool] = False
+    """True if it reports names that torch deprecates, which costs no time (`engine/deprecations.py`)."""
 
     def configured(self, values: Mapping[str, OptionValue]) -> Rule:
         """The same rule with other values of options."""

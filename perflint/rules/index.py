@@ -22,7 +22,7 @@ from perflint.rules.collecting import rule_of
 from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
 
 _SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
-_MAGIC = f"perflint rules 4 {sys.implementation.cache_tag}"
+_MAGIC = f"perflint rules 5 {sys.implementation.cache_tag}"
 Stamp = tuple[tuple[str, int, int], ...]
 """The files of the package below its folder, when they were written and how long they are."""
 
@@ -37,6 +37,7 @@ class Unloaded(Rule):
         own.code, own.name = facts["code"], facts["name"]
         own.effect, own.severity = Effect(facts["effect"]), Severity(facts["severity"])
         own.since, own.until = facts["since"], facts["until"]
+        own.is_deprecation = facts["is_deprecation"]
         own.replaces = facts["replaces"]
         own.mentions = None if facts["mentions"] is None else _condition(Mentions, facts["mentions"])
         own.listens = tuple(_listen(kind, words) for kind, words in facts["listens"])
@@ -102,6 +103,7 @@ def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
                 "severity": rule.severity.value,
                 "since": rule.since,
                 "until": rule.until,
+                "is_deprecation": rule.is_deprecation,
                 "replaces": rule.replaces,
                 "mentions": None if rule.mentions is None else _words(rule.mentions),
                 "listens": tuple(map(_kind, rule.listens)),

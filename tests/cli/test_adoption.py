@@ -15,11 +15,18 @@ from perflint.findings import Finding
 from perflint.source.text import Source
 from tests.cli.command import Command
 
+pytestmark = pytest.mark.usefixtures("stated_torch")
 SCALER = "scaler = torch.cuda.amp.GradScaler()\n"
 OTHER = "with torch.cuda.amp.autocast():\n    pass\n"
 BAD = f"import torch\n\n{SCALER}"
 RULES = "--select=TPF9"
 BASELINE = "perflint-baseline.json"
+
+
+@pytest.fixture(autouse=True)
+def pedantic(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other profiles show a deprecation once in a file."""
+    monkeypatch.setenv("PERFLINT_PROFILE", "pedantic")
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -184,7 +191,7 @@ def test_faults_of_since(perflint: Command) -> None:
     for revision in ("nothing", "--output=x", "-h"):
         ran = perflint("check", "a.py", f"--since={revision}")
         assert ran.code == 2 and f"git knows no revision `{revision}`" in ran.err
-    assert sorted(path.name for path in perflint.folder.iterdir()) == [".git", "a.py"]
+    assert sorted(path.name for path in perflint.folder.iterdir()) == [".git", "a.py", "requirements.txt"]
 
 
 def test_git_runs_no_program_of_the_repository(perflint: Command) -> None:

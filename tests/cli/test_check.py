@@ -22,6 +22,7 @@ from perflint.source.text import Source
 from tests.cli.command import ROOT, Command, python
 from tests.signals import HEED_INTERRUPTS
 
+pytestmark = pytest.mark.usefixtures("stated_torch")
 BAD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
 CLEAN = "import torch\n\nscaler = torch.amp.GradScaler('cuda')\n"
 PLACE = "3:10"
@@ -120,7 +121,7 @@ def test_pyproject(perflint: Command) -> None:
     ran = perflint("check", "src", "--select", "TPF902")
     assert (ran.code, ran.out.splitlines()[0][:12]) == (1, "src/a.py:3:1")
     assert perflint("check", "src", "--extend-select", "TPF902").code == 1
-    assert perflint("check", "src", "--isolated").code == 1
+    assert perflint("check", "src", "--isolated", "--torch-version=2.6").code == 1
     assert perflint("check", "src", "--extend-select", "TPF9", "--output-format", "full").out.startswith("warning[")
 
 
@@ -131,7 +132,7 @@ def test_pyproject_with_a_fault(perflint: Command) -> None:
     file = perflint.folder / "pyproject.toml"
     assert ran.code == 2
     assert ran.err == f"error: {file}:2: unknown key `ignor` in [tool.perflint]\n  help: did you mean `ignore`?\n"
-    assert perflint("check", "a.py", "--isolated").code == 1
+    assert perflint("check", "a.py", "--isolated", "--torch-version=2.6").code == 1
     perflint.write("pyproject.toml", "[tool.perflint]\nignor = []\nselect = 3\n")
     first, second = (line for line in perflint("check").err.splitlines() if line.startswith("error"))
     assert f"{file}:2: unknown key" in first and f"{file}:3: `select`" in second
@@ -180,6 +181,7 @@ def test_standard_input(perflint: Command) -> None:
 
 
 def test_standard_input_follows_the_settings_of_its_name(perflint: Command) -> None:
+    perflint.write("p/requirements.txt", "torch>=2.6\n")
     perflint.write("p/pyproject.toml", '[tool.perflint]\n[tool.perflint.per-file-ignores]\n"a.py" = ["ALL"]\n')
     assert perflint("check", "-", "--stdin-filename", "p/a.py", stdin=BAD.encode()).code == 0
     assert perflint("check", "-", "--stdin-filename", "p/b.py", stdin=BAD.encode()).code == 1
@@ -238,9 +240,13 @@ def test_json(perflint: Command) -> None:
 def test_statistics(perflint: Command) -> None:
     perflint.write("pyproject.toml", NEWER)
     perflint.write("a.py", BAD + "other = torch.cuda.amp.GradScaler()\n")
-    ran = perflint("check", "a.py", "--statistics")
+    ran = perflint("check", "a.py", "--statistics", "--profile=pedantic")
     assert ran.code == 1
-    assert ran.out.splitlines()[:3] == ["2  TPF902  [*]  deprecated-amp", "", "Found 2 findings in 1 file: 2 warnings."]
+    assert ran.out.splitlines()[:3] == [
+        "2  TPF902  [*]  deprecated-amp",
+        "",
+        "Found 2 findings in 1 file: 1 warning, 1 info.",
+    ]
 
 
 def test_colours(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +302,7 @@ def test_rules_that_do_not_hold_for_the_torch_of_the_project(perflint: Command) 
         ran = perflint(verb, "a.py", "--select", "TPF902")
         assert ran.code == 0 and ran.err.startswith("warning: no selected rule holds for torch 1.5\n  help: `perflint")
         # Requirements are files of the project, too.
-        assert perflint(verb, "a.py", "--select", "TPF902", "--isolated").code == 1
+        assert perflint(verb, "a.py", "--select", "TPF902", "--isolated", "--profile=pedantic").code == 1
     ran = perflint("check", "a.py", "--select", "TPF902", "--ignore", "TPF902")
     assert ran.err.startswith("warning: no rule is selected\n")
 
@@ -429,7 +435,7 @@ class TestProcesses:
         (tmp_path / "a.py").write_text("import torch\n" + "torch.cuda.amp.GradScaler()\n" * 3000)
         # More than a pipe holds, so that perflint still writes when the reader is gone.
         process = subprocess.Popen(
-            [sys.executable, "-m", "perflint", "check", "--output-format", "concise", "a.py"],
+            [sys.executable, "-m", "perflint", "check", "--output-format", "concise", "--profile=audit", "a.py"],
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

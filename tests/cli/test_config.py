@@ -15,6 +15,7 @@ from perflint.config.settings import Options, Settings
 from perflint.engine.rulebook import settings_schema
 from tests.cli.command import Command
 
+pytestmark = pytest.mark.usefixtures("stated_torch")
 BAD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
 
 

@@ -18,6 +18,12 @@ SILENCED = f"{BAD.rstrip()}  # perflint: ignore[TPF902] -- old torch\n"
 LOOP = "def train(model, loader):\n    for batch in loader:\n        print(model(batch).sum().item())\n"
 
 
+@pytest.fixture(autouse=True)
+def stated_torch(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A torch that warns of deprecated names, also with `--isolated`."""
+    monkeypatch.setenv("PERFLINT_TORCH_VERSION", "2.6")
+
+
 @pytest.fixture
 def project(perflint: Command) -> Command:
     """A project with findings of all kinds, silenced ones, and files that cannot be checked."""

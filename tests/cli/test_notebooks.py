@@ -13,6 +13,7 @@ from perflint.source.notebooks import Notebook
 from tests.cli.command import ROOT, Command
 from tests.source.test_notebooks import code, document, markdown
 
+pytestmark = pytest.mark.usefixtures("stated_torch")
 CELLS = [
     markdown("# Training"),
     code("%pip install torch", "import torch", "from torch import nn"),

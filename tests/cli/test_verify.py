@@ -74,7 +74,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def project(perflint: Command) -> dict[str, bytes]:
     """A package with relative imports, data and a git folder; its files."""
-    perflint.write("pyproject.toml", "[project]\nname = 'x'\n")
+    perflint.write("pyproject.toml", "[project]\nname = 'x'\ndependencies = ['torch>=2.6']\n")
     perflint.write("pkg/__init__.py", "")
     perflint.write("pkg/model.py", MODEL)
     perflint.write("pkg/train.py", TRAIN)

@@ -41,7 +41,18 @@ def test_what_is_kept_is_what_rules_are(folder: Path) -> None:
     assert found is not None
     for known, rule in zip(found, all_rules(), strict=True):
         assert isinstance(known, Unloaded)
-        for name in ("code", "name", "effect", "severity", "since", "until", "listens", "mentions", "replaces"):
+        for name in (
+            "code",
+            "name",
+            "effect",
+            "severity",
+            "since",
+            "until",
+            "is_deprecation",
+            "listens",
+            "mentions",
+            "replaces",
+        ):
             assert getattr(known, name) == getattr(rule, name), (rule.code, name)
         assert type(known.loaded) is type(rule)
 

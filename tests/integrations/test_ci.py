@@ -17,6 +17,7 @@ from perflint.config.settings import OutputFormat
 from perflint.output.formats import of_environment
 from tests.cli.command import ROOT, Command
 
+pytestmark = pytest.mark.usefixtures("stated_torch")
 BAD = """\
 import torch
 

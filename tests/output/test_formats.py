@@ -270,6 +270,7 @@ def test_terminals_with_links(
     assert wants_links(stream) is expected
 
 
+pytestmark = pytest.mark.usefixtures("stated_torch")
 BAD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
 
 

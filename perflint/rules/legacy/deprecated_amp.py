@@ -56,7 +56,8 @@ class DeprecatedAmp(Rule):
     `torch.amp.autocast` is the device type and its second is `dtype`. So putting `"cuda"` in front
     of the old arguments turns `enabled` into `dtype`.
 
-    It costs no measurable time. It is a warning because the names will be removed.
+    It costs no measurable time. It is a warning because the names will be removed. The fix of one finding
+    changes all places of the file that can change as safely.
 
     ## When it is fine
     Code that also runs on torch before 2.4 needs the old names in one branch: a branch or an import
@@ -117,6 +118,7 @@ class DeprecatedAmp(Rule):
     severity = Severity.WARNING
     listens = (Files("amp", pattern=_amp.MENTIONED),)
     since = (2, 4)
+    is_deprecation = True
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         source = site.model.source

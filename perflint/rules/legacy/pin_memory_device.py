@@ -64,6 +64,7 @@ class PinMemoryDevice(Rule):
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
     listens = (Calls("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"),)
     since = (2, 13)
+    is_deprecation = True
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         given = next((item for item in site.node.keywords if item.arg == "pin_memory_device"), None)

@@ -76,6 +76,7 @@ class SdpKernelContext(Rule):
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
     listens = (Calls("torch.backends.cuda.sdp_kernel"),)
     since = (2, 5)
+    is_deprecation = True
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         yield self.finding(

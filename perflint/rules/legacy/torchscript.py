@@ -78,6 +78,7 @@ class Torchscript(Rule):
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
     listens = (Files("jit"),)
     since = (2, 9)
+    is_deprecation = True
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model

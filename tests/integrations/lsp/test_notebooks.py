@@ -107,7 +107,7 @@ class Notebook:
 @pytest.fixture(params=[True, False], ids=["versions", "plain"])
 def editor(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Editor]:
     (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "perflint.toml").write_text('select = ["TPF101", "TPF902"]\n')
+    (tmp_path / "project" / "perflint.toml").write_text('select = ["TPF101", "TPF902"]\ntorch-version = "2.6"\n')
     edits = types.WorkspaceEditClientCapabilities(document_changes=request.param)
     resolving = types.CodeActionClientCapabilities(resolve_support=types.ClientCodeActionResolveOptions(["edit"]))
     capabilities = types.ClientCapabilities(

@@ -18,24 +18,24 @@ except ImportError:
 def train_with_imported_names(model, batches, optimizer, use_amp):
     scaler = GradScaler(enabled=use_amp)  # error: TPF902
     for batch in batches:
-        with autocast(use_amp):  # error: TPF902
+        with autocast(use_amp):  # audit: TPF902
             loss = model(batch)
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
 
 
-@autocast()  # error: TPF902
+@autocast()  # audit: TPF902
 def forward(model, batch):
     return model(batch)
 
 
 def train_with_full_names(model, batches, optimizer, use_amp):
-    scaler = torch.cuda.amp.GradScaler(1024.0, growth_interval=100, enabled=use_amp)  # error: TPF902
+    scaler = torch.cuda.amp.GradScaler(1024.0, growth_interval=100, enabled=use_amp)  # audit: TPF902
     for batch in batches:
-        with torch.cuda.amp.autocast(use_amp, torch.bfloat16):  # error: TPF902
+        with torch.cuda.amp.autocast(use_amp, torch.bfloat16):  # audit: TPF902
             loss = model(batch)
-        with th.cuda.amp.autocast(dtype=torch.bfloat16, cache_enabled=False):  # error: TPF902
+        with th.cuda.amp.autocast(dtype=torch.bfloat16, cache_enabled=False):  # audit: TPF902
             loss = loss + model(batch)
         scaler.scale(loss).backward()
         scaler.step(optimizer)
@@ -43,7 +43,7 @@ def train_with_full_names(model, batches, optimizer, use_amp):
 
 
 def keep_the_layout(model, batch, use_amp):
-    with torch.cuda.amp.autocast(  # error: TPF902
+    with torch.cuda.amp.autocast(  # audit: TPF902
         use_amp,  # the first parameter is `enabled`
         dtype=torch.float16,
     ):
@@ -51,32 +51,32 @@ def keep_the_layout(model, batch, use_amp):
 
 
 def through_the_package(model, batch):
-    with amp.autocast(enabled=False):  # error: TPF902
+    with amp.autocast(enabled=False):  # audit: TPF902
         first = model(batch)
-    with camp.autocast():  # error: TPF902
+    with camp.autocast():  # audit: TPF902
         return first + model(batch)
 
 
 def on_the_host(model, batch):
-    with cpu_autocast(True):  # error: TPF902
+    with cpu_autocast(True):  # audit: TPF902
         return model(batch)
 
 
 class Scale(torch.autograd.Function):
     @staticmethod
-    @custom_fwd  # error: TPF902
+    @custom_fwd  # audit: TPF902
     def forward(ctx, x):
         return x * 2
 
     @staticmethod
-    @custom_bwd  # error: TPF902
+    @custom_bwd  # audit: TPF902
     def backward(ctx, grad):
         return grad * 2
 
 
 class Cast(torch.autograd.Function):
     @staticmethod
-    @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32)  # error: TPF902
+    @torch.cuda.amp.custom_fwd(cast_inputs=torch.float32)  # audit: TPF902
     def forward(ctx, x):
         return x * 2
 
@@ -86,20 +86,20 @@ def typed(scaler: torch.cuda.amp.GradScaler) -> bool:  # audit: TPF902
 
 
 def hidden_arguments(*arguments):
-    return torch.cuda.amp.autocast(*arguments)  # error: TPF902
+    return torch.cuda.amp.autocast(*arguments)  # audit: TPF902
 
 
 def hidden_arguments_of_an_import(model, batch, arguments):
     from torch.cuda.amp import autocast as mixed
 
-    with mixed(*arguments):  # error: TPF902
+    with mixed(*arguments):  # audit: TPF902
         first = model(batch)
-    with mixed(True):  # error: TPF902
+    with mixed(True):  # audit: TPF902
         return first + model(batch)
 
 
 def handed_on():
-    return functools.partial(torch.cuda.amp.autocast, enabled=False)  # error: TPF902
+    return functools.partial(torch.cuda.amp.autocast, enabled=False)  # audit: TPF902
 
 
 def for_several_versions(enabled):
@@ -125,7 +125,7 @@ def device_by_device(device):
     if device == "cpu":
         context = torch.amp.autocast("cpu")
     else:
-        context = torch.cuda.amp.autocast()  # error: TPF902
+        context = torch.cuda.amp.autocast()  # audit: TPF902
     return context
 
 

@@ -12,10 +12,10 @@ def loader(dataset: Dataset) -> DataLoader:
 def spread(dataset: Dataset, device: str) -> list[DataLoader]:
     first = data.DataLoader(
         dataset,
-        pin_memory_device="cuda:0",  # error: TPF904
+        pin_memory_device="cuda:0",  # audit: TPF904
         pin_memory=True,
     )
-    second = torch.utils.data.DataLoader(dataset=dataset, pin_memory_device=device)  # error: TPF904
+    second = torch.utils.data.DataLoader(dataset=dataset, pin_memory_device=device)  # audit: TPF904
     return [first, second]
 
 

@@ -12,17 +12,17 @@ def flash(q, k, v):
 
 
 def positional(q, k, v):
-    with sdp_kernel(False, True, False, enable_cudnn=False):  # error: TPF903
+    with sdp_kernel(False, True, False, enable_cudnn=False):  # audit: TPF903
         return F.scaled_dot_product_attention(q, k, v)
 
 
 def decided_elsewhere(q, k, v, flash: bool):
-    with backends.sdp_kernel(enable_flash=flash):  # error: TPF903
+    with backends.sdp_kernel(enable_flash=flash):  # audit: TPF903
         return F.scaled_dot_product_attention(q, k, v)
 
 
 def nothing_allowed(q, k, v):
-    with torch.backends.cuda.sdp_kernel(False, False, False, False):  # error: TPF903
+    with torch.backends.cuda.sdp_kernel(False, False, False, False):  # audit: TPF903
         return F.scaled_dot_product_attention(q, k, v)
 
 
