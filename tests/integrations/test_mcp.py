@@ -147,6 +147,7 @@ def test_a_command_that_takes_too_long_can_clean_up(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("stated_torch")
 def test_verify_runs_a_program_in_a_copy(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     _, (verified,) = ask(tmp_path, ("verify", {"command": [sys.executable, "train.py"], **VERIFY}))
@@ -156,6 +157,7 @@ def test_verify_runs_a_program_in_a_copy(tmp_path: Path) -> None:
     assert (tmp_path / "train.py").read_text() == TRAINING
 
 
+@pytest.mark.usefixtures("stated_torch")
 def test_verify_without_a_result(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     (tmp_path / "broken.py").write_text("raise SystemExit('does not work')")
