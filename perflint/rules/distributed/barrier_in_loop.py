@@ -90,7 +90,7 @@ class BarrierInLoop(Rule):
             site,
             f"{quoted(site.text(site.node))} {does} (runs every step)",
             confidence=Confidence.MEDIUM,
-            help="Remove it: collectives run in order without it."
+            help="Remove it, unless the processes share files: collectives keep their order without it."
             if barrier
             else "Use tensors, or gather after the loop.",
         )

@@ -88,7 +88,7 @@ class GatherEachStep(Rule):
             site,
             f"{quoted(site.text(site.node))} {does} (runs every step)",
             confidence=Confidence.LOW if prints else Confidence.MEDIUM,
-            help="Call it every 100 steps.",
+            help="If the result is only logged, gather every 100 steps.",
         )
 
 

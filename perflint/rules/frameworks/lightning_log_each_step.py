@@ -133,7 +133,7 @@ class LightningLogEachStep(Rule):
                 confidence=Confidence.MEDIUM,
                 severity=Severity.INFO,
                 heat=Heat.HOT,
-                help="The default logs every 50 steps.",
+                help="Leave it at the default, which logs every 50 steps.",
             )
         if is_true(anomalies):
             yield self.finding(

@@ -159,7 +159,7 @@ _NEEDED = "The CPU needs this text: make it from a value that is already there, 
 
 
 def _names(site: FormatSite) -> bool:
-    """True if the text is a key or a name that the program works with, and nobody reads it."""
+    """True if the text is a key or a name that the program works with."""
     if site.sink in ("print", "logging"):
         return False
     return _is_key(site) or {end.use for end in site.model.destinations.ends(site.node)} <= {Use.KEY, Use.KEPT}

@@ -149,7 +149,7 @@ class RepeatInsteadOfExpand(Rule):
             strong = found.certain and tensor.evidence >= Evidence.CONVENTION
             confidence = Confidence.HIGH if strong else Confidence.MEDIUM
         safety = _safety(site, found, uses, others)
-        cure = f"`.expand({', '.join(found.sizes)})` makes a view."
+        cure = f"Use `.expand({', '.join(found.sizes)})`, which makes a view."
         of_scores = len(found.sizes) > 3 and _is_in_attention(site)
         yield self.finding(
             site,
