@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._places import inside
 from perflint.semantics.binders import Binding, How
-from perflint.semantics.dataflow.scope_flow import Bound
+from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import path_of, stands_in

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 
 from perflint.frozen import dataclass
@@ -144,8 +144,13 @@ def own_nodes(scope: FunctionNode | ast.ClassDef | ast.Module) -> Iterator[ast.A
             stack += reversed(children(node))
 
 
-def names_of_loops(body: list[ast.stmt]) -> dict[ast.AST, dict[str, None]]:
-    """The names that each loop of a block binds, each once, outside of functions and classes in it."""
+def names_of_loops(
+    body: list[ast.stmt], names: Callable[[ast.AST], Iterable[str]] = bound_names
+) -> dict[ast.AST, dict[str, None]]:
+    """The names that each loop of a block binds, each once, outside of functions and classes in it.
+
+    `names` are those that a node binds.
+    """
     found: dict[ast.AST, dict[str, None]] = {}
     open_loops: list[ast.AST] = []
     stack: list[ast.AST | None] = list(reversed(body))
@@ -157,7 +162,7 @@ def names_of_loops(body: list[ast.stmt]) -> dict[ast.AST, dict[str, None]]:
                 found[open_loops[-1]].update(inner)
             continue
         if open_loops:
-            found[open_loops[-1]].update(dict.fromkeys(bound_names(node)))
+            found[open_loops[-1]].update(dict.fromkeys(names(node)))
         if isinstance(node, (*DEFINITIONS, ast.Lambda)):
             continue
         if isinstance(node, LOOPS):

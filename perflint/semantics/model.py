@@ -24,6 +24,7 @@ from perflint.semantics.heat.switches import is_off
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
+from perflint.semantics.interpreter.records import field_given
 from perflint.semantics.memo import Memo, once, once_per_node
 from perflint.semantics.regions import compiled
 from perflint.semantics.regions.captured import Captures
@@ -332,6 +333,13 @@ class Model:
         # The names of a file are known once it has been interpreted.
         _ = self._recorder
         return lineage(Frame(self.view, self.module, Budget(0), names={}), cls)
+
+    def field_given(self, call: ast.Call, name: str) -> ast.expr | None:
+        """The argument of a call that a field of the new object holds as it is; None if it makes no such object."""
+        made = self.value(call)
+        if not isinstance(made, Instance):
+            return None
+        return field_given(Frame(self.view, self.module, Budget(0), names={}), made, call, name)
 
     def compiled(self, node: ast.AST) -> Compiled | None:
         """How the code around a node comes to run under torch.compile; None if it does not, or passes it over."""

@@ -13,7 +13,7 @@ from perflint.rules._memory.flows import Body, body_around, flow_around
 from perflint.rules._memory.uses import Fate, Position, handed
 from perflint.rules._visible import is_local
 from perflint.semantics.binders import Loop, own_nodes, targets
-from perflint.semantics.dataflow.scope_flow import Bound
+from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name

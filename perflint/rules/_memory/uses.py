@@ -11,10 +11,10 @@ from enum import Enum
 
 from perflint.frozen import dataclass
 from perflint.rules._memory import operators
-from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.flows import ahead, flow_around
 from perflint.rules._visible import is_local
 from perflint.semantics.binders import Loop
-from perflint.semantics.dataflow.scope_flow import Bound, Flow
+from perflint.semantics.dataflow.flow import Bound, Flow
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in, walk
@@ -98,7 +98,9 @@ class Uses:
             self._keep(node, how)
             return
         parent = self.model.parent(node)
-        if isinstance(parent, ast.Call) and node is parent.func:
+        if isinstance(parent, (ast.Tuple, ast.Call, ast.keyword)) and (place := ahead(self.model, node)) is not node:
+            self.follow(place, how)
+        elif isinstance(parent, ast.Call) and node is parent.func:
             self._keep(node, how)
         elif isinstance(parent, ast.Call):
             self._argument(parent, node, "", how)
@@ -213,8 +215,11 @@ class Uses:
             self._keep(node, how)
 
     def _assigned(self, target: ast.expr, how: _As) -> None:
+        flow = flow_around(self.model, target)
         if isinstance(target, ast.Name):
             self.name(target, how)
+        elif target in flow.stored:
+            self._bound_to(flow, flow.stored[target], how)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for each in target.elts:
                 self._assigned(each, how)
@@ -320,8 +325,11 @@ class Uses:
 
     def _member(self, parent: ast.List | ast.Tuple, node: ast.expr, how: _As) -> None:
         """Note the use of a tensor that is a member of a list or tuple."""
-        around = self.model.parent(parent)
-        if isinstance(around, ast.Call) and parent in around.args:
+        place = ahead(self.model, parent)
+        around = self.model.parent(place)
+        if isinstance(around, ast.keyword) and around.arg == "tensors":
+            place, around = around.value, self.model.parent(around)
+        if isinstance(around, ast.Call) and (place in around.args or self.model.parent(place) is not around):
             head, _, leaf = torch_api.canonical(self.model.target(around)).rpartition(".")
             if head == "torch" and leaf in operators.JOINS:
                 if leaf in operators.ELEMENTWISE:

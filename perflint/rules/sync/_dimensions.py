@@ -12,7 +12,7 @@ from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.sync._once import always_runs
-from perflint.semantics.dataflow.scope_flow import Bound
+from perflint.semantics.dataflow.flow import Bound, Use
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import keyword
@@ -181,7 +181,7 @@ def _is_shown(model: Model, name: ast.Name, bound: Bound | None, count: int) -> 
     return any(_shown_by(model, use) >= count and _comes_first(model, use, name) for use in uses)
 
 
-def _shown_by(model: Model, use: ast.Name) -> int:
+def _shown_by(model: Model, use: Use) -> int:
     """The least number of dimensions that a tensor has after a use: `b, n = x.shape`, `x.size(0)`, `x[:, 0]`."""
     outer = model.parent(use)
     if isinstance(outer, ast.Call) and model.target(outer) == "builtins.len":
@@ -204,7 +204,7 @@ def _shown_by(model: Model, use: ast.Name) -> int:
     return max((each + 1 if each >= 0 else -each for each in _axes(model, axis)), default=0)
 
 
-def _comes_first(model: Model, use: ast.Name, name: ast.Name) -> bool:
+def _comes_first(model: Model, use: Use, name: ast.Name) -> bool:
     """True if the statement of a use runs before that of a name, whenever that one runs."""
     statement = statement_of(model, use)
     if statement is None or not always_runs(model, use, statement):

@@ -16,6 +16,7 @@ from perflint.rules._methods import is_false
 from perflint.rules._statements import statement_of
 from perflint.rules._visible import is_local
 from perflint.semantics.binders import LOOPS, targets
+from perflint.semantics.dataflow.flow import Use
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import FUNCTIONS, GROWS, keyword, last_name, names_in, walk
@@ -139,7 +140,7 @@ def _is_read_after(site: CallSite, copy: CallSite) -> bool:
     return False
 
 
-def _is_after_wait(site: CallSite, copy: CallSite, use: ast.Name) -> bool:
+def _is_after_wait(site: CallSite, copy: CallSite, use: Use) -> bool:
     """True if a use of a copy follows the wait, or puts the copy where other code may use it after the wait."""
     copied, waited, used = map(position, (copy.node, site.node, use))
     if copied < used < waited:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, surest
 from perflint.rules._memory.flows import flow_around
-from perflint.semantics.dataflow.scope_flow import Flow
+from perflint.semantics.dataflow.flow import Flow
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Class, Device, Function, Instance, Kind, Mapping, Sequence, Tensor, Value

@@ -20,7 +20,7 @@ from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.rules.sync._scalars import NAN_CHECK, READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
 from perflint.semantics.binders import Loop
-from perflint.semantics.dataflow.scope_flow import Bound
+from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.semantics.values import Const, Kind, Tensor
 from perflint.source.concrete import code, cst

@@ -7,11 +7,12 @@ length, and then answers for every binding where its value may be used.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from perflint.frozen import dataclass, field
 from perflint.semantics.binders import COMPREHENSIONS, Loop, bound_names, local_name, names_of_loops, parameters
+from perflint.semantics.dataflow.flow import Bound, Flow, Use, part_of
 from perflint.semantics.structure import FunctionNode, children, walk
 
 _DEEPEST = 80
@@ -20,102 +21,17 @@ _MOST_JUMPS = 64
 """The number of jumps out of one loop that are kept apart."""
 
 
-@dataclass(slots=True, eq=False)
-class Bound:
-    """A value that a plain name gets: from one place, or from several whose ways meet (`node` is None)."""
-
-    name: str
-    node: ast.AST | None
-    value: ast.expr | None = None
-    """The expression that the value comes from."""
-    whole: bool = True
-    """True if the value is all of that expression, not a part of it."""
-    uses: list[ast.Name] = field(default_factory=list)
-    """The places that read it or add to it."""
-    into: list[Bound] = field(default_factory=list)
-    """The places at which it joins the values of other branches."""
-    of: list[Bound] = field(default_factory=list)
-    """The definitions that meet in it."""
-    loop: Loop | None = None
-    """The loop whose next iteration begins here."""
-    live: bool = False
-    """True if a use may see it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The places that may use a value, and the loops that carry it from one iteration to the next."""
-
-    uses: tuple[ast.Name, ...]
-    loops: tuple[Loop, ...]
-
-
-class Flow:
-    """The bindings of the plain names of a scope, and their uses outside of inner functions and classes."""
-
-    def __init__(self) -> None:
-        self.stored: dict[ast.AST, Bound] = {}
-        """By the store or parameter that binds it."""
-        self.used: dict[ast.Name, Bound] = {}
-        """By the use that sees it."""
-        self.bounds: list[Bound] = []
-        """All of them, those where ways meet too."""
-
-    def reach(self, bound: Bound, most: int) -> Reach | None:
-        """The uses of a value; None if more than `most` bindings would have to be looked at."""
-        seen, waiting = {bound}, [bound]
-        uses: list[ast.Name] = []
-        loops: list[Loop] = []
-        while waiting:
-            each = waiting.pop()
-            uses += each.uses
-            if each.loop is not None:
-                loops.append(each.loop)
-            for further in each.into:
-                if further.live and further not in seen:
-                    seen.add(further)
-                    waiting.append(further)
-            if len(seen) + len(uses) > most:
-                return None
-        return Reach(tuple(uses), tuple(loops))
-
-    def origins(self, use: ast.Name) -> list[Bound]:
-        """The places that may have given a name the value that a use sees; empty if that is outside."""
-        bound = self.used.get(use)
-        waiting = [] if bound is None else [bound]
-        seen = set(waiting)
-        found = []
-        while waiting:
-            each = waiting.pop()
-            if each.node is not None:
-                found.append(each)
-            for before in each.of:
-                if before not in seen:
-                    seen.add(before)
-                    waiting.append(before)
-        return found
-
-    def settle(self) -> None:
-        """Find out which of all bindings a use may see."""
-        for bound in self.bounds:
-            for further in bound.into:
-                further.of.append(bound)
-        waiting = [bound for bound in self.bounds if bound.uses]
-        for bound in waiting:
-            bound.live = True
-        while waiting:
-            for before in waiting.pop().of:
-                if not before.live:
-                    before.live = True
-                    waiting.append(before)
-
-
-def flow_of(scope: FunctionNode | ast.Module, lets_pass: Callable[[ast.withitem], bool] = lambda item: False) -> Flow:
+def flow_of(
+    scope: FunctionNode | ast.Module,
+    lets_pass: Callable[[ast.withitem], bool] = lambda item: False,
+    records: Collection[str] = (),
+) -> Flow:
     """The flow of a function, a lambda or the top level of a file.
 
-    `lets_pass` says that a context of a `with` lets errors pass; any other may swallow them.
+    `lets_pass` says that a context of a `with` lets errors pass; any other may swallow them. `records` are the names of
+    objects that nothing uses as a whole.
     """
-    reader = _Reader(lets_pass, [] if isinstance(scope, ast.Lambda) else scope.body)
+    reader = _Reader(lets_pass, records, [] if isinstance(scope, ast.Lambda) else scope.body)
     if not isinstance(scope, ast.Module):
         for name, argument in parameters(scope).items():
             reader.bind(name, argument)
@@ -144,10 +60,13 @@ class _Turn:
 class _Reader:
     """Reads a scope in the order in which it runs. `run` returns True if the end of a block can be reached."""
 
-    def __init__(self, lets_pass: Callable[[ast.withitem], bool], body: list[ast.stmt]) -> None:
+    def __init__(
+        self, lets_pass: Callable[[ast.withitem], bool], records: Collection[str], body: list[ast.stmt]
+    ) -> None:
         self.flow = Flow()
         self._lets_pass = lets_pass
-        self._names_of_loops = names_of_loops(body)
+        self._records = records
+        self._names_of_loops = names_of_loops(body, self._bound_names if records else bound_names)
         self._now: dict[str, Bound] = {}
         self._log: list[tuple[str, Bound | None]] = []
         """Earlier bindings, latest last, so that a branch can be undone."""
@@ -210,6 +129,17 @@ class _Reader:
             self._meet(name, [*bounds, *([self._now.get(name)] if len(bounds) < len(reached) else [])])
         return True
 
+    def _name(self, node: ast.AST) -> str:
+        """The name of a plain name, or of a part of an object; empty for other nodes."""
+        if isinstance(node, ast.Name):
+            return node.id
+        found = part_of(node) if self._records else None
+        return found[0] + found[1] if found is not None and found[0] in self._records else ""
+
+    def _bound_names(self, node: ast.AST) -> Iterable[str]:
+        stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+        return [self._name(node)] if stored and self._name(node) else bound_names(node)
+
     # Expressions
 
     def read(self, *nodes: ast.AST | None) -> None:
@@ -223,7 +153,7 @@ class _Reader:
         stack = [node]
         while stack:
             node = stack.pop()
-            if isinstance(node, ast.Name):
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and self._name(node):
                 self._use(node, inner)
             elif isinstance(node, ast.NamedExpr):
                 stack.append(node.value)
@@ -237,8 +167,9 @@ class _Reader:
             else:
                 stack += reversed(children(node))
 
-    def _use(self, node: ast.Name, inner: dict[str, Bound]) -> None:
-        bound = inner.get(node.id) or self._now.get(node.id)
+    def _use(self, node: Use, inner: dict[str, Bound]) -> None:
+        name = self._name(node)
+        bound = inner.get(name) or self._now.get(name)
         if bound is not None:
             bound.uses.append(node)
             self.flow.used[node] = bound
@@ -265,8 +196,8 @@ class _Reader:
 
     def _target(self, target: ast.expr, value: ast.expr | None, whole: bool = True) -> None:
         """Bind a target; a tuple takes the parts of a tuple."""
-        if isinstance(target, ast.Name):
-            self.bind(target.id, target, value, whole)
+        if name := self._name(target):
+            self.bind(name, target, value, whole)
         elif isinstance(target, ast.Starred):
             self._target(target.value, value, False)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -311,12 +242,13 @@ class _Reader:
 
     def _aug_assign(self, node: ast.AugAssign) -> None:
         self.read(node.value)
-        if not isinstance(node.target, ast.Name):
+        name = self._name(node.target)
+        if not name:
             self.read(node.target)
             return
-        before = self._now.get(node.target.id)
+        before = self._now.get(name)
         self._use(node.target, {})
-        after = self.bind(node.target.id, node.target)
+        after = self.bind(name, node.target)
         if before is not None:
             # A tensor is still the same one.
             before.into.append(after)
@@ -462,8 +394,8 @@ class _Reader:
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            if isinstance(target, ast.Name):
-                self.bind(target.id, target)
+            if name := self._name(target):
+                self.bind(name, target)
             else:
                 self.read(target)
 

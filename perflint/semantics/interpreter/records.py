@@ -10,6 +10,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import facts_of, lineage
 from perflint.semantics.lattice import union
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance, Mapping, Tensor, Value
 
 
@@ -37,6 +38,21 @@ def _own_fields(frame: Frame, cls: str) -> list[str] | None:
         return [arg.arg for arg in (*init.node.args.posonlyargs, *init.node.args.args)][1:]
     declared = [s.target for s in info.node.body if isinstance(s, ast.AnnAssign)]
     return [target.id for target in declared if isinstance(target, ast.Name)] or None
+
+
+def field_given(frame: Frame, made: Instance, call: ast.Call, name: str) -> ast.expr | None:
+    """The argument of a constructor's call that a field of the object holds as it is; None for computed ones."""
+    fields = field_names(frame, made.cls)
+    if name not in fields or any(isinstance(each, ast.Starred) for each in call.args):
+        return None
+    for cls in lineage(frame, made.cls):
+        facts = facts_of(frame, cls)
+        module = frame.view.loaded(facts.module) if facts is not None else None
+        info = module.klass(facts.qualname) if module is not None and facts is not None else None
+        if info is not None and {"__init__", "__new__", "__post_init__", name} & info.methods.keys():
+            return None
+    position = fields.index(name)
+    return call.args[position] if position < len(call.args) else keyword(call, name)
 
 
 def _replaced(frame: Frame, value: Value, changes: tuple[tuple[str, Value], ...]) -> Value:
