@@ -349,7 +349,7 @@ class Model:
         while function is not None:
             found = self.compiled_functions.get((self.module.name, function.lineno, function.col_offset))
             if found is not None:
-                return None if is_skipped(self.module.structure.parents, node) else found
+                return None if is_skipped(self.module, node) else found
             function = self.function(function)
         return None
 

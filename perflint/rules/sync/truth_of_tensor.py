@@ -117,7 +117,7 @@ def _is_eager_check(site: Site) -> bool:
     branch = statement_of(site.model, site.node)
     if not isinstance(branch, ast.If) or not all(isinstance(each, ast.Raise) for each in branch.body):
         return False
-    return is_skipped(site.model.module.structure.parents, site.node)
+    return is_skipped(site.model.module, site.node)
 
 
 def _what(site: TruthSite | CallSite) -> str:

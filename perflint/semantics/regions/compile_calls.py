@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
-from perflint.semantics.binders import COMPREHENSIONS
+from perflint.semantics.binders import COMPREHENSIONS, How
 from perflint.semantics.dataflow.definitions import tests_before
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.structure import ancestors, keyword, last_name, stands_in
@@ -195,7 +195,7 @@ class Reader:
         return None, in_loop
 
     def _is_skipped(self, node: ast.AST) -> bool:
-        return is_skipped(self._parents, node)
+        return is_skipped(self._module, node)
 
     def functions(self, value: Value | None) -> Iterator[Place]:
         """The functions that a call of a value runs."""
@@ -285,13 +285,14 @@ _FALSE_WHILE_TRACING = frozenset({"is_scripting", "is_tracing", "is_in_onnx_expo
 _NEVER_ASKED = frozenset({"is_exporting", "is_torchdynamo_exporting"})
 
 
-def decided(test: ast.expr) -> bool | None:
+def decided(test: ast.expr, module: Module) -> bool | None:
     """How a test comes out while torch.compile traces it; None if that depends."""
+    test = _named(test, module)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = decided(test.operand)
+        inner = decided(test.operand, module)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
-        known = [decided(value) for value in test.values]
+        known = [decided(value, module) for value in test.values]
         ends = isinstance(test.op, ast.Or)
         if ends in known:
             return ends
@@ -304,45 +305,57 @@ def decided(test: ast.expr) -> bool | None:
     return False if name in _FALSE_WHILE_TRACING | _NEVER_ASKED else None
 
 
-def is_skipped(parents: dict[ast.AST, ast.AST], node: ast.AST) -> bool:
+def _named(test: ast.expr, module: Module) -> ast.expr:
+    """The call, or its opposite, that gives the value of a name which is bound once; any other expression itself."""
+    if not isinstance(test, ast.Name):
+        return test
+    bindings = module.symbols.variable(test).bindings
+    only = bindings[0] if len(bindings) == 1 and bindings[0].how is How.ASSIGNED and bindings[0].whole else None
+    value = None if only is None else only.value
+    asked = value.operand if isinstance(value, ast.UnaryOp) else value
+    return value if value is not None and isinstance(asked, ast.Call) else test
+
+
+def is_skipped(module: Module, node: ast.AST) -> bool:
     """True if torch.compile never comes to a node when it traces the function around it.
 
     This is code behind a guard such as `is_compiling()`, and code that only runs after a failure.
     """
+    parents = module.structure.parents
     inner, outer = node, parents.get(node)
     while outer is not None and not isinstance(inner, _FUNCTIONS):
-        if isinstance(outer, (ast.Raise, ast.ExceptHandler)) or _is_other_branch(outer, inner):
+        if isinstance(outer, (ast.Raise, ast.ExceptHandler)) or _is_other_branch(module, outer, inner):
             return True
-        if isinstance(inner, ast.stmt) and _is_after_leaving(outer, inner):
+        if isinstance(inner, ast.stmt) and _is_after_leaving(module, outer, inner):
             return True
         inner, outer = outer, parents.get(outer)
     return False
 
 
-def _is_other_branch(outer: ast.AST, inner: ast.AST) -> bool:
+def _is_other_branch(module: Module, outer: ast.AST, inner: ast.AST) -> bool:
     if isinstance(outer, ast.Assert):
         return inner is outer.msg
     if isinstance(outer, ast.BoolOp):
         ends = isinstance(outer.op, ast.Or)
         before = outer.values[: outer.values.index(inner)] if inner in outer.values else []
-        return any(decided(value) is ends for value in before)
+        return any(decided(value, module) is ends for value in before)
     if not isinstance(outer, (ast.If, ast.IfExp)) or inner is outer.test:
         return False
-    outcome = decided(outer.test)
+    outcome = decided(outer.test, module)
     if outcome is None:
         return False
     body = outer.body if isinstance(outer.body, list) else [outer.body]
     return (inner in body) is not outcome
 
 
-def _is_after_leaving(outer: ast.AST, inner: ast.stmt) -> bool:
+def _is_after_leaving(module: Module, outer: ast.AST, inner: ast.stmt) -> bool:
     """True if a branch that is taken while tracing leaves the block before a statement."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(outer, name, None)
         if not isinstance(block, list) or inner not in block:
             continue
         for statement in block[: block.index(inner)]:
-            if isinstance(statement, ast.If) and (outcome := decided(statement.test)) is not None:
+            if isinstance(statement, ast.If) and (outcome := decided(statement.test, module)) is not None:
                 branch = statement.body if outcome else statement.orelse
                 if branch and isinstance(branch[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)):
                     return True
