@@ -603,6 +603,18 @@ def helper(x):
     return x * 2
 helper(cuda)
 
+def outer():
+    def inner():
+        later       # -> cuda float 2
+    later = cuda
+    inner()
+    later = None
+
+def outer(flag):
+    def inner():
+        later       # -> ?
+    later = cuda
+
 def helper(x, n):
     x               # -> cpu float 2
     n               # -> int

@@ -55,6 +55,8 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         return UNKNOWN
     if frame.recorder is not None and function.module == frame.recorder.module:
         frame.recorder.note(function.line, function.column, _with_spread(info, function, arguments))
+        if info.outer is not None and info.outer is frame.function:
+            _see_later_names(frame, info)
     declared = _declared_result(frame, module, info)
     is_number = may_return_tensor(declared, info, arguments)
     if _is_plain(declared) and not is_number and "setattr" not in info.calls:
@@ -66,6 +68,15 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     arguments, key = _kind_of_call(frame, function, info, arguments)
     value = _remembered(frame, function, info, arguments, key, declared)
     return returned(value, declared) if is_number else value
+
+
+def _see_later_names(frame: Frame, info: FunctionInfo) -> None:
+    """Keep the names of the function around a nested one that are bound after it, as they are at its call."""
+    seen = frame.view.state(frame.module).closures.get((info.node.lineno, info.node.col_offset), {})
+    for name in info.names - seen.keys():
+        value = (frame.names or {}).get(name)
+        if value is not None:
+            seen[name] = value
 
 
 def _with_spread(info: FunctionInfo, function: Function, arguments: Arguments) -> Arguments:
