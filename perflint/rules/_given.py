@@ -28,7 +28,7 @@ def values_given(model: Model, node: ast.AST) -> list[Value]:
     info = model.module.defined_by(function)
     if function is None or info is None or not isinstance(node, ast.Name):
         return []
-    ordered = _ordered(function, info)
+    ordered = ordered_parameters(function, info)
     found = [named[node.id] for _, named in _named_arguments(model, info, ordered) if node.id in named]
     others = [None if call.arguments is None else call.arguments for call in model.passing(info)]
     at = ordered.index(node.id) if node.id in ordered else -1
@@ -46,7 +46,7 @@ def _function_given(model: Model, node: ast.AST) -> ast.FunctionDef | ast.AsyncF
     return function if isinstance(bound, ast.arg) and bound.arg == node.id else None
 
 
-def _ordered(function: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> list[str]:
+def ordered_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> list[str]:
     """The parameters of a function by position, without the object."""
     ordered = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     is_static = any(last_name(each) == "staticmethod" for each in function.decorator_list)
@@ -68,7 +68,7 @@ def _given(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Ma
     info = model.module.defined_by(function)
     if info is None:
         return {}
-    ordered = _ordered(function, info)
+    ordered = ordered_parameters(function, info)
     found: dict[str, str] = {}
     for own, given in _named_arguments(model, info, ordered):
         if model.heat(own) is Heat.HOT:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
+from perflint.rules._turns import call_in_loop
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._outputs import Output, outputs, records_again, runs_graphs
 from perflint.rules.cudagraph._replays import is_inside, loop_around
@@ -147,8 +148,13 @@ def _parts(node: ast.expr, around: ast.AST | None) -> Iterator[tuple[ast.expr, a
 
 
 def _repeated(model: Model, node: ast.AST, holder: ast.expr) -> ast.AST | None:
-    """The loop around a node; the method around it, if it fills an attribute, which outlives the call."""
-    return loop_around(model, node) or (model.function(node) if path_of(holder).startswith("self.") else None)
+    """The loop around a node; the function around it, if it fills what outlives its calls."""
+    loop, function = loop_around(model, node), model.function(node)
+    if loop is not None or path_of(holder).startswith("self."):
+        return loop or function
+    call = call_in_loop(model, function)
+    lasts = call is not None and isinstance(holder, ast.Name) and call.outer(model, holder, is_rebound=False)
+    return function if lasts else None
 
 
 def _read_in_next_iteration(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:

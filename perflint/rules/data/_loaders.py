@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._places import loops_around
+from perflint.rules._turns import heads, nodes_of
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
@@ -36,7 +38,8 @@ _POSITIONS = {
     "pin_memory": 7,
     "drop_last": 8,
 }
-For = ast.For | ast.AsyncFor
+For = ast.For | ast.AsyncFor | ast.While
+"""A loop over a loader; `while` takes the batches by `next`."""
 
 
 def passed(site: CallSite, name: str) -> ast.expr | None:
@@ -74,24 +77,30 @@ def loops_over(model: Model, call: ast.Call) -> Iterator[For]:
 def _loops_by_origin(model: Model) -> dict[Origin | None, list[For]]:
     """The loops of a file, by the places that made the objects in their iterables."""
     found: dict[Origin | None, list[For]] = {}
-    loops: list[For] = [*model.nodes(ast.For), *model.nodes(ast.AsyncFor)]
-    for loop in loops:
-        for part in walk(loop.iter):
-            for member in model.value(part).members if isinstance(part, ast.expr) else ():
-                if isinstance(member, Instance) and member.origin is not None:
-                    found.setdefault(member.origin, []).append(loop)
+    loops: list[For] = [*model.nodes(ast.For), *model.nodes(ast.AsyncFor), *model.nodes(ast.While)]
+    for loop, part in _iterated(model, loops):
+        for member in model.value(part).members if isinstance(part, ast.expr) else ():
+            if isinstance(member, Instance) and member.origin is not None:
+                found.setdefault(member.origin, []).append(loop)
     return found
+
+
+def _iterated(model: Model, loops: Iterable[For]) -> Iterator[tuple[For, ast.AST]]:
+    """The parts of the iterables of some loops, each with its loop."""
+    for loop in loops:
+        for _, over in heads(model, loop):
+            for part in walk(over):
+                yield loop, part
 
 
 @once_per_node
 def _loops(model: Model, code: ast.AST) -> dict[str, list[For]]:
     """The loops of a function, by the names and attributes in their iterables."""
     found: dict[str, list[For]] = {}
-    loops = (node for node in walk(code) if isinstance(node, (ast.For, ast.AsyncFor)))
-    for loop in loops:
-        for part in walk(loop.iter):
-            if isinstance(part, (ast.Name, ast.Attribute)) and (path := path_of(part)):
-                found.setdefault(path, []).append(loop)
+    loops = (node for node in walk(code) if isinstance(node, LOOPS))
+    for loop, part in _iterated(model, loops):
+        if isinstance(part, (ast.Name, ast.Attribute)) and (path := path_of(part)):
+            found.setdefault(path, []).append(loop)
     return found
 
 
@@ -157,7 +166,7 @@ def repeats(model: Model, loop: For) -> bool:
 @once_per_node
 def move_in(model: Model, loop: For) -> CallSite | None:
     """The first call in a loop over a loader that moves something to the device, unless it may be there already."""
-    for part in walk(loop):
+    for part in nodes_of(model, loop):
         if isinstance(part, ast.Call):
             site = model.call(part)
             if site.target in MOVES and move(site) is not None and not _may_be_there(site.receiver):

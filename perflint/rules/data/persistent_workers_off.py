@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._places import loops_around
+from perflint.rules._turns import heads
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, passed, repeats, workers
 from perflint.semantics.model import Model
@@ -91,10 +92,10 @@ class PersistentWorkersOff(Rule):
         if loop is None or made_anew or model.says("set_epoch"):
             return
         kept = "the workers" if not count else "1 worker" if count == 1 else f"{count} workers"
+        _, over = next(heads(model, loop))
         yield self.finding(
             site,
-            f"`for … in {quoted(model.source.written(loop.iter)).strip('`')}` starts "
-            f"{kept} of this loader again each time",
+            f"`for … in {quoted(model.source.written(over)).strip('`')}` starts {kept} of this loader again each time",
             confidence=Confidence.MEDIUM if count else Confidence.LOW,
             # Once an epoch.
             heat=Heat.WARM,

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
+from perflint.rules._turns import nodes_of
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.data._loaders import LOADERS, For, added, is_given, is_off, loops_in_callees, loops_over, passed
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -114,5 +115,5 @@ class RaggedLastBatch(Rule):
 
 def _trains(model: Model, loop: For) -> bool:
     """True if a loop goes backward, or steps an optimizer in a function that it calls."""
-    goes_backward = any(isinstance(part, ast.Call) and last_name(part) == "backward" for part in walk(loop))
+    goes_backward = any(isinstance(part, ast.Call) and last_name(part) == "backward" for part in nodes_of(model, loop))
     return goes_backward or model.heat_map.work.steps(loop)

@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._places import loops_around
+from perflint.rules._turns import nodes_of, turn_around
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
 from perflint.source.quoting import quoted
 
 _GATHERS = tuple(
@@ -93,9 +92,9 @@ class GatherEachStep(Rule):
 
 
 def _trains(site: CallSite) -> bool:
-    """True if the innermost loop around a call goes backward."""
-    loop = next(loops_around(site.model, site.node), None)
-    return loop is not None and any(
+    """True if the iteration that runs a call goes backward."""
+    turn = turn_around(site.model, site.node)
+    return turn is not None and any(
         isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "backward"
-        for part in walk(loop)
+        for part in nodes_of(site.model, turn)
     )

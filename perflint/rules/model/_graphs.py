@@ -9,8 +9,10 @@ from functools import cached_property
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_self_or_cls
 from perflint.rules._places import inside
+from perflint.rules._turns import call_in_loop, heads
 from perflint.rules.transfer._loops import Loop, body_of
-from perflint.semantics.model import Model
+from perflint.semantics.binders import LOOPS
+from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.structure import keyword, names_in, walk
 from perflint.semantics.values import Class, Const, DeviceValue, Dtype, Function, Instance, Scalar, Value
 
@@ -34,12 +36,16 @@ class Binding:
 
 
 class Turn:
-    """One iteration of a loop, and the origins of its names."""
+    """One iteration of a loop, or a function that a loop calls, and the origins of its names."""
 
-    def __init__(self, model: Model, loop: Loop) -> None:
+    def __init__(self, model: Model, loop: Loop | FunctionNode) -> None:
         self.model = model
         self.loop = loop
-        self.data = names_in(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) else set()
+        if isinstance(loop, LOOPS):
+            self.data = {name for target, _ in heads(model, loop) for name in names_in(target)}
+        else:
+            call = call_in_loop(model, loop)
+            self.data = set() if call is None else call.data(model)
 
     @cached_property
     def bindings(self) -> dict[str, list[Binding]]:
@@ -157,6 +163,8 @@ class Turn:
     def _before(self) -> dict[str, list[Binding]]:
         """The bindings of the function outside of the loop."""
         found: dict[str, list[Binding]] = {}
+        if not isinstance(self.loop, LOOPS):
+            return found
         inner = set(walk(self.loop))
         for node in walk(body_of(self.model, self.loop)):
             if node not in inner:
@@ -237,7 +245,7 @@ class Turn:
             elif isinstance(outer, (ast.Try, ast.While)):
                 return False
             inner = outer
-        return False
+        return not isinstance(self.loop, LOOPS)
 
     def _is_off(self, node: ast.AST) -> bool:
         """True if autograd is off where a statement runs."""

@@ -11,12 +11,13 @@ from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._project_text import some_file_says
 from perflint.rules._statements import statement_of
+from perflint.rules._turns import iteration_around
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._graphs import Turn
-from perflint.rules.transfer._loops import Loop, loop_around
-from perflint.semantics.model import Model
+from perflint.rules.transfer._loops import Loop
+from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import keyword, last_name, walk
+from perflint.semantics.structure import keyword, last_name, names_in, walk
 from perflint.source.quoting import quoted
 
 _KEEPS_STATE = r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph"
@@ -107,7 +108,7 @@ class NeedlessRetainGraph(Rule):
         steppers = _steppers(model)
         for call in retaining:
             statement = statement_of(model, call)
-            loop = None if statement is None else loop_around(model, statement)
+            loop = None if statement is None else iteration_around(model, statement)
             if loop is None or not _steps_after(loop, call) or not _is_alone(model, loop, call, steppers):
                 continue
             yield self.finding(
@@ -161,7 +162,7 @@ def _takes_gradients(call: ast.Call, steppers: set[str]) -> bool:
     return any(word in name for word in _MAY_TAKE) and name not in _SETS_UP
 
 
-def _steps_after(loop: Loop, call: ast.Call) -> bool:
+def _steps_after(loop: Loop | FunctionNode, call: ast.Call) -> bool:
     for node in walk(loop):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
             if "sched" not in ast.unparse(node.func.value).lower() and node.lineno > call.lineno:
@@ -169,7 +170,7 @@ def _steps_after(loop: Loop, call: ast.Call) -> bool:
     return False
 
 
-def _is_alone(model: Model, loop: Loop, call: ast.Call, steppers: set[str]) -> bool:
+def _is_alone(model: Model, loop: Loop | FunctionNode, call: ast.Call, steppers: set[str]) -> bool:
     """True if no other backward pass of the function goes through the graph of this one."""
     function = model.function(call)
     turn = Turn(model, loop)
@@ -193,13 +194,15 @@ def _is_alone(model: Model, loop: Loop, call: ast.Call, steppers: set[str]) -> b
     return True
 
 
-def _is_kept(loop: Loop, names: set[str]) -> bool:
+def _is_kept(loop: Loop | FunctionNode, names: set[str]) -> bool:
     """True if something with a graph is stored where a later iteration, or another function, finds it."""
     for node in walk(loop):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in names:
             if any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets):
                 return True
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if isinstance(node, ast.Return) and node.value is not None and names_in(node.value) & names:
             return True
     return False
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.frozen import dataclass
+from perflint.rules._turns import heads
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in, walk
@@ -87,17 +89,28 @@ def _is_passed(function: ast.AST | None, name: str) -> bool:
     )
 
 
-def parameter_loops(model: Model) -> Iterator[ast.For]:
+@dataclass(frozen=True, slots=True)
+class ParameterLoop:
+    """A loop over parameters."""
+
+    loop: ast.For | ast.While
+    target: ast.expr
+    over: ast.expr
+
+
+def parameter_loops(model: Model) -> Iterator[ParameterLoop]:
     """The loops of a file over parameters; of nested ones the innermost."""
-    for loop in model.nodes(ast.For):
-        if goes_over_parameters(model, loop.iter):
-            yield loop
+    loops: list[ast.For | ast.While] = [*model.nodes(ast.For), *model.nodes(ast.While)]
+    for loop in loops:
+        for target, over in heads(model, loop):
+            if goes_over_parameters(model, over):
+                yield ParameterLoop(loop, target, over)
 
 
-def derived_names(loop: ast.For) -> set[str]:
-    """The names that a loop binds, and those that its body makes of them."""
-    found = names_in(loop.target)
-    for node in walk(loop):
+def derived_names(found_in: ParameterLoop) -> set[str]:
+    """The names that a loop binds to parameters, and those that its body makes of them."""
+    found = names_in(found_in.target)
+    for node in walk(found_in.loop):
         if isinstance(node, ast.Assign) and names_in(node.value) & found:
             found |= {name for target in node.targets for name in names_in(target)}
     return found

@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._bindings import assigned
+from perflint.rules._memory.flows import behind, made
 from perflint.rules._methods import calls_named
-from perflint.rules._places import inside, loops_around
+from perflint.rules._places import inside
+from perflint.rules._turns import Turn, nodes_of, places, turn_around
 from perflint.rules.base import Files, Rule
+from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, walk
@@ -151,19 +153,23 @@ def _around_backward_alone(model: Model, backward: ast.Call) -> ast.expr | None:
 
 
 def _accumulation(model: Model, site: CallSite, avoids: re.Pattern[str]) -> tuple[ast.AST, str] | None:
-    """The test or loop that makes a loop around a backward pass accumulate, and when the optimizer steps, in words."""
-    loop = next(loops_around(model, site.node), None)
-    function = model.function(site.node) or model.source.tree
-    if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or _is_synced(model, function, avoids):
+    """The test or loop that makes backward passes accumulate, and when the optimizer steps, in words."""
+    turn = turn_around(model, site.node)
+    if turn is None or isinstance(turn, COMPREHENSIONS):
         return None
-    boundary = _boundary(model, site, loop)
+    function = turn if isinstance(turn, ast.FunctionDef) else model.function(turn) or model.source.tree
+    if _is_synced(model, function, avoids):
+        return None
+    boundary = _boundary(model, site, turn)
     if boundary is not None:
         return boundary, f"only if {quoted(site.text(boundary))}"
-    steps = [part for part in walk(function) if isinstance(part, ast.Call) and _steps(model, part)]
-    if any(step in walk(loop) for step in steps) or _stops_at_once(loop, site.node):
+    if any(isinstance(part, ast.Call) and _steps(model, part) for part in nodes_of(model, turn)):
         return None
-    if any(step.lineno > loop.lineno and model.function(step) is model.function(site.node) for step in steps):
-        return loop, "only after the loop"
+    if not isinstance(turn, LOOPS) or _stops_at_once(turn, site.node):
+        return None
+    steps = [part for part in walk(function) if isinstance(part, ast.Call) and _steps(model, part)]
+    if any(step.lineno > turn.lineno and model.function(step) is model.function(turn) for step in steps):
+        return turn, "only after the loop"
     return None
 
 
@@ -188,25 +194,26 @@ def _text(model: Model, node: ast.AST) -> str:
     return "".join(model.source.lines[first - 1 : last])
 
 
-def _boundary(model: Model, site: CallSite, loop: ast.For | ast.AsyncFor | ast.While) -> ast.expr | None:
-    """The test under which the optimizer steps, in the loop around a backward pass that runs in each iteration."""
-    for branch in walk(loop):
-        if not isinstance(branch, ast.If) or site.node in walk(branch):
+def _boundary(model: Model, site: CallSite, turn: Turn) -> ast.expr | None:
+    """The test under which the optimizer steps, in the iteration that runs a backward pass each time."""
+    around = {outer for place in places(model, site.node) for outer in inside(model, place)}
+    for branch in nodes_of(model, turn):
+        if not isinstance(branch, ast.If) or branch in around:
             continue
-        test = assigned(model, branch.test) if isinstance(branch.test, ast.Name) else branch.test
-        if test is None or not _is_interval(test):
+        test = made(model, branch.test)
+        if not _is_interval(model, test):
             continue
         if any(isinstance(part, ast.Call) and _steps(model, part) for each in branch.body for part in walk(each)):
             return test
     return None
 
 
-def _is_interval(test: ast.expr) -> bool:
+def _is_interval(model: Model, test: ast.expr) -> bool:
     """`(i + 1) % k == 0`, also as one part of an `or`."""
     return any(
         isinstance(part, ast.Compare)
-        and isinstance(part.left, ast.BinOp)
-        and isinstance(part.left.op, ast.Mod)
+        and isinstance(left := behind(model, part.left), ast.BinOp)
+        and isinstance(left.op, ast.Mod)
         and isinstance(part.ops[0], ast.Eq)
         for part in walk(test)
     )

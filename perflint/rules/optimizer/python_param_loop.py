@@ -101,31 +101,32 @@ class PythonParamLoop(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        for loop in parameter_loops(model):
+        for found in parameter_loops(model):
+            loop = found.loop
             heat = Heat.HOT if _steps(model, loop) else model.heat(loop)
-            updates = _updates(model, loop.body, derived_names(loop))
+            updates = _updates(model, loop.body, derived_names(found))
             update = next((each for each in updates if heat is Heat.HOT or not _may_be_meant_once(each)), None)
             if update is None:
                 continue
             if (heat is Heat.COLD and not _is_guarded(model, loop)) or _has_a_twin(model, loop):
                 continue
-            out_of_place = _is_out_of_place(update, derived_names(loop))
-            is_costly = out_of_place or _is_interpolated(update, derived_names(loop))
+            out_of_place = _is_out_of_place(update, derived_names(found))
+            is_costly = out_of_place or _is_interpolated(update, derived_names(found))
             yield self.finding(
                 update,
-                f"{quoted(update.text(update.node))} runs for each of {quoted(site.text(loop.iter))}: at least one "
+                f"{quoted(update.text(update.node))} runs for each of {quoted(site.text(found.over))}: at least one "
                 f"kernel for every parameter{often(update)}",
                 confidence=Confidence.MEDIUM if heat is Heat.HOT else Confidence.LOW,
                 severity=self.severity if is_costly else Severity.INFO,
                 heat=heat,
-                span=model.source.span(loop.iter),
+                span=model.source.span(found.over),
                 cost=sentence(_OUT_OF_PLACE, *self.measured) if out_of_place else None,
                 help="Collect the tensors in lists and update all at once: `torch._foreach_mul_`, "
                 "`torch._foreach_lerp_` and similar.",
             )
 
 
-def _steps(model: Model, loop: ast.For) -> bool:
+def _steps(model: Model, loop: ast.For | ast.While) -> bool:
     """True if a loop is in the `step` of an optimizer of the project."""
     function = model.function(loop)
     info = model.module.defined_by(function)
@@ -134,7 +135,7 @@ def _steps(model: Model, loop: ast.For) -> bool:
     return "torch.optim.Optimizer" in model.lineage(f"{model.module.name}.{info.owner}")
 
 
-def _has_a_twin(model: Model, loop: ast.For) -> bool:
+def _has_a_twin(model: Model, loop: ast.For | ast.While) -> bool:
     """True if a loop is the alternative to a form in the same code that takes all tensors at once."""
     function = model.function(loop)
     if isinstance(function, ast.FunctionDef) and "single_tensor" in function.name:
@@ -149,7 +150,7 @@ def _has_a_twin(model: Model, loop: ast.For) -> bool:
     )
 
 
-def _is_guarded(model: Model, loop: ast.For) -> bool:
+def _is_guarded(model: Model, loop: ast.For | ast.While) -> bool:
     """True if a loop is cold by a condition alone, as an interval is, in a function that is not."""
     function = model.function(loop)
     return isinstance(function, ast.FunctionDef) and model.heat(function.body[0]) is not Heat.COLD

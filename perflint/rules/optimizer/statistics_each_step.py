@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._places import loops_around, targets
+from perflint.rules._places import loops_around
+from perflint.rules._turns import heads, places
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Option, Rule
 from perflint.rules.optimizer._parameters import goes_over_parameters
@@ -104,8 +105,9 @@ def _is_for_each_parameter(site: CallSite) -> bool:
     """True if a loop over parameters runs a call: for one tensor it costs as much less as that is smaller."""
     return any(
         goes_over_parameters(site.model, over)
-        for loop in loops_around(site.model, site.node)
-        for _, over in targets(loop)
+        for place in places(site.model, site.node)
+        for loop in loops_around(site.model, place)
+        for _, over in heads(site.model, loop)
     )
 
 

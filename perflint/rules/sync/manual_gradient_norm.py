@@ -9,9 +9,11 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import delete_statement
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import behind
 from perflint.rules._methods import in_tests
 from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
+from perflint.rules._turns import nodes_of
 from perflint.rules.base import Files, Mentions, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.sync._scalars import SCALAR_READ
@@ -94,8 +96,8 @@ class ManualGradientNorm(Rule):
         model = site.model
         if in_tests(model):
             return
-        for loop in parameter_loops(model):
-            read = next((part for part in walk(loop) if _reads_norm(part)), None)
+        for loop in (found.loop for found in parameter_loops(model)):
+            read = next((part for part in nodes_of(model, loop) if _reads_norm(model, part)), None)
             if not isinstance(read, ast.Call) or (isinstance(read.func, ast.Name) and _is_on_host(model, read)):
                 continue
             yield self.finding(
@@ -107,21 +109,21 @@ class ManualGradientNorm(Rule):
             )
 
 
-def _reads_norm(node: ast.AST) -> bool:
+def _reads_norm(model: Model, node: ast.AST) -> bool:
     """`p.grad.norm().item()`, `float(p.grad.data.norm(2))`, `param_norm.item()`."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _READS:
-        return _is_norm(node.func.value)
-    return (
-        isinstance(node.func, ast.Name) and node.func.id == "float" and len(node.args) == 1 and _is_norm(node.args[0])
-    )
+        return _is_norm(model, node.func.value)
+    is_float = isinstance(node.func, ast.Name) and node.func.id == "float"
+    return is_float and len(node.args) == 1 and _is_norm(model, node.args[0])
 
 
-def _is_norm(node: ast.expr) -> bool:
+def _is_norm(model: Model, node: ast.expr) -> bool:
     """The norm of a gradient, or a name that says so."""
-    if isinstance(node, ast.Name):
-        return "norm" in node.id
+    if isinstance(node, ast.Name) and "norm" in node.id:
+        return True
+    node = behind(model, node)
     parts = [part for part in walk(node) if isinstance(part, ast.Attribute)]
     return any(part.attr in ("norm", "vector_norm") for part in parts) and any(part.attr == "grad" for part in parts)
 
@@ -130,9 +132,9 @@ def _is_on_host(model: Model, read: ast.Call) -> bool:
     return model.target(read) != "builtins.float" or model.value(read.args[0]).tensor is None
 
 
-def _fix(model: Model, loop: ast.For) -> Fix | None:
-    found = _textbook(model, loop)
-    if found is None:
+def _fix(model: Model, loop: ast.For | ast.While) -> Fix | None:
+    found = _textbook(model, loop) if isinstance(loop, ast.For) else None
+    if found is None or not isinstance(loop, ast.For):
         return None
     source = model.source
     start, end = source.span(loop), source.span(found.root)
@@ -170,7 +172,7 @@ def _textbook(model: Model, loop: ast.For) -> _Textbook | None:
     total = body[-1]
     if not isinstance(total, ast.AugAssign) or not isinstance(total.target, ast.Name):
         return None
-    if len(body) > 2 or (len(body) == 2 and not _names_norm(body[0])) or not _adds_square(total.value):
+    if len(body) > 2 or (len(body) == 2 and not _names_norm(model, body[0])) or not _adds_square(model, total.value):
         return None
     name = total.target.id
     root = after[0]
@@ -224,12 +226,12 @@ def _without_missing(body: list[ast.stmt], name: str) -> list[ast.stmt]:
     return body
 
 
-def _names_norm(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Assign) and _is_norm(statement.value)
+def _names_norm(model: Model, statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and _is_norm(model, statement.value)
 
 
-def _adds_square(node: ast.expr) -> bool:
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Pow) or not _reads_norm(node.left):
+def _adds_square(model: Model, node: ast.expr) -> bool:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Pow) or not _reads_norm(model, node.left):
         return False
     return isinstance(node.right, ast.Constant) and node.right.value == 2
 

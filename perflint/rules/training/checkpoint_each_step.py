@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._places import inside, loops_around
+from perflint.rules._places import inside
+from perflint.rules._turns import nodes_of, places, turn_around
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
 from perflint.source.quoting import quoted
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
@@ -89,19 +89,19 @@ class CheckpointEachStep(Rule):
 
 
 def _trains(site: CallSite) -> bool:
-    """True if the loop around a call steps an optimizer each time, and the call depends on nothing else."""
-    loop = next(loops_around(site.model, site.node), None)
-    if loop is None:
+    """True if the iteration that runs a call steps an optimizer each time, and the call depends on nothing else."""
+    model, turn = site.model, turn_around(site.model, site.node)
+    if turn is None:
         return False
-    for outer in inside(site.model, site.node):
-        if outer is loop:
+    for outer in (outer for place in places(model, site.node) for outer in inside(model, place)):
+        if outer is turn:
             break
         if isinstance(outer, (ast.If, ast.IfExp, ast.ExceptHandler)):
             return False
     # The optimizer steps in this very loop: in one inside of it, this is an epoch.
     return any(
         isinstance(part, ast.Call)
-        and site.model.target(part) in ("torch.optim.Optimizer.step", "torch.Tensor.backward")
-        and next(loops_around(site.model, part), None) is loop
-        for part in walk(loop)
+        and model.target(part) in ("torch.optim.Optimizer.step", "torch.Tensor.backward")
+        and turn_around(model, part) is turn
+        for part in nodes_of(model, turn)
     )

@@ -9,17 +9,18 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import memory_around
-from perflint.rules._memory.flows import behind
+from perflint.rules._memory.flows import behind, target_of
 from perflint.rules._memory.operators import written
 from perflint.rules._places import loops_around
-from perflint.rules._statements import block_of, swallows
+from perflint.rules._statements import block_of, statement_of, swallows
+from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_local
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.transfer._loops import Loop, is_bound_before, loop_around
+from perflint.rules.transfer._loops import Loop, is_bound_before
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
-from perflint.semantics.model import Model
+from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const
@@ -36,9 +37,16 @@ class _Growth:
     """
 
     name: str
-    loop: Loop
+    loop: Loop | FunctionNode
+    """The code of one iteration."""
     statement: ast.Assign
+    target: ast.expr
     tensors: ast.List | ast.Tuple
+
+    @property
+    def places(self) -> set[ast.AST]:
+        """The nodes that read the old tensor and bind the new one."""
+        return {*walk(self.target), *walk(self.tensors)}
 
 
 class CatGrowth(Rule):
@@ -123,11 +131,23 @@ def _growth(site: CallSite) -> _Growth | None:
     statement, target, tensors = extended
     if not isinstance(target, ast.Name):
         return None
-    loop = loop_around(site.model, statement)
-    if loop is None or not is_bound_before(site.model, loop, target.id):
+    loop = iteration_around(site.model, statement)
+    if loop is None or not _is_older(site.model, loop, target):
         return None
-    found = _Growth(target.id, loop, statement, tensors)
+    found = _Growth(target.id, loop, statement, target, tensors)
     return found if _is_only_gathered(site.model, found) else None
+
+
+def _is_older(model: Model, loop: Loop | FunctionNode, target: ast.Name) -> bool:
+    """True if a tensor is older than the iteration, whose other code in the loop around a function leaves it alone."""
+    if isinstance(loop, LOOPS):
+        return is_bound_before(model, loop, target.id)
+    call = call_in_loop(model, loop)
+    outer = "" if call is None else call.outer(model, target, is_rebound=True)
+    if call is None or not outer or not is_bound_before(model, call.loop, outer):
+        return False
+    inside = {*walk(call.node), *walk(target_of(model, call.node) or call.node)}
+    return all(use in inside for use in model.names(call.loop, outer))
 
 
 def _growth_of_element(site: CallSite) -> _Growth | None:
@@ -139,10 +159,10 @@ def _growth_of_element(site: CallSite) -> _Growth | None:
     if extended is None:
         return None
     statement, target, tensors = extended
-    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+    if not isinstance(target, (ast.Subscript, ast.Attribute)) or not isinstance(target.value, ast.Name):
         return None
-    index = names_in(target.slice)
-    if any(isinstance(part, ast.Call) for part in walk(target.slice)):
+    index = names_in(target) - {target.value.id}
+    if any(isinstance(part, ast.Call) for part in walk(target)):
         return None
     for loop in loops_around(site.model, statement):
         if not isinstance(loop, LOOPS):
@@ -151,7 +171,7 @@ def _growth_of_element(site: CallSite) -> _Growth | None:
         if index & bound:
             index -= bound
         elif not index or not index & _changes(site.model, loop).bound:
-            found = _Growth(site.text(target), loop, statement, tensors)
+            found = _Growth(site.text(target), loop, statement, target, tensors)
             is_old = is_bound_before(site.model, loop, target.value.id)
             return found if is_old and _elements_are_gathered(site.model, found, target.value.id) else None
         else:
@@ -161,11 +181,11 @@ def _growth_of_element(site: CallSite) -> _Growth | None:
 
 def _extended(site: CallSite) -> tuple[ast.Assign, ast.expr, ast.List | ast.Tuple] | None:
     """The statement `x = torch.cat([x, more])` along the first dimension, its target and the tensors of the call."""
-    statement = site.model.parent(site.node)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+    target, given = target_of(site.model, site.node), site.argument("tensors", 0)
+    statement = None if target is None else statement_of(site.model, target)
+    tensors = None if given is None else behind(site.model, given)
+    if target is None or not isinstance(statement, ast.Assign):
         return None
-    given = site.argument("tensors", 0)
-    target, tensors = statement.targets[0], given and behind(site.model, given)
     along = site.argument("dim", 1)
     if along is not None and site.value(along) != Const(0):
         return None
@@ -177,11 +197,11 @@ def _extended(site: CallSite) -> tuple[ast.Assign, ast.expr, ast.List | ast.Tupl
 
 def _elements_are_gathered(model: Model, found: _Growth, name: str) -> bool:
     """True if the loop otherwise only asks for an element or a key, or adds the first part of an element."""
-    inside = set(walk(found.statement))
+    inside = found.places
     for use in model.names(found.loop, name):
         if use not in inside and (isinstance(use.ctx, ast.Store) or not _adds_first(model, use, name)):
             return False
-    return sum(1 for _ in model.names(found.statement, name)) == 2
+    return sum(1 for _ in model.names(found.tensors, name)) == 1
 
 
 def _adds_first(model: Model, use: ast.Name, name: str) -> bool:
@@ -199,14 +219,21 @@ def _adds_first(model: Model, use: ast.Name, name: str) -> bool:
 
 def _is_only_gathered(model: Model, found: _Growth) -> bool:
     """True if the loop has no other use of the tensor than a test for its existence, and does not start it again."""
-    inside = set(walk(found.statement))
+    inside = found.places
     for use in model.names(found.loop, found.name):
         if use in inside:
             continue
-        if isinstance(use.ctx, ast.Store) or not _asks_for_existence(model, use):
+        if isinstance(use.ctx, ast.Store) or not (_asks_for_existence(model, use) or _is_returned(model, found, use)):
             return False
-    mentions = sum(1 for _ in model.names(found.statement, found.name))
-    return mentions == 2
+    return sum(1 for _ in model.names(found.tensors, found.name)) == 1
+
+
+def _is_returned(model: Model, found: _Growth, use: ast.Name) -> bool:
+    """True if a function that makes one iteration returns the tensor."""
+    outer = model.parent(use)
+    if isinstance(outer, ast.Tuple):
+        outer = model.parent(outer)
+    return isinstance(outer, ast.Return) and not isinstance(found.loop, LOOPS)
 
 
 def _asks_for_existence(model: Model, use: ast.Name) -> bool:
@@ -217,6 +244,9 @@ def _asks_for_existence(model: Model, use: ast.Name) -> bool:
 def _fix(site: CallSite, found: _Growth) -> Fix | None:
     """`out = [out]` before the loop, `out.append(more)` in it, `out = torch.cat(out)` after it."""
     source, model = site.model.source, site.model
+    loop = found.loop
+    if not isinstance(loop, LOOPS) or found.statement.value is not site.node or found.tensors not in walk(site.node):
+        return None
     first, *more = found.tensors.elts
     written: list[ast.expr | ast.keyword] = [*site.node.args, *site.node.keywords]
     others = [each for each in written if found.tensors not in (each, getattr(each, "value", None))]
@@ -224,21 +254,21 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
         return None
     if any(isinstance(each, ast.Starred) for each in more) or not all(_is_literal(each) for each in others):
         return None
-    end = with_last_comments(source, source.span(found.loop)).end_line
-    if not _stands_alone(model, found.loop) or not source.lines[end - 1].endswith(("\n", "\r")):
+    end = with_last_comments(source, source.span(loop)).end_line
+    if not _stands_alone(model, loop) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
     inside = set(walk(found.statement))
-    if any(use not in inside for use in model.names(found.loop, found.name)):
+    if any(use not in inside for use in model.names(loop, found.name)):
         return None
-    if _may_change_later(model, found.loop, more[0]) or _is_seen_half_done(model, found):
+    if _may_change_later(model, loop, more[0]) or _is_seen_half_done(model, found):
         return None
-    before = indentation(source, found.loop.lineno)
+    before = indentation(source, loop.lineno)
     call = source.written(site.node.func)
     rest = "".join(f", {_argument(site, each)}" for each in others)
     opening = f"{before}{found.name} = [{found.name}]\n"
     closing = f"{before}{found.name} = {call}({found.name}{rest})\n"
     edits = (
-        insert(found.loop.lineno, 1, in_newlines_of(source, found.loop.lineno, opening)),
+        insert(loop.lineno, 1, in_newlines_of(source, loop.lineno, opening)),
         Edit(source.span(found.statement), f"{found.name}.append({site.text(more[0])})"),
         insert(end + 1, 1, in_newlines_of(source, end, closing)),
     )

@@ -9,10 +9,12 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import calls_named
 from perflint.rules._statements import statement_of
+from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_private
 from perflint.rules.base import Files, Rule
-from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around
-from perflint.semantics.model import Model
+from perflint.rules.transfer._loops import Loop, body_of, is_bound_before
+from perflint.semantics.binders import LOOPS
+from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Tensor, scalar_type
@@ -93,11 +95,11 @@ class GraphRetainingAccumulate(Rule):
         model = site.model
         for call in calls_named(site, "backward"):
             loss = _loss(model, call.node)
-            loop = None if loss is None else loop_around(model, call.node)
+            loop = None if loss is None else iteration_around(model, call.node)
             if loss is None or loop is None:
                 continue
             for kept, name, holder in _kept(model, loop, loss):
-                if not is_bound_before(model, loop, name) or _asks_for_gradient(model, loop, name):
+                if not _lasts(model, loop, name, holder) or _asks_for_gradient(model, loop, name):
                     continue
                 if _is_rebound(model, loop, loss, call.node, kept):
                     continue
@@ -109,6 +111,18 @@ class GraphRetainingAccumulate(Rule):
                     help=f"Add `{loss}.detach()`.",
                     fix=_fix(model, kept, name, holder),
                 )
+
+
+def _lasts(model: Model, loop: Loop | FunctionNode, name: str, holder: ast.AST) -> bool:
+    """True if a sum or list is older than the iteration, and no backward pass of the code around begins at it."""
+    if isinstance(loop, LOOPS):
+        return is_bound_before(model, loop, name)
+    call = call_in_loop(model, loop)
+    if call is None:
+        return False
+    use: ast.Name = holder.target if isinstance(holder, ast.AugAssign) else holder.func.value  # type: ignore
+    outer = call.outer(model, use, is_rebound=isinstance(holder, ast.AugAssign))
+    return bool(outer) and is_bound_before(model, call.loop, outer) and not _asks_for_gradient(model, call.loop, outer)
 
 
 def _loss(model: Model, call: ast.Call) -> str | None:
@@ -127,7 +141,7 @@ def _loss(model: Model, call: ast.Call) -> str | None:
     return owner.id if isinstance(owner, ast.Name) else None
 
 
-def _kept(model: Model, loop: Loop, loss: str) -> Iterator[tuple[ast.Name, str, ast.AST]]:
+def _kept(model: Model, loop: Loop | FunctionNode, loss: str) -> Iterator[tuple[ast.Name, str, ast.AST]]:
     """The uses of a loss that a sum or a list keeps, each with the name of the sum or list, and the statement."""
     for node in walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
@@ -140,11 +154,11 @@ def _kept(model: Model, loop: Loop, loss: str) -> Iterator[tuple[ast.Name, str, 
             continue
         found = None if name == loss else _with_graph(model, value, loss)
         statement = None if found is None or _off(model, node) else statement_of(model, node)
-        if found is not None and statement is not None and loop_around(model, statement) is loop:
+        if found is not None and statement is not None and iteration_around(model, statement) is loop:
             yield found, name, held
 
 
-def _is_rebound(model: Model, loop: Loop, loss: str, *between: ast.expr) -> bool:
+def _is_rebound(model: Model, loop: Loop | FunctionNode, loss: str, *between: ast.expr) -> bool:
     """True if a name is bound anew between two places of a loop: `loss = loss.item()`."""
     lines = sorted(node.lineno for node in between)
     uses = model.names(loop, loss)
@@ -186,9 +200,9 @@ def _off(model: Model, node: ast.AST) -> bool:
     return False
 
 
-def _asks_for_gradient(model: Model, loop: Loop, name: str) -> bool:
+def _asks_for_gradient(model: Model, loop: Loop | FunctionNode, name: str) -> bool:
     """True if a sum reaches a backward pass: it is part of a loss, or of the receiver of `backward`."""
-    function = body_of(model, loop)
+    function = body_of(model, loop) if isinstance(loop, LOOPS) else loop
     seen_elsewhere = any(not is_private(model, use) for use in model.names(loop, name))
     for use in model.names(model.source.tree if seen_elsewhere else function, name):
         if not isinstance(use.ctx, ast.Load):

@@ -208,3 +208,58 @@ class Trainer:
         loss = self.model(features).sum()
         loss.backward(retain_graph=True)
         self.optimizer.step()
+
+
+def in_a_function(model, x, optimizer):
+    loss = model(x).sum()
+    loss.backward(retain_graph=True)  # audit: TPF305
+    optimizer.step()
+
+
+def by_functions(loader):
+    model = torch.nn.Linear(8, 1).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in loader:
+        in_a_function(model, x, optimizer)
+
+
+def with_next(loader):
+    model = torch.nn.Linear(8, 1).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = iter(loader)
+    while True:
+        try:
+            x = next(batches)
+        except StopIteration:
+            break
+        loss = model(x).sum()
+        loss.backward(retain_graph=True)  # audit: TPF305
+        optimizer.step()
+
+
+def judge(critic, fake, optimizer):
+    loss = critic(fake).mean()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+
+
+def adversarial(maker, critic, loader, first, second):
+    for noise in loader:
+        fake = maker(noise)
+        judge(critic, fake, first)
+        critic(fake).mean().backward()
+        second.step()
+
+
+def returned(model, x, optimizer):
+    loss = model(x).sum()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    return loss
+
+
+def used_again(loader):
+    model = torch.nn.Linear(8, 1).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in loader:
+        returned(model, x, optimizer).backward()

@@ -61,3 +61,26 @@ def results(model: nn.Module, loader: DataLoader) -> None:
 
 def once(model: nn.Module) -> None:
     torch.save(model.state_dict(), "last.pt")
+
+
+def one_step(model: nn.Module, x: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
+    model(x.cuda()).sum().backward()
+    optimizer.step()
+    torch.save(model.state_dict(), "step.pt")  # error: TPF963
+
+
+def by_steps(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x in loader:
+        one_step(model, x, optimizer)
+
+
+def keep(model: nn.Module) -> None:
+    torch.save(model.state_dict(), "kept.pt")
+
+
+def with_interval(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for step, x in enumerate(loader):
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+        if step % 1000 == 0:
+            keep(model)

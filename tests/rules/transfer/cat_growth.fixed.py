@@ -206,3 +206,40 @@ def with_precision(model: nn.Module, loader: DataLoader) -> torch.Tensor:
             outputs.append(y)
     outputs = torch.cat(outputs, dim=0)
     return outputs
+
+
+def longer(model: nn.Module, outputs: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    outputs = torch.cat([outputs, model(x.cuda())])
+    return outputs
+
+
+def by_functions(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = torch.empty(0, 10, device="cuda")
+    for x in loader:
+        outputs = longer(model, outputs, x)
+    return outputs
+
+
+def read_too(model: nn.Module, outputs: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    outputs = torch.cat([outputs, model(x.cuda())])
+    return outputs
+
+
+def needed_in_each_iteration(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = torch.empty(0, 10, device="cuda")
+    for x in loader:
+        outputs = read_too(model, outputs, x)
+        print(outputs.mean())
+    return outputs
+
+
+class Kept:
+    pass
+
+
+def in_an_object(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    kept = Kept()
+    kept.outputs = torch.empty(0, 10, device="cuda")
+    for x in loader:
+        kept.outputs = torch.cat([kept.outputs, model(x.cuda())])
+    return kept.outputs

@@ -152,3 +152,49 @@ def with_a_closure(model: nn.Module, loader, optimizer):
         step(x)
     total.backward()
     optimizer.step()
+
+
+def one_step(model: nn.Module, x, optimizer, total, losses):
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss)  # audit: TPF210
+    total += loss  # audit: TPF210
+    return total
+
+
+def by_functions(model: nn.Module, loader, optimizer):
+    total, losses = 0.0, []
+    for x in loader:
+        total = one_step(model, x, optimizer, total, losses)
+    return total.item()
+
+
+def of_one_step(model: nn.Module, x, optimizer, total):
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+    total += loss
+    return total
+
+
+def forgotten(model: nn.Module, loader, optimizer):
+    start = 0.0
+    for x in loader:
+        of_one_step(model, x, optimizer, start)
+    return start
+
+
+def part_of_a_loss(model: nn.Module, x, total):
+    loss = model(x).sum()
+    loss.backward(inputs=[x])
+    total += loss
+    return total
+
+
+def together(model: nn.Module, loader, optimizer):
+    total = 0.0
+    for x in loader:
+        total = part_of_a_loss(model, x, total)
+    total.backward()
+    optimizer.step()
