@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._memory.flows import made
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
@@ -96,8 +97,9 @@ class CompileBeforeDdp(Rule):
 def _compiled(site: CallSite) -> ast.Call | None:
     """The call of torch.compile that returned the wrapped module."""
     given = site.argument("module", 0)
-    if isinstance(given, ast.Call):
-        return given if site.model.target(given) == "torch.compile" else None
+    source = None if given is None else made(site.model, given)
+    if isinstance(source, ast.Call):
+        return source if site.model.target(source) == "torch.compile" else None
     path = "" if given is None else path_of(given)
     return _last_made(site, path) if path else None
 

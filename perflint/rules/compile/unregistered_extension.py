@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._memory.flows import value_of
 from perflint.rules.base import Files, Rule
+from perflint.semantics.binders import targets
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of
@@ -117,5 +119,7 @@ class UnregisteredExtension(Rule):
 def _loaded(model: Model) -> Iterator[str]:
     """The names of the extensions that the file loads."""
     for assignment in model.nodes(ast.Assign):
-        if isinstance(assignment.value, ast.Call) and model.target(assignment.value) in _LOADS:
-            yield from filter(None, map(path_of, assignment.targets))
+        for target in (each for whole in assignment.targets for each in targets(whole)):
+            value = value_of(model, target)
+            if isinstance(value, ast.Call) and model.target(value) in _LOADS:
+                yield path_of(target)

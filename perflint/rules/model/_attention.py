@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import behind
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Instance
@@ -194,6 +195,7 @@ class _Chain:
 
     def leads_to_product(self, node: ast.expr) -> bool:
         """True if scores are a product with a transposed factor, scaled or masked, and nothing else."""
+        node = behind(self.model, node)
         if isinstance(node, ast.BinOp):
             return self._leads_from_operation(node)
         if isinstance(node, ast.Call):

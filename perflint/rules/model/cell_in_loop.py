@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._memory.flows import target_of
 from perflint.rules._places import inside
 from perflint.rules._statements import statement_of
 from perflint.rules.base import Calls, Rule
@@ -132,11 +133,12 @@ def _loop(model: Model, call: ast.Call) -> ast.For | None:
 
 def _keeps_to_itself(model: Model, call: ast.Call, loop: ast.For) -> bool:
     """True if the state goes from step to step through the cell alone, and the input comes from elsewhere."""
-    statement = statement_of(model, call)
-    if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
+    target = target_of(model, call)
+    statement = None if target is None else statement_of(model, target)
+    if target is None or statement is None:
         return False
     state, given = call.args[1], call.args[0]
-    made, used = names_in(statement.targets[0]), names_in(state)
+    made, used = names_in(target), names_in(state)
     if not used or not used <= made or _is_left(loop):
         return False
     for node in walk(loop):

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
+from perflint.rules._memory.flows import behind
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import keyword, walk
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -112,13 +113,13 @@ class DifferencesForDistances(Rule):
 
 def _difference(site: CallSite) -> ast.BinOp | None:
     """The differences of all pairs that a call reduces over their last dimension."""
-    reduced = _operand(site)
-    if reduced is None or not _is_last(site):
+    given = _operand(site)
+    if given is None or not _is_last(site):
         return None
-    if site.target in _SUMS:
-        reduced = _powered(reduced)
-    if isinstance(reduced, ast.Name):
-        reduced = _only_value(site, reduced)
+    reduced: ast.expr | None = behind(site.model, given)
+    if site.target in _SUMS and reduced is not None:
+        power = _powered(reduced)
+        reduced = None if power is None else behind(site.model, power)
     if not isinstance(reduced, ast.BinOp) or not isinstance(reduced.op, ast.Sub):
         return None
     return reduced if _is_of_all_pairs(site, reduced) else None
@@ -156,22 +157,9 @@ def _powered(node: ast.expr) -> ast.expr | None:
     return owner
 
 
-def _only_value(site: CallSite, name: ast.Name) -> ast.expr | None:
-    """The value of a name that the function binds once, for this use alone."""
-    function = site.model.function(name)
-    if function is None:
-        return None
-    uses = [part for part in walk(function) if isinstance(part, ast.Name) and part.id == name.id]
-    stores = [each for each in uses if isinstance(each.ctx, ast.Store)]
-    if len(stores) != 1 or len(uses) != 2:
-        return None
-    parent = site.model.parent(stores[0])
-    return parent.value if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
-
-
 def _is_of_all_pairs(site: CallSite, node: ast.BinOp) -> bool:
     """True if two sets of points are spread along two dimensions: `a[:, None] - b[None]`, `a.unsqueeze(1) - b`."""
-    left, right = _spread(node.left), _spread(node.right)
+    left, right = (_spread(behind(site.model, each)) for each in (node.left, node.right))
     if left is None and right is None:
         return False
     if left is not None and right is not None:

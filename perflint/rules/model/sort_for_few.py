@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._memory.flows import made
 from perflint.rules._methods import is_false
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -120,16 +121,16 @@ def _sorted(site: CallSite) -> ast.expr | None:
 def _is_of_pairs(site: CallSite) -> bool:
     """True if the sorted tensor is a product or distance of two sets: the scores of a search."""
     data = _sorted(site)
-    made = [data]
+    sources = [] if data is None else [made(site.model, data)]
     if isinstance(data, ast.Name):
         function = site.model.function(data)
-        made = [
+        sources += [
             each.value
             for each in site.model.nodes(ast.Assign)
             if site.model.function(each) is function
             and any(isinstance(target, ast.Name) and target.id == data.id for target in each.targets)
         ]
-    return any(_pairs(site.model, part) for value in made if value is not None for part in walk(value))
+    return any(_pairs(site.model, part) for value in sources for part in walk(value))
 
 
 def _pairs(model: Model, node: ast.AST) -> bool:

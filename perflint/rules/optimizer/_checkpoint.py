@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, weakest
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import made
 from perflint.rules._methods import calls_named
 from perflint.rules._visible import is_private
 from perflint.rules.optimizer._copying import copies_state
@@ -15,7 +16,7 @@ from perflint.semantics.binders import How
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import path_of
 from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Scalar, Value
 
 COUNTING = frozenset(f"torch.optim.{name}" for name in ("Adam", "AdamW", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam"))
@@ -30,8 +31,8 @@ class Loaded:
 
     load: ast.Call
     given_to: CallSite
-    name: str
-    """The name that the checkpoint is bound to; empty if it is passed on at once."""
+    name: str | None
+    """The name that the checkpoint is bound to; empty if it is passed on at once, None if it is in another object."""
     place: ast.expr
     """The value of `map_location`."""
     confidence: Confidence
@@ -45,12 +46,13 @@ def loaded_onto_device(site: FileSite) -> Iterator[Loaded]:
         sure = optimizer_confidence(site.model, call.node.func.value)
         if given is None or sure is None:
             continue
-        source = _root(given)
-        load = _load(site.model, source)
-        place = None if load is None else _place(site.model, load)
-        if load is not None and place is not None:
-            name = source.id if isinstance(source, ast.Name) else ""
-            yield Loaded(load, call, name, place[0], weakest(sure, place[1]))
+        holder = _holder(site.model, given)
+        load = made(site.model, holder)
+        if isinstance(load, ast.Call) and site.model.target(load) == "torch.load":
+            place = _place(site.model, load)
+            if place is not None:
+                name = holder.id if isinstance(holder, ast.Name) else "" if holder is load else None
+                yield Loaded(load, call, name, place[0], weakest(sure, place[1]))
 
 
 def optimizer_confidence(model: Model, node: ast.expr) -> Confidence | None:
@@ -74,33 +76,20 @@ def _counts(model: Model, made: Instance) -> Confidence | None:
     return Confidence.HIGH if all(value in (None, NONE, Const(False)) for value in chosen) else None
 
 
-def _root(node: ast.expr) -> ast.expr:
-    """The base of a chain of items: `checkpoint["optimizer"]`, `checkpoint.get("optimizer")`."""
+def _holder(model: Model, node: ast.expr) -> ast.expr:
+    """The checkpoint that an expression belongs to, as the code names it last: a name, a part of an object, a call."""
     while True:
-        if isinstance(node, ast.Subscript):
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop"):
-            node = node.func.value
+        source = made(model, node)
+        if isinstance(source, ast.Subscript):
+            node = source.value
+        elif (
+            isinstance(source, ast.Call)
+            and isinstance(source.func, ast.Attribute)
+            and source.func.attr in ("get", "pop")
+        ):
+            node = source.func.value
         else:
             return node
-
-
-def _load(model: Model, node: ast.expr) -> ast.Call | None:
-    """The `torch.load` whose result a node is; a name must have only one binding in its function."""
-    if isinstance(node, ast.Call):
-        return node if model.target(node) == "torch.load" else None
-    if not isinstance(node, ast.Name):
-        return None
-    function = model.function(node)
-    bound = [
-        each
-        for each in model.nodes(ast.Assign)
-        if model.function(each) is function
-        and any(isinstance(part, ast.Name) and part.id == node.id for target in each.targets for part in walk(target))
-    ]
-    if len(bound) != 1 or not isinstance(bound[0].targets[0], ast.Name):
-        return None
-    return _load(model, bound[0].value) if isinstance(bound[0].value, ast.Call) else None
 
 
 def _place(model: Model, load: ast.Call) -> tuple[ast.expr, Confidence] | None:
@@ -124,6 +113,8 @@ def _is_elsewhere(value: Value) -> bool:
 
 def feeds_only_state(model: Model, found: Loaded) -> bool:
     """True if modules and optimizers copy all parts of a checkpoint that are read to their own devices."""
+    if found.name is None:
+        return False
     if not found.name:
         assert isinstance(found.given_to.node.func, ast.Attribute)
         return _is_copied(model, found.given_to.node)
@@ -134,6 +125,8 @@ def feeds_only_state(model: Model, found: Loaded) -> bool:
 
 def keeps_tensor(model: Model, found: Loaded) -> bool:
     """True if something keeps a checkpoint as a whole, or a part of it under whose key the file saves a tensor."""
+    if found.name is None:
+        return True
     uses = [each for each in model.nodes(ast.Name) if each.id == found.name]
     uses = [each for each in uses if model.function(each) is model.function(found.load)]
     read = [use for use in uses if isinstance(use.ctx, ast.Load) and not _is_state(model, use)]

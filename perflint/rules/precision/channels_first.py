@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._memory.flows import value_of
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, move
 from perflint.rules.precision._convolutions import is_convolutional, is_half
+from perflint.semantics.binders import targets
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -213,19 +215,13 @@ def _first_moves(model: Model, body: ast.AST) -> dict[str, ast.Call]:
     for each in walk(body):
         if not isinstance(each, ast.Assign) or (model.function(each) or model.source.tree) is not body:
             continue
-        pairs = [(target, each.value) for target in each.targets]
-        for target, value in [*pairs, *(pair for both in pairs for pair in _unpacked(*both))]:
-            path = path_of(target)
+        for target in (part for whole in each.targets for part in targets(whole)):
+            path, value = path_of(target), value_of(model, target)
             if path and path not in found and isinstance(value, ast.Call):
                 site = model.call(value)
                 if site.target in MOVES and move(site) is not None:
                     found[path] = value
     return found
-
-
-def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        yield from zip(target.elts, value.elts, strict=False)
 
 
 _LAYOUTS = re.compile("channels_last")

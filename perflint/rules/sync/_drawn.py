@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
-from perflint.rules._memory.flows import ahead
+from perflint.rules._memory.flows import ahead, behind
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
@@ -37,7 +37,8 @@ def drawn_on_host(site: CallSite) -> Draw | None:
     """
     if site.has_unpacking or site.argument("generator") is not None or site.argument("out") is not None:
         return None
-    leaves = _given(site)
+    given = _given(site)
+    leaves = None if given is None else behind(site.model, given)
     returns = tuple(each for each in _chain(site.model, site.node) if _moves(site.model, each))
     if not isinstance(leaves, ast.Call) or not returns:
         return None

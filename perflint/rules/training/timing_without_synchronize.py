@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
-from perflint.rules._memory.flows import ahead
+from perflint.rules._memory.flows import ahead, made
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
@@ -113,30 +113,25 @@ def _timed(site: CallSite) -> _Timed | None:
     end = model.parent(now)
     if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Sub) or end.left is not now:
         return None
-    if not isinstance(end.right, ast.Name):
-        return None
     statement = statement_of(model, end)
     if statement is None:
         return None
     block = block_of(model, statement)
-    start = _start(model, block[: block.index(statement)], end.right.id)
-    if start is None:
+    start = made(model, end.right)
+    began = statement_of(model, start)
+    if not isinstance(start, ast.Call) or model.target(start) not in _CLOCKS or began not in block:
         return None
-    between = block[start + 1 : block.index(statement)]
+    between = block[block.index(began) + 1 : block.index(statement)]
+    if any(_reads(each, names_in(end.right)) for each in between):
+        return None
     work = _work(model, between)
     return None if work is None else _Timed(end, work)
 
 
-def _start(model: Model, block: Sequence[ast.stmt], name: str) -> int | None:
-    """The index of the statement of a block that last binds a name, if it binds the clock's reading; else None."""
-    for index in reversed(range(len(block))):
-        each = block[index]
-        if isinstance(each, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in each.targets):
-            is_clock = isinstance(each.value, ast.Call) and model.target(each.value) in _CLOCKS
-            return index if is_clock else None
-        if name in names_in(each):
-            return None
-    return None
+def _reads(statement: ast.stmt, names: set[str]) -> bool:
+    """True if a statement reads one of some names."""
+    parts = (part for part in walk(statement) if isinstance(part, ast.Name))
+    return any(part.id in names and isinstance(part.ctx, ast.Load) for part in parts)
 
 
 def _work(model: Model, between: Sequence[ast.stmt]) -> ast.Call | None:

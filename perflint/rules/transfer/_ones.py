@@ -145,6 +145,7 @@ def _called(model: Model, call: ast.Call, depth: int) -> Shape:
         return NOTHING
     of_tensor = head == "torch.Tensor" and isinstance(call.func, ast.Attribute)
     operands = [call.func.value, *call.args] if of_tensor and isinstance(call.func, ast.Attribute) else call.args
+    operands = operands or [each.value for each in call.keywords if each.arg in ("input", "data")]
     if not operands:
         return NOTHING
     given = operands[1] if len(operands) > 1 else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
+from perflint.rules._memory.flows import made
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move
@@ -21,8 +22,8 @@ _ARRAY_METHODS = frozenset(
     """astype reshape sum mean max min argmax argmin argsort sort copy flatten transpose squeeze ravel clip any all std
     var cumsum tolist item nonzero round repeat take dot swapaxes""".split()
 )
-_LONGEST_TRAIL = 4
-"""Names that are followed from one assignment to the next."""
+_LONGEST_TRAIL = 16
+"""Expressions that are looked at, from one assignment to the next."""
 
 
 class DevicePingPong(Rule):
@@ -111,7 +112,7 @@ def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
     if confidence is None or start is None:
         return None
     trail: list[ast.expr] = []
-    left = _left(site.model, start, _LONGEST_TRAIL, trail)
+    left = _left(site.model, start, trail)
     if left is None or not any(_leaves_torch(site.model, node) for node in trail):
         return None
     return weakest(confidence, left[0]), left[1]
@@ -123,7 +124,7 @@ def _leaves_torch(model: Model, node: ast.expr) -> bool:
     return any(model.target(call).startswith("numpy.") for call in calls)
 
 
-def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tuple[Confidence, ast.Call] | None:
+def _left(model: Model, node: ast.expr, trail: list[ast.expr]) -> tuple[Confidence, ast.Call] | None:
     """The call by which the data of an expression left the device, and how sure it is that it was there.
 
     `trail` gets the expressions that lead there.
@@ -138,12 +139,22 @@ def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tu
                 sure = device_confidence(site.receiver)
                 if sure is not None and not _is_one_number(site):
                     return sure, part
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and depth:
-            value = assigned(model, part)
-            found = None if value is None else _left(model, value, depth - 1, trail)
+        value = _source(model, part)
+        if value is not None and value not in trail and len(trail) < _LONGEST_TRAIL:
+            found = _left(model, value, trail)
             if found is not None:
                 return found
     return None
+
+
+def _source(model: Model, node: ast.AST) -> ast.expr | None:
+    """The expression that made the value of a name, or of a part of an object."""
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
+        return None
+    source = made(model, node)
+    if source is not node:
+        return source
+    return assigned(model, node) if isinstance(node, ast.Name) else None
 
 
 def _is_known(model: Model, call: ast.Call) -> bool:
