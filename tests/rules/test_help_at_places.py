@@ -64,11 +64,23 @@ def inside(x: torch.Tensor):
     top = x.cuda().max()
     return 0 <= top <= 1
 """
+NUMBERS_OF_LOOP = """
+import torch
+
+def sample(model: torch.nn.Module, x: torch.Tensor, least: float):
+    steps = torch.linspace(1, 0, 50, device="cuda")
+    for i, (now, following) in enumerate(zip(steps[:-1], steps[1:])):
+        x = model(x.cuda())
+        if now > least:
+            x = x + torch.randn_like(x)
+    return x
+"""
 
 
 @pytest.mark.parametrize(
     ("program", "words"),
     [
+        (NUMBERS_OF_LOOP, "Read all of `steps[:-1]` once, before the loop, with `.tolist()`."),
         (DECODE, "Test every 10 iterations, if a few more do no harm"),
         (CHECK, "Check every 100 steps"),
         (COUNT, "Only the CPU can branch"),

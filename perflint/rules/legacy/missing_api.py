@@ -106,7 +106,7 @@ class MissingApi(Rule):
                 confidence=confidence,
                 heat=Heat.WARM,
                 span=model.source.span(used),
-                help=f"`{meant}` is probably meant." if meant else "It may have been removed: torch 2.13 does not have it.",
+                help=f"`{meant}` is probably meant." if meant else "It may be gone: torch 2.13 does not have it.",
             )
         yield from self._moved_functions(site)
 

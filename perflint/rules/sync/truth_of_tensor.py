@@ -11,6 +11,7 @@ from perflint.rules._statements import statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
+from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
 from perflint.rules.sync._tested import Joined, asked_together
 from perflint.semantics.dataflow.destinations import Use
@@ -137,7 +138,18 @@ def _cure(site: TruthSite | CallSite, joined: Joined | None) -> str:
     if joined is not None and len(joined.text) <= _LONGEST and "\n" not in joined.text:
         if not isinstance(decided, (ast.Assert, ast.While)):
             return f"Ask the GPU once: {quoted(joined.text)}. Or test a value that is already on the CPU."
-    return _kept_on_gpu(site) or tested(site.model, decided or site.node)
+    return _read_before_loop(site) or _kept_on_gpu(site) or tested(site.model, decided or site.node)
+
+
+def _read_before_loop(site: TruthSite | CallSite) -> str:
+    """The advice for a test of the numbers of a tensor that a loop iterates over; empty for other tests."""
+    node = site.node
+    for operand in [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node]:
+        element = element_read(site.model, node, operand) if isinstance(operand, ast.Name) else None
+        tensor = None if element is None else site.value(element.whole).tensor
+        if element is not None and tensor is not None and tensor.rank in (1, None):
+            return f"Read all of {quoted(site.text(element.whole))} once, before the loop, with `.tolist()`."
+    return ""
 
 
 def _kept_on_gpu(site: TruthSite | CallSite) -> str:
