@@ -213,17 +213,18 @@ class Origins:
         around = symbols.scope_around(node)
         variable = symbols.resolve(around, root)
         holds = _holds_tensors(self._model.value(node))
-        additions: list[Binding] = []
+        passed: list[_Bound] = []
         for scope in around.chain:
             outer = scope.node
             if isinstance(outer, (*_SCOPES, ast.Lambda, ast.Module)):
                 bound = self._bound(outer, path)
                 found = None if bound is None else self._nearest(bound, outer, node, path, at, holds)
-                additions += () if bound is None else reversed(bound.additions)
+                passed += [] if bound is None else [bound]
                 if found is not None:
                     if not holds or self._may_hold_tensors(found):
                         return found
                     # A sum that begins with a number, or an empty container, has its tensors from what is added.
+                    additions = (each for bound in passed for each in reversed(bound.additions))
                     return next(filter(self._adds_tensors, additions), found)
                 # Inner functions see the last value of a name.
                 at = (outer.end_lineno or outer.lineno, 0) if isinstance(outer, ast.Lambda) else _END
@@ -242,11 +243,11 @@ class Origins:
         index = bisect_right(bound.places, at)
         reaching = _Reaching(self._model, node)
         is_parameter = not isinstance(scope, ast.Module) and path in parameters(scope)
-        before = ((each, False) for each in reversed(bound.bindings[:index]))
-        later = ((each, True) for each in reversed(bound.bindings[index:]) if not is_parameter)
+        later = range(len(bound.bindings) - 1, index - 1, -1)
         nearest: Binding | None = None
-        for binding, is_later in chain(before, later):
-            if reaching.reaches(binding, is_later):
+        for at_index in chain(range(index - 1, -1, -1), () if is_parameter else later):
+            binding = bound.bindings[at_index]
+            if reaching.reaches(binding, at_index >= index):
                 if not holds or self._may_hold_tensors(binding):
                     return binding
                 nearest = nearest or binding
