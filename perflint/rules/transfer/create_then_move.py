@@ -27,7 +27,7 @@ from perflint.rules.placement import (
 from perflint.rules.transfer._computed import computed_there
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import Const, Kind, scalar_type
+from perflint.semantics.values import Const, Dtype, Kind, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
@@ -38,6 +38,8 @@ _EXACT = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", 
     "torch.triu_indices",
 }
 """Factories that give the same bits on every device (arange: of integers)."""
+_PLAIN = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty") for like in ("", "_like"))
+"""Those whose tensors each dtype holds exactly."""
 _RESHAPES = frozenset(
     """view reshape unsqueeze squeeze flatten unflatten expand repeat tile permute transpose t contiguous
     float double half bfloat16 long int short bool byte""".split()
@@ -93,7 +95,8 @@ class CreateThenMove(Rule):
     ```
 
     ## Fix safety
-    The fix adds `device=` (and `dtype=` if the move changed it) to the factory and drops the move.
+    The fix adds `device=` (and `dtype=` if the move changed it) to the factory and drops the move, and with it a
+    `.to` behind it that names the device again or casts zeros or ones.
     It is safe for zeros, ones, full, empty, eye and arange of integers if the argument of `.to` is
     certainly a device or a tensor. It is unsafe:
 
@@ -185,6 +188,9 @@ def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
         return None
     if steps is None or added is None or by_hand or not target.removeprefix("torch.")[0].islower():
         return None
+    whole: ast.expr = site.node
+    if not steps and keyword(made, "requires_grad") is None:
+        whole, added = _with_next_call(site, made, added)
     casts = any(text.startswith("dtype=") for text in added)
     if casts and (steps or keyword(made, "dtype") is not None or not _may_have(site, target, moved)):
         return None
@@ -201,8 +207,28 @@ def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
         if not _IN_ORDER.isdisjoint(names):
             return None
         new, safe = cst.Call(cst.Attribute(new, cst.Name("contiguous"))), False
-    edit = replace(site.model.source, site.span, _without_brackets(site, new))
+    edit = replace(site.model.source, site.model.source.span(whole), _without_brackets(site, new))
     return Fix("Create the tensor on the GPU", Safety.SAFE if safe else Safety.UNSAFE, (edit,))
+
+
+def _with_next_call(site: CallSite, made: ast.Call, added: list[str]) -> tuple[ast.expr, list[str]]:
+    """The expression to replace and the arguments to add: a `.to` that follows the move goes, too, if they say as much.
+
+    It names the device or the dtype again, or casts zeros or ones, which each dtype holds exactly.
+    """
+    attribute = site.model.parent(site.node)
+    call = site.model.parent(attribute) if isinstance(attribute, ast.Attribute) and attribute.attr == "to" else None
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+        return site.node, added
+    (given,) = call.args
+    text = site.text(given)
+    if f"device={text}" in added or f"dtype={text}" in added:
+        return call, added
+    is_cast = isinstance(given, (ast.Name, ast.Attribute)) and isinstance(site.value(given), Dtype)
+    has_dtype = keyword(made, "dtype") is not None or any(each.startswith("dtype=") for each in added)
+    if is_cast and not has_dtype and site.model.target(made) in _PLAIN:
+        return call, [*added, f"dtype={text}"]
+    return site.node, added
 
 
 def _may_have(site: CallSite, target: str, moved: Move) -> bool:

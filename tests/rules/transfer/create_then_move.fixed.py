@@ -109,3 +109,12 @@ def like_one_that_is_there(x: torch.Tensor, some: list[torch.Tensor]):
     there = torch.zeros_like(rows).to(rows), torch.ones_like(rows).to(rows.device)
     other = torch.zeros(3)
     return there, torch.zeros_like(other, device=x.device)
+
+
+def moved_and_cast(x: torch.Tensor):
+    again = torch.ones(3, device=x.device, dtype=x.dtype)
+    cast = torch.zeros(3, device=x.device, dtype=x.dtype)
+    half = torch.ones(3, device=x.device, dtype=torch.float16)
+    longer = torch.full((3,), 0.1, device=x.device).to(torch.float64)
+    twice = torch.zeros(3, dtype=torch.float16, device=x.device).to(torch.float32)
+    return again, cast, half, longer, twice

@@ -108,3 +108,12 @@ def like_one_that_is_there(x: torch.Tensor, some: list[torch.Tensor]):
     there = torch.zeros_like(rows).to(rows), torch.ones_like(rows).to(rows.device)
     other = torch.zeros(3)
     return there, torch.zeros_like(other).to(x.device)  # error: TPF204
+
+
+def moved_and_cast(x: torch.Tensor):
+    again = torch.ones(3).type_as(x).to(x.device)  # error: TPF204
+    cast = torch.zeros(3).to(x.device).to(x.dtype)  # error: TPF204
+    half = torch.ones(3).to(x.device).to(torch.float16)  # error: TPF204
+    longer = torch.full((3,), 0.1).to(x.device).to(torch.float64)  # error: TPF204
+    twice = torch.zeros(3, dtype=torch.float16).to(x.device).to(torch.float32)  # error: TPF204
+    return again, cast, half, longer, twice

@@ -27,6 +27,13 @@ def case_cast():
     return torch.zeros(3).to(DEVICE, torch.float64), torch.ones(2, dtype=torch.int64).to(DEVICE)
 
 
+def case_cast_afterwards():
+    x = torch.randn(3, dtype=torch.float64).to(DEVICE)
+    again = torch.ones(3).type_as(x).to(x.device)
+    half, cast = torch.zeros(3).to(DEVICE).to(torch.float16), torch.zeros(3).to(x.device).to(x.dtype)
+    return again, half, cast, torch.full((3,), 0.1).to(DEVICE).to(torch.float64)
+
+
 def case_where_another_is():
     x = torch.randn(2, 5).to(DEVICE)
     mask = torch.ones(5).to(x.device)
