@@ -1,7 +1,7 @@
 """Findings about deprecated names, which cost no time.
 
-The default profile shows them only if the project states a torch that warns, once in a file. The fix of each finding
-changes all places of the file that have a fix of the same safety.
+The default profile shows them only if the project states a torch that warns, once in a file. The fix of that
+finding changes all places of the file that have a fix of the same safety; each other one changes its own place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 
 from perflint.config.settings import Profile, Version
 from perflint.engine.profiles import shows
-from perflint.findings import Finding, Fix, Safety, Severity
+from perflint.findings import Finding, Fix, Severity
 from perflint.frozen import replace
 from perflint.rules.base import Rule
 
@@ -33,30 +33,23 @@ def once_per_file(
         if finding.code in codes and not is_silenced(finding):
             places.setdefault(finding.code, []).append(index)
     for indices in places.values():
-        same = _joined([findings[index] for index in indices])
+        same = [findings[index] for index in indices]
         if torch_version is None:
             same = [replace(finding, severity=Severity.INFO) for finding in same]
         first = min(same, key=lambda finding: (not shows(Profile.DEFAULT, finding), finding.span))
         for index, finding in zip(indices, same, strict=True):
-            is_first = finding is first
-            settled[index] = finding if is_first else replace(finding, severity=Severity.INFO, verdict=None)
+            if finding is first:
+                settled[index] = replace(finding, fix=_joined(finding.fix, same))
+            else:
+                settled[index] = replace(finding, severity=Severity.INFO, verdict=None)
     return settled
 
 
-def _joined(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, each with a fix of all places whose fixes have the same safety."""
-    together: dict[Safety, list[Fix]] = {}
-    for finding in findings:
-        if finding.fix is not None:
-            together.setdefault(finding.fix.safety, []).append(finding.fix)
-    return [
-        finding if finding.fix is None else replace(finding, fix=_of_all(finding.fix, together[finding.fix.safety]))
-        for finding in findings
-    ]
-
-
-def _of_all(fix: Fix, fixes: Sequence[Fix]) -> Fix:
-    """A fix with the edits of all; without them if some of the edits meet."""
+def _joined(fix: Fix | None, findings: Sequence[Finding]) -> Fix | None:
+    """A fix with the edits of all places that change as safely; without them if some of the edits meet."""
+    if fix is None:
+        return None
+    fixes = [each.fix for each in findings if each.fix is not None and each.fix.safety is fix.safety]
     edits = sorted({edit for each in fixes for edit in each.edits}, key=lambda edit: (edit.span, edit.text))
     if len(fixes) == 1 or any(left.span.overlaps(right.span) for left, right in pairwise(edits)):
         return fix
