@@ -80,7 +80,7 @@ def test_modules_of_the_working_directory_do_not_run(tmp_path: Path) -> None:
         if name not in loaded | {"later"}:
             (tmp_path / name).mkdir()
             (tmp_path / name / "__init__.py").write_text("raise SystemExit('code of the checked folder ran')\n")
-    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch"]\n')
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2.4"]\n')
     (tmp_path / "bad.py").write_text("import torch\n\nscaler = torch.cuda.amp.GradScaler()  # noqa: E501\n")
     for verb in ("check", "fix"):
         ran = python("-m", "perflint", verb, "bad.py", cwd=tmp_path)

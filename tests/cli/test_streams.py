@@ -14,8 +14,8 @@ from tests.signals import HEED_INTERRUPTS
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 
-BAD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
-FIXED = 'import torch\n\nscaler = torch.amp.GradScaler("cuda")\n'
+BAD = 'import torch\n\n\ndef scale(x: torch.Tensor):\n    return x * torch.ones(3).to("cuda")\n'
+FIXED = BAD.replace('(3).to("cuda")', '(3, device="cuda")')
 NO_SPACE = "error: standard output cannot be written: No space left on device\n"
 CLOSED = "error: standard output cannot be written: Bad file descriptor\n"
 

@@ -23,8 +23,8 @@ _ASSIGNED = re.compile(r"^\s*(\w+(?:, \w+)*) = ", re.MULTILINE)
 
 OF_ANY_TORCH = frozenset(
     # Calls.
-    """arange array as_tensor cat clamp clone contiguous count_nonzero copy_ detach double expand eye fill_ flatten float
-    int is_available linspace log_softmax long masked_fill maximum minimum no_grad nonzero ones rand randint randn
+    """arange array as_tensor cat clamp clone contiguous count_nonzero copy_ detach double expand eye fill_ flatten
+    float int is_available linspace log_softmax long masked_fill maximum minimum no_grad nonzero ones rand randint randn
     requires_grad_ stack tolist train zeros full_like new_full logical_not empty long half bfloat16 bool short
     update index_fill_ DataLoader""".split()
     # Arguments.
