@@ -20,7 +20,7 @@ unknown().nonzero(as_tuple=True)[0]     # -> ?
 unknown().flatten(0, 1).all(0).all(-1)  # -> tensor bool
 unknown().transpose(1, 2)   # -> tensor
 unknown().transpose(-1, -2) # -> tensor
-unknown().view(n, -1)   # -> tensor
+unknown().view(n, -1)   # -> tensor 2
 unknown().size(0)   # -> int
 unknown().sum(dim=-1)   # -> tensor
 unknown().mean(dim=1, keepdim=True) # -> tensor float

@@ -6,11 +6,11 @@ from tests.semantics.notation import Case, check, table
 
 SIZES = """
 n = ints.sum()
-torch.arange(4).reshape(n, -1)      # -> cpu int
-host.view(n, 2)         # -> cpu float
+torch.arange(4).reshape(n, -1)      # -> cpu int 2
+host.view(n, 2)         # -> cpu float 2
 host.unsqueeze(n)       # -> cpu float 3
 host.repeat(n, 1)       # -> cpu float
-host.expand(n, -1)      # -> cpu float
+host.expand(n, -1)      # -> cpu float 2
 host.expand_as(cuda)    # -> cpu float
 host.sum(dim=n)         # -> cpu float
 host.roll(shifts=n)     # -> cpu float 2
@@ -20,8 +20,8 @@ torch.linalg.norm(host, dim=n)      # -> cpu float
 F.one_hot(torch.arange(3), n)       # -> cpu int 2
 F.pad(host, (0, n))     # -> cpu float 2
 F.interpolate(host, size=(n, n))    # -> cpu float 2
-torch.zeros(n, 3)       # -> cpu float
-cuda.reshape(host.sum().long(), -1) # -> cuda float
+torch.zeros(n, 3)       # -> cpu float 2
+cuda.reshape(host.sum().long(), -1) # -> cuda float 2
 cuda.topk(torch.tensor(2))          # -> (cuda float 2, cuda int 2)
 
 host.gather(0, ints)    # -> cuda float 2
@@ -257,7 +257,7 @@ class Boxes:
         other = type(self)(self.table.to(device))
         return other
     def total(self):
-        self.table      # -> tensor float
+        self.table      # -> tensor float 2
         self.rows[0]    # -> tensor float 1
         self.x          # -> caller
         self.on_gpu     # -> cuda float 1

@@ -144,6 +144,11 @@ cuda.new_zeros(4)   # -> cuda float 1
 ints.new_ones(4, 2) # -> cuda int 2
 cuda.new_tensor([1, 2]) # -> cuda
 cuda.new_full((2,), 1)  # -> cuda float 1
+cuda.new_full(unknown(), 1)  # -> cuda float
+cuda.new()              # -> cuda 1
+cuda.new(unknown(), 2)  # -> cuda 2
+cuda.new(unknown())     # -> cuda
+cuda.view(unknown(), -1)  # -> cuda float 2
 cuda.backward()     # -> None
 cuda.type()         # -> str
 cuda.type(torch.long)   # -> cuda int 2
@@ -316,6 +321,9 @@ torch.empty(2, 3, pin_memory=True)  # -> cpu float 2 pinned
 torch.full((2, 3), 1)       # -> cpu int 2
 torch.full((2, 3), 1.5, device="cuda")  # -> cuda float 2
 torch.full((2,), True)      # -> cpu bool 1
+torch.full(unknown(), 1)    # -> cpu
+torch.zeros(unknown(), 3)   # -> cpu float 2
+torch.zeros(unknown())      # -> cpu float
 torch.arange(3)             # -> cpu int 1
 torch.arange(3.0)           # -> cpu float 1
 torch.arange(0, 1, 0.1)     # -> cpu float 1

@@ -289,7 +289,7 @@ def _rank(result: torch_api.Result, operands: list[tuple[str, int]], call: ast.C
         dims = next(value for value in literals if type(value) in (int, tuple))
         keeps = any(word.arg == "keepdim" for word in call.keywords)
         return str(ranks[0] - (0 if keeps else 1 if isinstance(dims, int) else len(dims)))  # type: ignore[arg-type]
-    if result.dims == "sizes":
+    if result.dims in ("size", "sizes"):
         sizes = next((value for value in literals if isinstance(value, tuple)), None)
         return str(sum(isinstance(value, int) for value in literals) if sizes is None else len(sizes))
     return "?"

@@ -148,9 +148,11 @@ RANK = {
     + " torch.Tensor.unfold torch.Tensor.unsqueeze_",
     "-1": _both("kthvalue mode unbind") + " torch.view_as_complex torch.nn.functional.cosine_similarity",
     "-2": _both("det logdet slogdet") + " torch.linalg.det torch.linalg.slogdet torch.linalg.matrix_norm",
-    "sizes": _in("torch", "zeros ones empty full rand randn")
+    "size": "torch.full torch.Tensor.new_full",
+    "numbers": "torch.Tensor.new",
+    "sizes": _in("torch", "zeros ones empty rand randn")
     + " "
-    + _in("torch.Tensor", "view reshape expand new_zeros new_ones new_empty new_full repeat"),
+    + _in("torch.Tensor", "view reshape expand new_zeros new_ones new_empty repeat"),
     "": _both("squeeze multinomial matmul tensordot tile")
     + " "
     + _in(
@@ -160,7 +162,7 @@ RANK = {
         "row_stack block_diag cartesian_prod atleast_1d atleast_2d atleast_3d",
     )
     + " "
-    + _in("torch.Tensor", "new_tensor new index view_as reshape_as expand_as repeat")
+    + _in("torch.Tensor", "new_tensor index view_as reshape_as expand_as repeat")
     + " torch.linalg.vander",
     "?": _in("torch.Tensor", "squeeze_ resize_ resize_as_ set_ as_strided_"),
 }

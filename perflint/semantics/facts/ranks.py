@@ -51,8 +51,8 @@ def nested_list(element: Value, rank: int | None) -> Value:
 
 def of_result(facts: torch_api.Result, arguments: Arguments, operands: list[Tensor]) -> int | None:
     """The rank of the result of a function of torch."""
-    if facts.dims == "sizes":
-        return _of_sizes(arguments)
+    if facts.dims in ("size", "sizes", "numbers"):
+        return _of_sizes(facts.dims, arguments)
     if facts.rank is not None:
         return facts.rank
     if facts.dims == "reduce":
@@ -71,14 +71,20 @@ def of_result(facts: torch_api.Result, arguments: Arguments, operands: list[Tens
     return first if facts.shape == "same" else max(0, first + int(facts.shape))
 
 
-def _of_sizes(arguments: Arguments) -> int | None:
+def _of_sizes(dims: str, arguments: Arguments) -> int | None:
     """The rank of a tensor made with sizes: `zeros(3, 4)`, `zeros((3, 4))`, `zeros(x.shape)`."""
     sizes = arguments.positional or tuple(value for name, value in arguments.keywords if name == "size")
-    if not sizes or arguments.unpacked:
+    if arguments.unpacked or (not sizes and dims != "numbers"):
         return None
-    if isinstance(sizes[0], Sequence):
+    if dims == "size":
+        # The value of `full` follows.
+        sizes = sizes[:1]
+    if len(sizes) != 1:
+        # Only numbers stand beside each other.
+        return max(1, len(sizes))
+    if isinstance(sizes[0], Sequence) and dims != "numbers":
         return _length(sizes[0])
-    return len(sizes) if all(scalar_type(size) in ("int", "float", "bool") for size in sizes) else None
+    return 1 if scalar_type(sizes[0]) in ("int", "float", "bool") else None
 
 
 def _length(sizes: Sequence) -> int | None:

@@ -56,7 +56,8 @@ class Result:
     shape: "same" (the first tensor's rank), "broadcast" (the greatest rank of the tensors),
         "+1", "-2" (the first tensor's rank and that many), or "" when `rank` or nothing tells.
     dims: "reduce" (the dimensions in `dim` go, unless `keepdim`), "sizes" (as many as the sizes
-        that are passed one by one or as a sequence), or "".
+        that are passed one by one or as a sequence), "size" (as many as the first argument has), "numbers" (as many
+        as the numbers that are passed one by one, 1 without any), or "".
     device: "cpu-factory" (the CPU unless `device` is given), "like" (of the first tensor,
         unless `device` is given), "follow" (of its operands), "host", "device" (the current
         one), "argument" (what its arguments say) or "unknown".
@@ -295,7 +296,7 @@ def _pairs(key: str) -> dict[str, str]:
 def _with_rank(base: Result, fact: str) -> Result:
     if fact.isdecimal():
         return replace(base, rank=int(fact), shape="", dims="")
-    if fact in ("reduce", "sizes"):
+    if fact in ("reduce", "sizes", "size", "numbers"):
         return replace(base, rank=None, shape="", dims=fact)
     return replace(base, rank=None, shape="" if fact == "?" else fact, dims="")
 
