@@ -574,3 +574,23 @@ class Loop:
         {name: value[:2].to("cuda") for name, value in more.items()}  # audit
 """
     check({"loop.py": loop, "main.py": program, "long.py": _tree("make", 2), "loaders.py": loaders}, tmp_path)
+
+
+NUMBERS_OF_NUMPY = """
+import numpy as np
+import torch
+class Grid(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = np.broadcast_to(np.asarray(size), [2])
+    def forward(self, x: torch.Tensor):
+        theta = torch.eye(2, 3, device=x.device)
+        theta[0, 0] = 0.5 * self.size[0]                    # wait
+        theta[0, 1:2] = 0.5 * self.size[0]
+        return theta @ x
+"""
+
+
+@pytest.mark.parametrize("files", projects(NUMBERS_OF_NUMPY))
+def test_stores_of_numbers_of_numpy(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

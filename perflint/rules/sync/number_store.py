@@ -123,7 +123,7 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
         return None
     confidence = device_confidence(receiver)
     if not _is_number(site, site.stored):
-        if confidence is None or not _is_remainder(site, site.stored):
+        if confidence is None or not (_is_remainder(site, site.stored) or _is_of_numpy(site, site.stored)):
             return None
         confidence = lowered(confidence)
     found = list(indices(site))
@@ -145,6 +145,12 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
 
 def _is_number(site: SubscriptSite, stored: ast.expr) -> bool:
     return all(scalar_type(member) in _NUMBERS for member in site.value(stored).members)
+
+
+def _is_of_numpy(site: SubscriptSite, stored: ast.expr) -> bool:
+    """True for the result of NumPy, or a number: torch stores no arrays, so that it is a number of NumPy."""
+    members = site.value(stored).members
+    return all(isinstance(member, Array) or scalar_type(member) in _NUMBERS for member in members)
 
 
 def _is_remainder(site: SubscriptSite, stored: ast.expr) -> bool:
