@@ -594,3 +594,23 @@ class Grid(torch.nn.Module):
 @pytest.mark.parametrize("files", projects(NUMBERS_OF_NUMPY))
 def test_stores_of_numbers_of_numpy(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+FILLED_LATER = """
+import torch
+_totals = {}
+_losses = []
+_NONE = ()
+def add(name, x):
+    _totals[name] = x.sum().cuda(non_blocking=True)
+    _losses.append(x.mean().cuda(non_blocking=True))
+def report():
+    shown = [total.item() for total in _totals.values()]    # audit
+    shown += [loss.item() for loss in _losses]              # audit
+    return shown + [each.item() for each in _NONE]
+"""
+
+
+@pytest.mark.parametrize("files", projects(FILLED_LATER))
+def test_containers_that_functions_fill(files: dict[str, str], tmp_path: Path) -> None:
+    check(files, tmp_path)

@@ -15,7 +15,19 @@ from perflint.semantics.interpreter.top_levels import take_over
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
 from perflint.semantics.structure import walk
-from perflint.semantics.values import FLOAT, NEVER, UNKNOWN, Class, Dtype, Function, Name, Union, Value
+from perflint.semantics.values import (
+    FLOAT,
+    NEVER,
+    UNKNOWN,
+    Class,
+    Dtype,
+    Function,
+    Mapping,
+    Name,
+    Sequence,
+    Union,
+    Value,
+)
 from perflint.semantics.view import View
 
 _BUILTINS = frozenset(dir(builtins))
@@ -54,7 +66,10 @@ def _is_final(frame: Frame, value: Value) -> bool:
 def _with_rebindings(frame: Frame, module: Module, name: str, value: Value) -> Value:
     """A variable of the top level for code that runs later: a function may have bound it by `global`."""
     state = frame.view.state(module)
-    bound = () if state.is_running else _rebindings(module).get(name, ())
+    if state.is_running:
+        return value
+    value = _filled(value)
+    bound = _rebindings(module).get(name, ())
     if not bound:
         return value
 
@@ -63,6 +78,15 @@ def _with_rebindings(frame: Frame, module: Module, name: str, value: Value) -> V
         return union(Frame(frame.view, module, frame.budget, names={}).evaluate(node) for node in bound)
 
     return union([value, frame.view.memory.remembered(state.rebound, name, later, NEVER)])
+
+
+def _filled(value: Value) -> Value:
+    """A container of the top level for code that runs later: an empty list or dict is there to be filled."""
+    if isinstance(value, Mapping) and value.element is NEVER and not value.items:
+        return Mapping(UNKNOWN)
+    if isinstance(value, Sequence) and value.type in ("list", "set") and value.element is NEVER:
+        return Sequence(value.type, UNKNOWN)
+    return value
 
 
 def _rebindings(module: Module) -> dict[str, list[ast.expr]]:
