@@ -24,12 +24,26 @@ def in_graph(do: Callable[[], object]) -> bool:
 
 
 def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
-    """The result of a function that is observed as if a graph replayed it: its actions follow its end."""
+    """The result of a function that is observed as if a graph replayed it: its actions follow its end.
+
+    Raises ValueError for inputs and results that a graph would treat differently.
+    """
+    import torch
+
+    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+    if any(each.requires_grad for each in tensors):
+        raise ValueError("an input of the step needs a gradient, and a graph gets copies of its inputs")
+    versions = [each._version for each in tensors]
     actions = _open[get_ident()] = []
     try:
         result = function(*inputs)
     finally:
         _open.pop(get_ident(), None)
+    if versions != [each._version for each in tensors]:
+        raise ValueError("the step writes to one of its inputs, and a graph gets copies of them")
+    for each in result:
+        if not isinstance(each, (torch.Tensor, bool, int, float, str, type(None))):
+            raise ValueError(f"a result of the step is a {type(each).__name__}, which each replay would write over")
     for do in actions:
         do()
     return result

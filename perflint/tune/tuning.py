@@ -198,8 +198,9 @@ class Tuning:
             return ""
         eager = {path: change.eager(text) for path, text in texts.items()}
         runs = [self._run(each, Way.DETERMINISTIC) for each in (texts, eager)]
-        if any(run.failed for run in runs):
-            return "it fails with deterministic kernels, so that it cannot be proved"
+        failed = next((run for run in runs if run.failed), None)
+        if failed is not None:
+            return f"it fails with deterministic kernels, so that it cannot be proved: {failure(failed)}"
         found = first_difference(runs[1], runs[0])
         return f"its graph does not compute what its eager steps do: {found}" if found else ""
 

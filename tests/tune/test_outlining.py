@@ -230,7 +230,7 @@ def test_the_tensor_of_a_read_is_computed_in_the_step() -> None:
         ("out = model(x)", "out = model(x) + index", "a number that changes each time"),
         ("out = model(x)", "out = model(x) + torch.rand(1, generator=own)", "a generator of its own"),
         ("loss.backward()", "accelerator.backward(loss)", "has an effect"),
-        ("loss.backward()", "loss.backward()\n        norm = model[0].weight.grad.norm()", "reads a gradient"),
+        ("out = model(x)", "norm = model[0].weight.grad.norm()\n        out = model(x)", "reads a gradient"),
         ("for epoch", "model[0].register_forward_hook(print)\nfor epoch", "a hook runs Python"),
         ("for epoch", "model = nn.parallel.DistributedDataParallel(model)\nfor epoch", "DistributedDataParallel"),
         ("for epoch", "scaler = torch.amp.GradScaler()\nfor epoch", "GradScaler"),

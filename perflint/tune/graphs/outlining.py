@@ -19,7 +19,7 @@ _HOOK = re.compile(r"\bregister_(?!buffer|parameter|module)\w*hook\w*\(")
 _OTHERS = (
     (_HOOK, "a hook runs Python in each step"),
     (re.compile(r"\b(DistributedDataParallel|DataParallel|FullyShardedDataParallel|fully_shard)\b"), "{0} is used"),
-    (re.compile(r"\bGradScaler\b"), "{0} decides on the CPU"),
+    (re.compile(r"\bGradScaler\b"), "{0} decides on the CPU if a step is skipped"),
     (
         re.compile(r"(?<!def )\b(deepcopy|dumps?|save)\(self\s*[,)]"),
         "the holder of the graph is copied or saved",
@@ -80,9 +80,8 @@ def _optimizers(region: Region, is_step: object) -> list[ast.expr]:
 
 
 def _require_no_reader(trees: Mapping[str, ast.Module], path: str, region: Region) -> None:
-    """Raise Refused if code reads gradients: after a replay they are those of the graph's own memory."""
+    """Raise Refused if other files read gradients: after a replay they are those of the graph's own memory."""
     for name, tree in trees.items():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr == "grad":
-                place = "" if name == path else f" ({name}:{node.lineno})"
-                raise Refused(f"a gradient is read{place}", node if name == path else region.whole[0])
+            if name != path and isinstance(node, ast.Attribute) and node.attr == "grad":
+                raise Refused(f"a gradient is read ({name}:{node.lineno})", region.whole[0])

@@ -143,6 +143,9 @@ class Purity:
 
     def _require_host_test(self, test: ast.expr, bound: set[str]) -> None:
         """Raise Refused if a branch depends on what the step computes."""
+        if _is_none_test(test):
+            # Values are no part of it, and a graph repeats the same objects.
+            return
         found = next((name for name in loaded_names(test) if name.id in bound), None)
         if found is not None:
             raise Refused(f"`{short(test)}` branches on `{found.id}`, which the step computes", test)
@@ -158,8 +161,6 @@ class Purity:
         """The reason why a node of an expression cannot be part of a graph; empty if it can."""
         if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
             return f"`{short(node)}` cannot be part of a graph"
-        if isinstance(node, ast.Attribute) and node.attr == "grad":
-            return f"`{short(node)}` reads a gradient"
         if not isinstance(node, ast.Call):
             return ""
         return self._impure_call(node) or uses_generator(node)
@@ -201,6 +202,12 @@ def uses_generator(call: ast.Call) -> str:
     if given is None or (isinstance(given.value, ast.Constant) and given.value.value is None):
         return ""
     return f"`{short(call)}` has a generator of its own, which a graph does not advance"
+
+
+def _is_none_test(test: ast.expr) -> bool:
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        return False
+    return len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant)
 
 
 def stored_names(node: ast.AST) -> Iterator[str]:

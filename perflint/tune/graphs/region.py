@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from perflint.frozen import dataclass, field
 from perflint.semantics.structure import block_in, path_of, root_of
 from perflint.source.text import Source
-from perflint.tune.graphs.purity import Purity, loaded_names, stored_names
+from perflint.tune.graphs.purity import Purity, loaded_names, short, stored_names
 from perflint.tune.refused import Refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -117,6 +117,8 @@ class Finder:
         calls = [node for each in region.kept for node in ast.walk(each) if isinstance(node, ast.Call)]
         names = {node.func.attr for node in calls if isinstance(node.func, ast.Attribute)}
         if "backward" not in names:
+            if any(isinstance(each, ast.If) for each in self._chain(step)):
+                raise Refused("the optimizer steps only if a condition holds, so gradients may add up", step)
             raise stop or Refused("the backward pass is not in the block of the optimizer's step", step)
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before)), None)
@@ -127,6 +129,7 @@ class Finder:
             ):
                 raise Refused("autocast around the step keeps copies of weights, which a graph would not renew", around)
         self._require_cleared(calls)
+        self._require_own_gradients(region, calls)
 
     def _calls_model(self, region: Region) -> bool:
         """True if the loss comes from a call of something that the statements before the region did not compute."""
@@ -157,6 +160,25 @@ class Finder:
             own = [line for path, line in cleared if path == name or path not in stepped]
             if not any(line <= call.lineno or line >= backward[-1] for line in own):
                 raise Refused(f"the step does not clear the gradients of `{name}`, so they add up", call)
+
+    def _require_own_gradients(self, region: Region, calls: Sequence[ast.Call]) -> None:
+        """Raise Refused if the step reads, clears or gets gradients of other code: a graph has memory of its own."""
+        kept = {node for each in region.kept for node in ast.walk(each)}
+        backward = sorted(call.lineno for call in calls if _is_method(call, "backward"))
+        optimizers = {_receiver(call) for call in calls if self._is_optimizer_step(call)}
+        cleared = [call for call in calls if _is_method(call, "zero_grad")]
+        for node in ast.walk(self._source.tree):
+            if isinstance(node, ast.Attribute) and node.attr == "grad":
+                if node not in kept or node.lineno <= backward[0]:
+                    raise Refused(f"`{short(node)}` reads a gradient outside of the step that made it", node)
+            if not isinstance(node, ast.Call):
+                continue
+            if _is_method(node, "zero_grad") and _receiver(node) not in optimizers:
+                if node not in kept or backward[0] < node.lineno < backward[-1]:
+                    raise Refused(f"`{short(node)}` frees gradients that a graph may write to", node)
+            if _is_method(node, "backward") and node not in kept:
+                if all(call.lineno >= backward[-1] for call in cleared):
+                    raise Refused(f"`{short(node)}` may leave gradients to which the step adds its own", node)
 
     def _arranged(self, statements: Sequence[ast.stmt]) -> Region:
         """The statements as a region. Raises Refused if one of them can neither stay nor move."""

@@ -164,7 +164,7 @@ class Writer:
         at = _end(imports[-1]) + 1 if imports else outer.lineno
         if definitions:
             at = min([definitions[0].lineno, *(each.lineno for each in definitions[0].decorator_list)])
-        yield from import_edits(self._source, ["import gc", "import torch"])
+        yield from import_edits(self._source, ["import torch"])
         margin = "" if definitions else "\n\n"
         yield insert(at, 1, margin + _helper_text().replace(_UNIT, self._unit) + "\n\n")
 

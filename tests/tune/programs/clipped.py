@@ -1,0 +1,20 @@
+"""Gradients are clipped by their norm, which is shown."""
+
+import torch
+from torch import nn
+
+device = torch.device("cuda")
+model = nn.Sequential(nn.Linear(4, 8, bias=False), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 1)).to(
+    device
+)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+shown = []
+for _ in range(8):
+    x = torch.rand(6, 4, device=device)
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+    optimizer.step()
+    shown.append(loss.item())
+    shown.append(norm.item())

@@ -1,0 +1,113 @@
+"""Run the programs of `programs/` as they are and tuned where a GPU is simulated: `python -m tests.tune.simulated OUT`.
+
+It is a process of its own, as a simulation lasts until its process ends. OUT becomes a JSON object with a sentence for
+each program: the refusal, the fault, or "equal".
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from perflint.tune.changes import without_graphs
+from perflint.tune.graphs.outlining import Seen, outlined
+from perflint.tune.graphs.reached import Called
+from perflint.tune.refused import Refused
+
+PROGRAMS = Path(__file__).parent / "programs"
+EQUAL = "equal"
+
+
+def tuned(text: str) -> str:
+    """A program with its graph. Each call of a function of its own is one that a run has seen. Raises Refused."""
+    tree = ast.parse(text)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    steps = {call.lineno for call in calls if isinstance(call.func, ast.Attribute) and _steps(call)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    called = [
+        Called("a.py", call.lineno, "a.py", each.lineno)
+        for call in calls
+        for each in functions
+        if each.name in (getattr(call.func, "id", ""), getattr(call.func, "attr", ""))
+    ]
+    return outlined("a.py", {"a.py": text}, Seen({"a.py": steps}, called))
+
+
+def _steps(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    return name.endswith(".step") and "scheduler" not in name
+
+
+def ran(text: str) -> list[Any]:
+    """The numbers that a program shows, its final state and its random numbers."""
+    import torch
+
+    torch.manual_seed(0)
+    names: dict[str, Any] = {"__name__": "program"}
+    exec(compile(text, "a.py", "exec"), names)
+    states = [*names["model"].state_dict().values()]
+    states += [
+        each for state in names["optimizer"].state.values() for each in state.values() if isinstance(each, torch.Tensor)
+    ]
+    return [names["shown"], [each.tolist() for each in states], torch.get_rng_state().tolist()]
+
+
+def judged(text: str) -> str:
+    """The sentence for a program."""
+    import torch
+
+    from tests.fixes.graphs import CUDAGraph
+
+    try:
+        new = tuned(text)
+    except Refused as refused:
+        return f"{refused.line}: {refused.reason}"
+    CUDAGraph.replays = 0
+    graphs = ran(new)
+    if CUDAGraph.replays < 3:
+        return f"only {CUDAGraph.replays} replays"
+    if graphs != ran(without_graphs(new)):
+        return "the graph does not compute what its eager steps do"
+    before = ran(text)
+    for one, other in zip(before[:2], graphs[:2], strict=True):
+        for a, b in zip(_flat(one), _flat(other), strict=True):
+            if not torch.allclose(a, b, 1e-4, 1e-5):
+                return f"the original has {a}, the tuned program {b}"
+    on_cpu = text.replace('"cuda"', '"cpu"')
+    return EQUAL if ran(on_cpu) == ran(tuned(on_cpu)) else "on a CPU, the tuned program differs"
+
+
+def _flat(values: Any) -> list[Any]:
+    import torch
+
+    return [torch.tensor(each, dtype=torch.float64) for each in values]
+
+
+def main(target: str, *parts: str) -> None:
+    """Write the sentences."""
+    # A GPU that is there would do what is to be simulated.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    import torch  # noqa: F401
+
+    from perflint.tracer import simulation
+    from tests.fixes import graphs
+
+    simulation.start(lambda what, how: None)
+    graphs.install()
+    found = {}
+    for path in sorted(PROGRAMS.glob("*.py")):
+        if not parts or path.stem in parts:
+            try:
+                found[path.stem] = judged(path.read_text("utf-8"))
+            except (RuntimeError, AssertionError, TypeError, ValueError, AttributeError):
+                found[path.stem] = traceback.format_exc()
+    Path(target).write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

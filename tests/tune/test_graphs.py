@@ -1,0 +1,46 @@
+"""Steps as graphs on a simulated GPU: each program computes the same, bit for bit, or is refused with a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "programs").glob("*.py"))
+REFUSED = {
+    "accumulated": "the optimizer steps only if a condition holds, so gradients may add up",
+    "added_before": "`penalty.backward()` may leave gradients to which the step adds its own",
+    "autocast_around": "autocast around the step keeps copies of weights, which a graph would not renew",
+    "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
+    "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
+    "list_result": "a result of the step is a list, which each replay would write over",
+    "scaled": "`GradScaler` decides on the CPU if a step is skipped",
+    "writes_input": "the step writes to one of its inputs, and a graph gets copies of them",
+}
+
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The sentence for each program; all run once, in a process of its own."""
+    target = tmp_path_factory.mktemp("graphs") / "verdicts.json"
+    command = [sys.executable, "-m", "tests.tune.simulated", str(target)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(target.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_graphs(name: str, verdicts: dict[str, str]) -> None:
+    if name in REFUSED:
+        assert REFUSED[name] in verdicts[name]
+    else:
+        assert verdicts[name] == "equal"
