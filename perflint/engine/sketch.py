@@ -1,4 +1,4 @@
-"""A first answer to an edit: the findings of the functions that changed, and those of before for the others."""
+"""A first answer to an edit: the findings of the functions that changed, and those of before on lines that did not."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from perflint.engine.active import rules_for_file
 from perflint.engine.file import Judge, check_source
 from perflint.findings import Finding, Report, Span
 from perflint.frozen import dataclass, replace
-from perflint.rules.base import Files, Rule
 from perflint.rules.precedence import speaking
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
-from perflint.semantics.sites import FileSite
 from perflint.source.changed import changed_lines
 from perflint.source.text import Source
 
@@ -55,9 +53,9 @@ def sketch(
 ) -> Report:
     """The report of a file after an edit, where `findings` are those of the text before it, which can be parsed.
 
-    The findings of functions that did not change stay, and move with their lines. Their words stay as they are. Rules
-    about whole files and comments are not asked either: their findings stay wherever the line did not change. The
-    other rules look at the functions that changed, and the run follows fewer calls than a check.
+    Findings stay on lines that did not change, and move with them. Their words stay as they are. Rules look at the
+    functions that changed, but for those about whole files and comments. The run follows fewer calls than a check, so
+    that a finding of before may hold although it is not found again: the check decides.
     """
     try:
         edit = edited(before, source)
@@ -65,23 +63,15 @@ def sketch(
         return check_source(source, project, rules, settings, judge=judge)
     report = check_source(source, project, rules, settings, judge=judge, part=edit.part)
     here = rules_for_file(rules, settings, source.path).rules
-    of_files = {rule.code for rule in here if _is_of_files(rule)}
     found = {(finding.code, finding.span) for finding in report.findings}
     for finding in findings:
         span = edit.span(finding.span)
-        if span is None or (span.line in edit.part and finding.code not in of_files):
-            continue
-        if (finding.code, span) not in found:
+        if span is not None and (finding.code, span) not in found:
             # An edit of the text before it must not be made in this one.
             report.findings.append(replace(finding, span=span, parts=(), fix=None))
     speak = speaking(report.findings, here).findings
     report.findings = sorted(speak, key=lambda finding: (finding.span, finding.code))
     return report
-
-
-def _is_of_files(rule: Rule) -> bool:
-    """True if findings of a rule are about the whole file, its comments or a trace."""
-    return not rule.listens or any(listen is FileSite or isinstance(listen, Files) for listen in rule.listens)
 
 
 def edited(before: Source, source: Source) -> Edited:

@@ -132,6 +132,12 @@ def test_other_functions_are_as_before_even_if_the_edit_concerns_them(tmp_path: 
     assert places(quick) == [place for place in places(whole) if place[0] != 5]
 
 
+def test_what_a_change_of_another_line_cures_stays_for_the_draft(tmp_path: Path) -> None:
+    show = "        print(loss.item())\n"
+    quick, whole = answers(TEXT, TEXT.replace(show, f"        loss = torch.zeros(3)\n{show}"), tmp_path / "a.py")
+    assert len(places(quick)) > len(places(whole))
+
+
 def test_fixes_of_before_are_not_offered(tmp_path: Path) -> None:
     text = TEXT.replace("print(loss.item())", "torch.cuda.synchronize()\n        print(loss.item())")
     quick, _ = answers(text, text.replace("import torch\n", "import torch\n\nk = 1\n"), tmp_path / "a.py")
