@@ -30,7 +30,7 @@ from perflint.semantics.project import Project
 from perflint.source.reading import Text, read
 from perflint.source.text import Source
 from perflint.tracer.probe import ProbeOptions
-from perflint.tune.changes import GRAPH, LOADER, Texts, fixes, unified
+from perflint.tune.changes import COMPILE, GRAPH, LOADER, Texts, fixes, unified
 from perflint.tune.evidence import Evidence
 from perflint.tune.log import Log
 from perflint.tune.proof import Kind
@@ -43,7 +43,7 @@ from perflint.verify.workspace import Workspace, project_root
 
 COMMAND_FOLLOWS = True
 """The words after `--` are a command."""
-NAMES = ("fixes", LOADER.name, GRAPH.name)
+NAMES = ("fixes", LOADER.name, GRAPH.name, COMPILE.name)
 _EXIT_CODES = (
     "Exit codes: 0 the search has ended, with or without a gain; 1 the program fails, or the budget is spent; 2 a "
     "fault in the usage, the settings or perflint; 130 or 143 ended by Ctrl-C or SIGTERM."
@@ -51,8 +51,8 @@ _EXIT_CODES = (
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _PATIENCE = 3
 """How many times as long as the original a changed program may take."""
-_AT_LEAST = 60.0
-"""Seconds that any run may take."""
+_AT_LEAST = 180.0
+"""Seconds that any run may take: the compiler is slow."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -126,7 +126,7 @@ class _Job:
         try:
             with stoppable():
                 evidence = tuning.start()
-                changes = [each for each in (fixes(self._fixed), LOADER, GRAPH) if self._wants(each.name)]
+                changes = [each for each in (fixes(self._fixed), LOADER, GRAPH, COMPILE) if self._wants(each.name)]
                 if self._arguments.dry_run:
                     for change in sorted(changes, key=lambda each: -each.forecast(evidence)):
                         print(f"{change.name}: {change.title}; at most {change.forecast(evidence):.0%} of a step")

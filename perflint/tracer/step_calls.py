@@ -1,4 +1,4 @@
-"""The lines that step an optimizer, and the calls between functions of the project in the first steps.
+"""The lines that step an optimizer or call a model, and the calls between functions of the project in the first steps.
 
 A profile function sees each call, which takes time, so it watches only steps that are not timed.
 """
@@ -19,10 +19,15 @@ class StepCalls:
         self._files: dict[str, str] = {}
         self._calls: dict[tuple[str, int, CodeType], tuple[str, int, str, int]] = {}
         self._steps: dict[tuple[str, int], int] = {}
+        self._models: dict[tuple[str, int], int] = {}
+        self._model_call: CodeType | None = None
 
     def start(self) -> None:
         """Watch calls from here on, unless something else does."""
         if sys.getprofile() is None:
+            torch = sys.modules.get("torch")
+            if torch is not None:
+                self._model_call = torch.nn.Module._wrapped_call_impl.__code__
             sys.setprofile(self._called)
 
     def stop(self) -> None:
@@ -37,20 +42,38 @@ class StepCalls:
             self._steps[place] = self._steps.get(place, 0) + 1
 
     def report(self) -> dict[str, Any]:
-        """The calls, each with the file and line of both sides, and the steps with their counts."""
-        steps = [[*place, count] for place, count in sorted(self._steps.items())]
-        return {"calls": sorted(set(self._calls.values())), "steps": steps}
+        """The calls, each with the file and line of both sides, the counts of steps, and the sizes of models."""
+        steps, models = (
+            [[*place, count] for place, count in sorted(found.items())] for found in (self._steps, self._models)
+        )
+        return {"calls": sorted(set(self._calls.values())), "steps": steps, "models": models}
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
         if event != "call":
             return
         code = frame.f_code
+        if code is self._model_call:
+            self._model_called(frame)
+            return
         callee = self._file(code.co_filename)
         if not callee:
             return
         place = self.place(frame.f_back)
         if place is not None and (*place, code) not in self._calls:
             self._calls[(*place, code)] = (*place, callee, code.co_firstlineno)
+
+    def _model_called(self, frame: FrameType) -> None:
+        """Note the line and the number of parameters of a model that no other module calls."""
+        above = frame.f_back
+        place = self.place(above)
+        if place is None or place in self._models:
+            return
+        while above is not None:
+            if above.f_code is self._model_call:
+                return
+            above = above.f_back
+        module: Any = frame.f_locals.get("self")
+        self._models[place] = sum(each.numel() for each in module.parameters())
 
     def place(self, frame: FrameType | None) -> tuple[str, int] | None:
         """The innermost line of the project at or above a frame."""

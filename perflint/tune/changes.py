@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from perflint.frozen import dataclass
+from perflint.tune.compiled import compiled
 from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.outlining import outlined
 from perflint.tune.loader import with_workers
@@ -54,6 +55,7 @@ def without_graphs(text: str) -> str:
 
 
 LOADER = Change("loader", "batches are prepared by worker processes", with_workers, lambda each: each.loading)
+COMPILE = Change("compile", "models are compiled, with CUDA graphs", compiled, _idle)
 GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs)
 
 

@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from perflint.tracer.replays import in_graph, run_whole
 from perflint.tracer.step_calls import StepCalls
 
@@ -34,6 +36,20 @@ def test_calls_are_known_by_their_lines(tmp_path: Path) -> None:
     report = json.loads(json.dumps(calls.report()))
     assert report["calls"] == [["a.py", 3, "a.py", 3], ["a.py", 6, "a.py", 2], ["a.py", 8, "a.py", 5]]
     assert report["steps"] == [["a.py", 9, 1]]
+
+
+def test_models_are_known_by_the_line_that_calls_them(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    text = "inner = torch.nn.Sequential(torch.nn.Linear(2, 1))\n\ninner(torch.ones(1, 2))\n"
+    path = tmp_path / "a.py"
+    path.write_text(text)
+    calls = StepCalls(str(tmp_path))
+    calls.start()
+    try:
+        exec(compile(text, str(path), "exec"), {"torch": torch})
+    finally:
+        calls.stop()
+    assert calls.report()["models"] == [["a.py", 3, 3]]
 
 
 def test_an_eager_step_is_seen_at_its_end_like_a_replay() -> None:

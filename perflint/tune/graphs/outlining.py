@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Mapping
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.source.text import Source
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.purity import Purity
@@ -34,6 +34,8 @@ class Seen:
 
     steps: Mapping[str, Collection[int]]
     calls: Collection[Called]
+    models: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """The lines that call a model that no other one calls, and the number of its parameters."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:

@@ -1,0 +1,147 @@
+"""Models that are compiled: the place of the call, equal results of eager code, and refusals with their reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from perflint.tune.compiled import compiled
+from perflint.tune.evidence import Evidence
+from perflint.tune.graphs.outlining import Seen
+from perflint.tune.refused import Refused
+
+HEAD = """
+import torch
+from torch import nn
+
+shown = []
+"""
+SCRIPT = """
+net = nn.Linear(4, 1)
+net = net.to("cpu")
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    loss = net(torch.ones(2, 4)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    shown.append(loss.item())
+"""
+FUNCTIONS = """
+def train(steps, model, optimizer):
+    for _ in range(steps):
+        loss = model(torch.ones(2, 4)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        shown.append(loss.item())
+
+
+def main():
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        train(3, net, optimizer)
+
+
+main()
+"""
+METHOD = """
+class Trainer:
+    def __init__(self):
+        self.net = nn.Linear(4, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def update(self, x):
+        loss = self.net(x).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+trainer = Trainer()
+for _ in range(3):
+    shown.append(trainer.update(torch.ones(2, 4)).item())
+"""
+TWO = SCRIPT.replace("optimizer =", "other = nn.Linear(1, 1)\noptimizer =", 1).replace("net(torch", "other(net)(torch")
+TWO = TWO.replace("other(net)(torch.ones(2, 4))", "other(net(torch.ones(2, 4)))")
+
+
+def written(text: str, busy: float | None = 1.0) -> str:
+    nodes = list(ast.walk(ast.parse(text)))
+    models = {
+        ("a.py", node.lineno): 5
+        for node in nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("net", "model", "self.net", "other")
+    }
+    steps = {node.lineno for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".step")}
+    evidence = Evidence(Seen({"a.py": steps}, (), models), (), 10.0, busy)
+    return compiled({"a.py": text}, evidence)["a.py"]
+
+
+def ran(text: str, patch: pytest.MonkeyPatch) -> tuple[list[float], list[Any]]:
+    """The numbers that a program shows, and the modules that it compiles, which stay eager."""
+    import torch
+
+    torch.manual_seed(0)
+    modules: list[Any] = []
+    patch.setattr(torch.nn.Module, "compile", lambda module, mode: modules.append((type(module).__name__, mode)))
+    patch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: None)
+    names: dict[str, Any] = {"__name__": "program"}
+    exec(compile(text, "a.py", "exec"), names)
+    return names["shown"], modules
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize(
+    ("body", "line", "before"),
+    [
+        (SCRIPT, 'net.compile(mode="reduce-overhead")', "for epoch in range(3):"),
+        (FUNCTIONS, '    net.compile(mode="reduce-overhead")', "    for _ in range(2):"),
+        (METHOD, '        self.net.compile(mode="reduce-overhead")', "        self.optimizer = torch"),
+        (TWO, 'other.compile(mode="reduce-overhead")', "for epoch in range(3):"),
+    ],
+    ids="SCRIPT FUNCTIONS METHOD TWO".split(),
+)
+def test_the_model_is_compiled_where_it_is_made(
+    body: str, line: str, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = written(HEAD + body)
+    assert f"{line}\n" in new and new.index(line) < new.index(before)
+    assert new.count("cudagraph_mark_step_begin") == (body is TWO)
+    shown, modules = ran(new, monkeypatch)
+    assert shown == ran(HEAD + body, monkeypatch)[0]
+    assert modules == [("Linear", "reduce-overhead")] * (2 if body is TWO else 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("net = net.to", "net = torch.compile(net)\nnet = net.to", "the program compiles by itself (a.py:8)"),
+        ("net = net.to", "net = nn.DataParallel(net)\nnet = net.to", "the model is replicated"),
+        ("    loss = net", "    net = net.train()\n    loss = net", "`net` is bound again in the loop"),
+        ("net(torch", "nets[0](torch", "calls no model"),
+    ],
+)
+def test_refusals(old: str, new: str, reason: str) -> None:
+    with pytest.raises(Refused, match=re.escape(reason)):
+        written(HEAD + SCRIPT.replace(old, new))
+
+
+def test_models_of_other_places_are_refused() -> None:
+    with pytest.raises(Refused, match="`train` is called from another file"):
+        written(HEAD + FUNCTIONS.replace("        train(3", "        print(3"))
+    with pytest.raises(Refused, match="an argument that is no name"):
+        written(HEAD + FUNCTIONS.replace("train(3, net", "train(3, nn.Linear(4, 1)"))
+    with pytest.raises(Refused, match="is not made in the `__init__` of its class"):
+        written(HEAD + METHOD.replace("__init__", "build"))
+
+
+def test_a_program_without_a_gpu_is_refused() -> None:
+    with pytest.raises(Refused, match="no GPU"):
+        written(HEAD + SCRIPT, busy=None)
