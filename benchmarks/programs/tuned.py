@@ -1,9 +1,14 @@
 """Make public programs fast with `perflint tune`, and time each as it is and tuned, in turns.
 
-    python benchmarks/programs/tuned.py --checkouts DIR --json FILE [--rounds N] [--budget TIME] [--small] PROGRAM...
+    python benchmarks/programs/tuned.py --checkouts DIR --work DIR [--time S] [--each S] [--small] [PROGRAM...]
 
-DIR is that of `run.py`. The programs, their arguments and data are those of `run.py`, and so is the probe that times
-them, on the clock of the GPU. A program whose tuning leaves no patch is timed once more against itself.
+The programs, their arguments and data are those of `run.py`, and DIR of `--checkouts` is, too. The probe times them on
+the clock of the GPU. A program whose tuning leaves no patch is timed against itself.
+
+Each GPU measures one program after the other; the CPUs are shared out. A program gets `--each` seconds: two thirds for
+its tuning, the rest for the rounds. All end after `--time` seconds. The same command goes on from the folder of
+`--work`: finished programs are left out, and a search that was stopped takes its runs from its log.
+`--work DIR/results.json` has the results after each stage.
 """
 
 from __future__ import annotations
@@ -11,15 +16,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import queue
 import random
 import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 import tomllib
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -32,88 +39,184 @@ from perflint.verify.workspace import Workspace
 
 OPTIONS = "--repeat 2 --steps 100 --warmup 30 --seed 1".split()
 KINDS = ("original", "tuned")
+_TUNE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from perflint.cli.main import main; sys.exit(main())"
+_GRACE = 20.0
+"""Seconds that a program has to end by itself."""
 
 
-def prepared(entry: dict[str, Any], source: Path, root: Path, small: bool) -> tuple[Path, list[str]]:
-    """A copy of a program with its data: the folder in which it runs, and its command."""
-    shutil.copytree(source, root, symlinks=True)
+def prepared(name: str, entry: dict[str, Any], root: Path, options: argparse.Namespace) -> tuple[Path, list[str]]:
+    """A program with its data, copied if it is not there yet: the folder in which it runs, and its command."""
     folder = root / entry.get("folder", ".")
-    if "launch" in entry:
-        shutil.copy(PUBLIC / "launch.py", folder / DRIVER)
-    if "data" in entry:
-        random.seed(0)
-        getattr(data, entry["data"])(folder, small)
-    arguments = shlex.split(entry.get("small" if small else "arguments", entry.get("arguments", "")))
-    script = [DRIVER, entry["script"]] if "launch" in entry else [entry["script"]]
+    if not root.exists():
+        part = root.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(options.checkouts / name, part, symlinks=True)
+        place = part / entry.get("folder", ".")
+        if "driver" in entry or "launch" in entry:
+            shutil.copy(
+                HERE / "drivers" / entry["driver"] if "driver" in entry else PUBLIC / "launch.py", place / DRIVER
+            )
+        if "data" in entry:
+            random.seed(0)
+            getattr(data, entry["data"])(place, options.small)
+        part.rename(root)
+    arguments = shlex.split(entry.get("small" if options.small else "arguments", entry.get("arguments", "")))
+    script = [DRIVER, entry["script"]] if "launch" in entry else [entry.get("script", DRIVER)]
     return folder, [sys.executable, *script, *arguments]
 
 
-def tuned(name: str, entry: dict[str, Any], work: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """The report of the tuning of a program, and the runs of both versions."""
-    places = {kind: prepared(entry, options.checkouts / name, work / kind / name, options.small) for kind in KINDS}
-    folder, command = places["tuned"]
-    root = work / "tuned" / name
+def measured(name: str, entry: dict[str, Any], options: argparse.Namespace) -> None:
+    """Tune a program and time both versions, until its seconds are over."""
+    end = time.monotonic() + options.each
+    place = options.work / "results" / f"{name}.json"
+    result: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+    if not result.get("report"):
+        shutil.rmtree(options.work / "tuned" / name, ignore_errors=True)
+    roots = {kind: options.work / kind / name for kind in KINDS}
+    places = {kind: prepared(name, entry, root, options) for kind, root in roots.items()}
+    if not result.get("report"):
+        result = tuned(name, *places["tuned"], roots["tuned"], options)
+        written(place, result)
+    while len(result["tuned"]) < options.rounds and end - time.monotonic() > result["seconds"] * 2:
+        turn = {kind: timed(*places[kind], roots[kind], end - time.monotonic()) for kind in _turns(result)}
+        for kind, figures in turn.items():
+            result[kind].append(figures)
+        result["done"] = len(result["tuned"]) >= options.rounds or any("error" in each for each in turn.values())
+        written(place, result)
+        if result["done"]:
+            return
+
+
+def _turns(result: dict[str, Any]) -> tuple[str, ...]:
+    return KINDS if len(result["tuned"]) % 2 == 0 else KINDS[::-1]
+
+
+def tuned(name: str, folder: Path, command: list[str], root: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """The report of the tuning."""
     began = time.monotonic()
-    launch = "import sys; from perflint.cli.main import main; sys.exit(main())"
-    own = ["--root", str(root), "--apply", "--budget", options.budget, "-o", str(work / f"{name}.patch"), *OPTIONS]
+    budget = f"{max(options.each * 2 / 3, 1):.0f}s"
+    own = ["--root", str(root), "--apply", "--budget", budget, "-o", str(options.work / f"{name}.patch"), *OPTIONS]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); {launch}",
-            "tune",
-            *own,
-            "--",
-            *command,
-        ],
+        [sys.executable, "-c", _TUNE, str(ROOT), "tune", *own, "--", *command],
         cwd=folder,
         capture_output=True,
         text=True,
     )
-    print(done.stderr + done.stdout, flush=True)
-    result: dict[str, Any] = {
-        "tune_seconds": round(time.monotonic() - began, 1),
-        "report": done.stdout.splitlines(),
-        **{kind: [] for kind in KINDS},
-    }
-    for turn in range(options.rounds):
-        for kind in KINDS if turn % 2 == 0 else KINDS[::-1]:
-            result[kind].append(timed(*places[kind], work / kind / name))
-    return result
+    took = time.monotonic() - began
+    report = {"report": done.stdout.splitlines(), "told": done.stderr.splitlines()[-20:], "status": done.returncode}
+    runs = [float(line.rpartition("(")[2].split()[0]) for line in report["told"] if line.endswith(" s)")]
+    return report | {"tune_seconds": round(took, 1), "seconds": max(runs, default=30.0), **{kind: [] for kind in KINDS}}
 
 
-def timed(folder: Path, command: list[str], root: Path) -> dict[str, Any]:
+def timed(folder: Path, command: list[str], root: Path, limit: float) -> dict[str, Any]:
     """The times and the memory of one run."""
     os.chdir(folder)
     space = Workspace(root)
     try:
         probe = ProbeOptions(str(space.output), str(root), str(space.folder), tuple(space.shared), 30, 200, 1)
-        run = Program(command, space, probe).run({}, 120)
+        run = Program(command, space, probe).run({}, max(limit, 5.0))
     finally:
         space.close()
     figures = {"median": run.ms, "mean": run.mean_ms, "seconds": round(run.seconds, 1), "memory": run.memory}
-    return figures | ({"clock": run.seen.clock, "steps": len(run.seen.times)} if run.seen is not None else {})
+    if run.seen is None or run.failed:
+        return figures | {"error": run.told.splitlines()[-1] if run.told else "no steps"}
+    return figures | {"clock": run.seen.clock, "device": run.seen.device, "steps": len(run.seen.times)}
+
+
+def written(place: Path, result: dict[str, Any]) -> None:
+    """Write a result whole or not at all."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_suffix(".part")
+    part.write_text(json.dumps(result, indent=1, ensure_ascii=False))
+    part.replace(place)
+
+
+def spread(names: list[str], options: argparse.Namespace) -> None:
+    """Measure programs, each in a process of its own, one at a time on each GPU."""
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    for name in names:
+        waiting.put(name)
+    end = time.monotonic() + options.time
+    cpus = sorted(os.sched_getaffinity(0))
+    share = max(len(cpus) // len(options.devices), 1)
+
+    def work(number: int, device: str) -> None:
+        own = cpus[number * share : (number + 1) * share] or cpus
+        while not waiting.empty():
+            name = waiting.get()
+            left = min(options.each, end - time.monotonic() - _GRACE)
+            if left < options.least:
+                print(f"{name}: no time was left", flush=True)
+                continue
+            measure(name, device, own, left, options)
+
+    threads = [threading.Thread(target=work, args=each) for each in enumerate(options.devices)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def measure(name: str, device: str, cpus: list[int], seconds: float, options: argparse.Namespace) -> None:
+    """Measure one program on a GPU in so many seconds."""
+    paths = [os.environ.get("PYTHONPATH", ""), str(PUBLIC / "site-packages")]
+    environment = os.environ | {
+        "CUDA_VISIBLE_DEVICES": device,
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "TORCHINDUCTOR_CACHE_DIR": str(options.work / "inductor"),
+    }
+    command = [sys.executable, __file__, "--only-here", *sys.argv[1:], "--each", f"{seconds:.0f}"]
+    process = subprocess.Popen(
+        [*[word for word in command if word not in options.programs], name], env=environment, start_new_session=True
+    )
+    os.sched_setaffinity(process.pid, cpus)
+    try:
+        process.wait(seconds + _GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.wait()
+        print(f"{name}: it took too long", flush=True)
+
+
+def summary(options: argparse.Namespace) -> None:
+    """Join the results in one file, and print a line for each."""
+    results = {}
+    for place in sorted((options.work / "results").glob("*.json")):
+        result = results[place.stem] = json.loads(place.read_text())
+        means = [[each["mean"] for each in result[kind] if each.get("mean")] for kind in KINDS]
+        gain = f"{fmean(means[0]) / fmean(means[1]):.2f} ×" if all(means) else "not timed"
+        head = result["report"][0] if result["report"] else (result["told"] or ["no report"])[-1]
+        print(f"{place.stem}: {gain} in {len(means[1])} rounds; {head}", flush=True)
+    whole = {"options": " ".join(OPTIONS), "programs": results}
+    (options.work / "results.json").write_text(json.dumps(whole, indent=1, ensure_ascii=False))
 
 
 def main() -> int:
-    """Tune and time the programs that are named."""
+    """Tune and time the programs that are named, or all."""
+    entries = tomllib.loads((HERE / "programs.toml").read_text())
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--checkouts", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--json", type=Path, default=Path("tuned.json"), metavar="FILE")
+    parser.add_argument("--work", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--time", type=float, default=570.0, metavar="S", help="seconds for all of this call")
+    parser.add_argument("--each", type=float, default=180.0, metavar="S", help="seconds for a program")
+    parser.add_argument("--least", type=float, default=60.0, metavar="S", help="seconds below which none is begun")
+    parser.add_argument("--devices", default="0", help="numbers of GPUs, with commas; empty for the CPU")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--budget", default="300s", metavar="TIME")
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("programs", nargs="+", metavar="PROGRAM")
+    parser.add_argument("--only-here", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     options = parser.parse_args()
-    options.checkouts, options.json = options.checkouts.resolve(), options.json.resolve()
-    paths = [os.environ.get("PYTHONPATH", ""), str(PUBLIC / "site-packages")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    entries = tomllib.loads((HERE / "programs.toml").read_text())
-    results: dict[str, Any] = {"options": " ".join(OPTIONS), "programs": {}}
-    with tempfile.TemporaryDirectory(prefix="tuned-") as folder:
-        for name in options.programs:
-            results["programs"][name] = tuned(name, entries[name], Path(folder), options)
-            options.json.write_text(json.dumps(results, indent=1, ensure_ascii=False))
+    options.checkouts, options.work = options.checkouts.resolve(), options.work.resolve()
+    options.devices = options.devices.split(",")
+    if options.only_here:
+        (name,) = options.programs
+        measured(name, entries[name], options)
+        return 0
+    options.work.mkdir(parents=True, exist_ok=True)
+    places = {name: options.work / "results" / f"{name}.json" for name in options.programs or entries}
+    done = [name for name, place in places.items() if place.exists() and json.loads(place.read_text()).get("done")]
+    spread([name for name in places if name not in done and (options.checkouts / name).exists()], options)
+    summary(options)
     return 0
 
 

@@ -15,6 +15,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
+from perflint import __version__
 from perflint.cli import options
 from perflint.cli.fix import write_fixed
 from perflint.cli.verify import _from as at_least
@@ -25,6 +26,7 @@ from perflint.engine.projects import Projects
 from perflint.findings import Report, Safety
 from perflint.output.terminal import Style
 from perflint.output.tune import tuning_text
+from perflint.output.tune_page import tuning_page
 from perflint.output.writer import message_text
 from perflint.semantics.project import Project
 from perflint.source.reading import Text, read
@@ -66,7 +68,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow", choices=["precision"], action="append", default=[], help="keep changes that change the numbers"
     )
-    parser.add_argument("-o", "--output", default="perflint-tune.patch", metavar="FILE", help="the patch")
+    parser.add_argument(
+        "-o", "--output", default="perflint-tune.patch", metavar="FILE", help="the patch; a page of the same name"
+    )
     group = parser.add_argument_group("running the program")
     group.add_argument("--repeat", type=at_least(2), default=3, metavar="N", help="pairs of runs in a comparison")
     group.add_argument("--steps", type=at_least(1), default=100, metavar="N", help="timed steps of a run")
@@ -137,7 +141,7 @@ class _Job:
             return 1
         except Stopped as stop:
             stopped, status = stop.reason, stop.status
-        self._leave(tuning.outcome)
+        self._leave(tuning.outcome, stopped)
         sys.stdout.write(tuning_text(tuning.outcome, options.style(self._arguments, sys.stdout), stopped))
         return status
 
@@ -194,12 +198,15 @@ class _Job:
             raise Refused("there are none", 1)
         return {os.path.relpath(path, self._workspace.root): t for path, t in plan.changed(plan.candidates).items()}
 
-    def _leave(self, outcome: Outcome) -> None:
-        """Write the patch, and with --apply the files."""
-        if not outcome.texts:
+    def _leave(self, outcome: Outcome, stopped: str) -> None:
+        """Write the page and the patch, and with --apply the files."""
+        patch = unified({path: self._read(path) for path in outcome.texts}, outcome.texts)
+        output = Path(self._arguments.output)
+        page = tuning_page(outcome, self._arguments.command, patch, __version__, stopped)
+        output.with_suffix(".html").write_text(page, "utf-8")
+        if not patch:
             return
-        before = {path: self._read(path) for path in outcome.texts}
-        Path(self._arguments.output).write_text(unified(before, outcome.texts), "utf-8", newline="")
+        output.write_text(patch, "utf-8", newline="")
         if self._arguments.apply:
             for path, text in outcome.texts.items():
                 write_fixed(str(self._workspace.root / path), self._text(path), text)

@@ -15,24 +15,27 @@ def tuning_text(outcome: Outcome, style: Style, stopped: str = "") -> str:
     return "".join(f"{line}\n" for line in _lines(outcome, style, stopped))
 
 
-def _lines(outcome: Outcome, style: Style, stopped: str) -> Iterator[str]:
+def headline(outcome: Outcome) -> str:
+    """The gain in one sentence."""
     before, after = step_ms(outcome.original), step_ms(outcome.best)
-    head = style("perflint tune:", "bold")
     if before is None or after is None:
-        yield f"{head} {stopped or 'nothing was timed'}"
+        return "nothing was timed"
+    if not outcome.kept:
+        return f"nothing was gained: a step takes {before:.3f} ms"
+    return f"{before / after:.2f} × as fast: a step takes {after:.3f} ms, not {before:.3f} ms"
+
+
+def _lines(outcome: Outcome, style: Style, stopped: str) -> Iterator[str]:
+    head = style("perflint tune:", "bold")
+    if step_ms(outcome.original) is None or step_ms(outcome.best) is None:
+        yield f"{head} {stopped or headline(outcome)}"
         return
     if stopped:
         yield f"{head} stopped: {stopped}. This is the best so far."
-    if outcome.kept:
-        gain = style(f"{before / after:.2f} × as fast", "bold", "green")
-        yield f"{head} {gain}: a step takes {after:.3f} ms, not {before:.3f} ms"
-    else:
-        yield f"{head} nothing was gained: a step takes {before:.3f} ms"
-    yield from _limits(outcome)
-    seen = outcome.original[0].seen
-    if seen is not None:
-        clock = seen.device if seen.clock == "device" else "the CPU"
-        yield f"Means of {len(seen.times)} steps after warm-up, on the clock of {clock}, torch {seen.torch}."
+    gain, colon, rest = headline(outcome).partition(":")
+    yield f"{head} {style(gain, 'bold', 'green') if outcome.kept else gain}{colon}{rest}"
+    yield from limits(outcome)
+    yield from clock(outcome)
     for title, trials in (("Kept:", outcome.kept), ("Not kept:", [t for t in outcome.trials if not t.kept])):
         if trials:
             yield style(title, "bold")
@@ -44,7 +47,16 @@ def _lines(outcome: Outcome, style: Style, stopped: str) -> Iterator[str]:
             yield f"  {name}: {printable(reason)}"
 
 
-def _limits(outcome: Outcome) -> Iterator[str]:
+def clock(outcome: Outcome) -> Iterator[str]:
+    """The number of steps and the clock that timed them, in a sentence."""
+    seen = outcome.original[0].seen if outcome.original else None
+    if seen is not None:
+        name = seen.device if seen.clock == "device" else "the CPU"
+        yield f"Means of {len(seen.times)} steps after warm-up, on the clock of {name}, torch {seen.torch}."
+
+
+def limits(outcome: Outcome) -> Iterator[str]:
+    """The shares of a step of the original in which the GPU works and batches are missing, in a sentence."""
     evidence = outcome.evidence
     if evidence is None:
         return
@@ -60,19 +72,26 @@ def _trial(trial: Trial) -> Iterator[str]:
     shown = f"{gain:.2f} ×" if gain is not None else "fails"
     yield f"  {trial.change.name}: {trial.change.title}, {shown}"
     if gain is not None:
-        yield f"    ms/step {_spread(trial.before)} before, {_spread(trial.after)} after"
+        yield f"    ms/step {spread(trial.before)} before, {spread(trial.after)} after"
         yield f"    whole run {_seconds(trial.before)} before, {_seconds(trial.after)} after{_memory(trial)}"
         if trial.pays_from is not None and trial.kept:
             yield f"    it starts more slowly: the whole run is shorter from about step {trial.pays_from:,} on"
-    if trial.reason:
-        yield f"    {printable(trial.reason)}"
-    elif trial.proof is not None:
-        exact = "; its graphs are bit for bit its eager steps" if trial.change.eager is not None else ""
-        yield f"    {trial.proof.kind.value}: {printable(trial.proof.text)}{exact}"
+    yield f"    {printable(verdict(trial))}"
 
 
-def _spread(runs: tuple[Run, ...]) -> str:
+def verdict(trial: Trial) -> str:
+    """The proof of a change that is kept, or the reason why it is not."""
+    if trial.reason or trial.proof is None:
+        return trial.reason
+    exact = "; its graphs are bit for bit its eager steps" if trial.change.eager is not None else ""
+    return f"{trial.proof.kind.value}: {trial.proof.text}{exact}"
+
+
+def spread(runs: tuple[Run, ...]) -> str:
+    """The least and the greatest mean of a step in some runs; empty if none was timed."""
     means = [fmean(run.seen.times) for run in runs if run.seen is not None and run.seen.times]
+    if not means:
+        return ""
     return f"{min(means):.3f}–{max(means):.3f}" if len(means) > 1 else f"{means[0]:.3f}"
 
 

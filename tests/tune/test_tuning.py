@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from xml.etree import ElementTree
 
 import pytest
 
 from perflint.frozen import replace
 from perflint.output.terminal import Style
 from perflint.output.tune import tuning_text
+from perflint.output.tune_page import tuning_page
 from perflint.tracer.sketch import Sketch
 from perflint.tune.changes import Change, Texts, unified
 from perflint.tune.evidence import Evidence
@@ -163,3 +165,19 @@ def test_a_patch() -> None:
         "--- a/b.py\n+++ b/b.py\n@@ -1,2 +1,2 @@\n one\n-two\n"
         "\\ No newline at end of file\n+three\n\\ No newline at end of file\n"
     )
+
+
+def test_the_page() -> None:
+    outcome = Programs(a=-5.0, b=2.0).search(change("a"), change("b", 0.1), change("c", needs="x"))
+    page = tuning_page(outcome, ["python", "train.py"], "+a <b>\n", "1.0", "interrupted")
+    root = ElementTree.fromstring(page.partition("\n")[2] if page.startswith("<!") else page)
+    shown = " ".join("".join(root.itertext()).split())
+    for part in (
+        "1.91 × as fast: a step takes 5.500 ms, not 10.500 ms",
+        "The search was stopped: interrupted. This is the best so far.",
+        "identical: 3 losses",
+        "a step takes 1.36 times as long",
+        "it needs x",
+        "+a <b>",
+    ):
+        assert part in shown
