@@ -24,6 +24,7 @@ from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
 from perflint.findings import Report, Safety
+from perflint.output.report.facts import gather
 from perflint.output.terminal import Style
 from perflint.output.tune import tuning_text
 from perflint.output.tune_page import tuning_page
@@ -31,13 +32,16 @@ from perflint.output.writer import message_text
 from perflint.semantics.project import Project
 from perflint.source.reading import Text, read
 from perflint.source.text import Source
+from perflint.tracer.file import read_trace
 from perflint.tracer.probe import ProbeOptions
-from perflint.tune.changes import COMPILE, GRAPH, LOADER, Texts, fixes, unified
-from perflint.tune.evidence import Evidence
+from perflint.tracer.trace import Trace
+from perflint.tune.changes import COMPILE, GRAPH, LOADER, Change, Texts, fixes, unified
+from perflint.tune.evidence import Evidence, Loader
+from perflint.tune.graphs.outlining import Seen
 from perflint.tune.log import Log
 from perflint.tune.proof import Kind
 from perflint.tune.refused import Refused
-from perflint.tune.tuning import Outcome, Tuning, Way
+from perflint.tune.tuning import LEAST, Outcome, Tuning, Way
 from perflint.verify.execution import Program, Run, runnable
 from perflint.verify.plan import Plan
 from perflint.verify.stopping import Stopped, stoppable
@@ -45,7 +49,8 @@ from perflint.verify.workspace import Workspace, project_root
 
 COMMAND_FOLLOWS = True
 """The words after `--` are a command."""
-NAMES = ("fixes", LOADER.name, GRAPH.name, COMPILE.name)
+CHANGES = (LOADER, GRAPH, COMPILE)
+NAMES = ("fixes", *(each.name for each in CHANGES))
 _EXIT_CODES = (
     "Exit codes: 0 the search has ended, with or without a gain; 1 the program fails, or the budget is spent; 2 a "
     "fault in the usage, the settings or perflint; 130 or 143 ended by Ctrl-C or SIGTERM."
@@ -59,8 +64,11 @@ _AT_LEAST = 180.0
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint tune`."""
-    parser.usage = "perflint tune [options] -- COMMAND"
+    parser.usage = "perflint tune [options] -- COMMAND\n       perflint tune [options] --trace FILE"
     parser.epilog = _EXIT_CODES
+    parser.add_argument(
+        "--trace", metavar="FILE", help="try only what could pay by this trace, of its program if no command is given"
+    )
     parser.add_argument("--budget", type=_seconds, default=1200.0, metavar="TIME", help="stop after 20m, 90s or 1h")
     parser.add_argument("--only", metavar="NAMES", help=f"try these only, with commas: {', '.join(NAMES)}")
     parser.add_argument("--dry-run", action="store_true", help="run the program once, and show what would be tried")
@@ -85,9 +93,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Tune. 0 if the search ended, 1 if the program fails or the time is spent, 2 on faults."""
+    trace = read_trace(Path(arguments.trace)) if arguments.trace else None
+    if trace is not None and not arguments.command and trace.header.program:
+        arguments.command = [sys.executable, *trace.header.program]
     if not arguments.command:
         raise ConfigurationError("there is no program to run", "perflint tune [options] -- python train.py")
     runnable(arguments.command)
+    traced = _evidence(trace) if trace is not None else None
+    if traced is not None and arguments.dry_run:
+        _show(traced, arguments)
+        return 0
     root = Path(arguments.root).resolve() if arguments.root else project_root(Path.cwd())
     shared, left_out = ([Path(path) for path in paths] for paths in (arguments.share, arguments.leave_out))
     try:
@@ -95,16 +110,41 @@ def run(arguments: Namespace) -> int:
     except OSError as error:
         raise ConfigurationError(f"{root} cannot be copied: {error}", "name another `--root`") from None
     try:
-        return _Job(arguments, workspace).run()
+        return _Job(arguments, workspace, traced).run()
     finally:
         workspace.close()
 
 
-class _Job:
-    """One search."""
+def _evidence(trace: Trace) -> Evidence:
+    """The facts of a trace that say which changes may pay. Raises ConfigurationError."""
+    facts = gather(trace)
+    if facts.step_ms is None:
+        raise ConfigurationError("the trace has no step times", "record it with `perflint trace --window 3`")
+    loading = facts.idle.loader_ms / facts.step_ms if facts.idle is not None else 0.0
+    return Evidence(Seen({}, ()), (Loader("", 1, 0, loading),), facts.step_ms, facts.busy_ms)
 
-    def __init__(self, arguments: Namespace, workspace: Workspace) -> None:
+
+def _show(evidence: Evidence, arguments: Namespace) -> None:
+    """Print the forecasts of the changes, the best first."""
+    changes = [each for each in (fixes(lambda *_: {}), *CHANGES) if _wants(each.name, arguments)]
+    for change in sorted(changes, key=lambda each: -each.forecast(evidence)):
+        print(f"{change.name}: {change.title}; at most {change.forecast(evidence):.0%} of a step")
+
+
+def _wants(name: str, arguments: Namespace) -> bool:
+    wanted = (arguments.only or ",".join(NAMES)).split(",")
+    unknown = next((each for each in wanted if each not in NAMES), None)
+    if unknown is not None:
+        raise ConfigurationError(f"there is no change `{unknown}`", f"they are {', '.join(NAMES)}")
+    return name in wanted
+
+
+class _Job:
+    """One search. `traced` are the facts of a trace, if there is one."""
+
+    def __init__(self, arguments: Namespace, workspace: Workspace, traced: Evidence | None) -> None:
         self._arguments = arguments
+        self._traced = traced
         self._workspace = workspace
         self._texts: dict[str, Text] = {}
         self._deadline = time.monotonic() + arguments.budget
@@ -130,12 +170,10 @@ class _Job:
         try:
             with stoppable():
                 evidence = tuning.start()
-                changes = [each for each in (fixes(self._fixed), LOADER, GRAPH, COMPILE) if self._wants(each.name)]
                 if self._arguments.dry_run:
-                    for change in sorted(changes, key=lambda each: -each.forecast(evidence)):
-                        print(f"{change.name}: {change.title}; at most {change.forecast(evidence):.0%} of a step")
+                    _show(evidence, self._arguments)
                     return 0
-                tuning.search(changes)
+                tuning.search(self._changes(tuning.outcome))
         except Refused as refused:
             sys.stderr.write(message_text("error", f"the original program: {refused.reason}", None, self._style()))
             return 1
@@ -145,12 +183,18 @@ class _Job:
         sys.stdout.write(tuning_text(tuning.outcome, options.style(self._arguments, sys.stdout), stopped))
         return status
 
-    def _wants(self, name: str) -> bool:
-        wanted = (self._arguments.only or ",".join(NAMES)).split(",")
-        unknown = next((each for each in wanted if each not in NAMES), None)
-        if unknown is not None:
-            raise ConfigurationError(f"there is no change `{unknown}`", f"they are {', '.join(NAMES)}")
-        return name in wanted
+    def _changes(self, outcome: Outcome) -> list[Change]:
+        """The changes to try: those that are wanted and that could pay by the trace. Notes the others as refused."""
+        found = []
+        for change in (fixes(self._fixed), *CHANGES):
+            share = change.forecast(self._traced) if self._traced is not None else 1.0
+            if not _wants(change.name, self._arguments):
+                continue
+            if share < LEAST - 1:
+                outcome.refused[change.name] = f"by the trace it could save {share:.1%} of a step at most"
+            else:
+                found.append(change)
+        return found
 
     def _read(self, path: str) -> str:
         return self._text(path).text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +108,23 @@ def test_faults_in_the_usage(perflint: Command, program: Simulated) -> None:
     assert tuned(perflint, "--only", "magic")[0] == 2
     assert tuned(perflint, "--budget", "soon")[0] == 2
     assert perflint("tune").code == 2
+
+
+RECORDED = Path(__file__).parents[1] / "tracer" / "data" / "straggler-gpu.rank0.jsonl.gz"
+
+
+def test_a_trace_gives_forecasts_without_a_run(perflint: Command, program: Simulated) -> None:
+    code, out, _ = tuned(perflint, "--dry-run", "--trace", str(RECORDED))
+    assert code == 0 and program.runs == 0
+    assert re.search(r"^loader: batches are prepared by worker processes; at most \d+% of a step$", out, re.M)
+
+
+def test_what_cannot_pay_by_a_trace_is_not_tried(perflint: Command, program: Simulated) -> None:
+    code, out, _ = tuned(perflint, "--only", "loader,graph", "--trace", str(RECORDED))
+    assert code == 0 and "  loader: by the trace it could save 0.0% of a step at most\n" in out
+
+
+def test_the_page_is_left_beside_the_patch(perflint: Command, program: Simulated) -> None:
+    assert tuned(perflint)[0] == 0
+    page = (perflint.folder / "perflint-tune.html").read_text("utf-8")
+    assert "2.00 × as fast" in page and "num_workers=" in page
