@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.semantics.facts import conventions
 from perflint.semantics.lattice import union
@@ -51,17 +52,24 @@ def _element(target: ast.expr, value: Value, moved: set[str]) -> Value:
 
 
 def _batches(structure: Structure) -> Moves:
-    runs, moves = Moves(), Moves()
-    moving: set[ast.AST] = set()
+    runs = Moves()
+    moving: dict[ast.AST, set[str]] = {}
     for call in structure.nodes.get(ast.Call, ()):
         assert isinstance(call, ast.Call)
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda"):
-            moving.add(_statement(structure, call))
+            moving.setdefault(_statement(structure, call), set()).add(root_of(call.func.value))
         elif conventions.is_model(last_name(call.func)):
-            _note(structure, call, _passed(call), runs)
-    for statement in moving if runs else ():
-        _note(structure, statement, names_in(statement), moves)
-    return {loop: names & moves[loop] for loop, names in runs.items() if loop in moves}
+            for loop in _around(structure, call):
+                runs.setdefault(loop, set()).update(_passed(call))
+    found = Moves()
+    for statement, moved in moving.items() if runs else ():
+        names = names_in(statement)
+        for loop in _around(structure, statement):
+            passed = names & runs.get(loop, set())
+            if passed:
+                # `x = batch["x"].cuda(); model(x)`: the other elements of the batch are with the one that moves.
+                found.setdefault(loop, set()).update(passed | moved)
+    return found
 
 
 def _passed(call: ast.Call) -> set[str]:
@@ -79,10 +87,10 @@ def _statement(structure: Structure, node: ast.AST) -> ast.AST:
     return around if simple and around is not None else node
 
 
-def _note(structure: Structure, node: ast.AST, names: set[str], found: Moves) -> None:
-    """Enter names for all loops around a node, in its function, and for the function."""
+def _around(structure: Structure, node: ast.AST) -> Iterator[ast.AST]:
+    """The loops around a node in its function, and the function."""
     around = structure.parents.get(node)
     while around is not None and not isinstance(around, ast.ClassDef):
         if isinstance(around, ast.For | ast.AsyncFor | FunctionNode):
-            found.setdefault(around, set()).update(names)
+            yield around
         around = None if isinstance(around, FunctionNode) else structure.parents.get(around)
