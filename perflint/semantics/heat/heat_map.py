@@ -210,7 +210,7 @@ class HeatMap:
         own = (inner for inner in own_nodes(node) if isinstance(inner, ast.Call))
         steps = (call for call in own if self.work.steps_optimizer(call) and self._is_outside_loops(call, node))
         step = next(steps, None)
-        if step is None or self.work.makes_optimizer(node):
+        if step is None or self.work.makes_optimizer(node) or self.work.captures(node):
             return None
         goes_back = any(isinstance(inner, ast.Call) and last_name(inner) == "backward" for inner in walk(node))
         return step if goes_back else None

@@ -19,6 +19,7 @@ from perflint.semantics.heat.guards import fails
 from perflint.semantics.heat.turns import turns_once
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.questions import Questions
+from perflint.semantics.regions.captured import CONTEXTS
 from perflint.semantics.structure import FUNCTIONS, children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Device, Function, Instance, Mapping, Scalar, Sequence, Tensor
 
@@ -263,6 +264,18 @@ class WorkMap:
         return any(
             target.startswith("torch.optim.") and target.count(".") == 2 and target[12].isupper() for target in targets
         )
+
+    def captures(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """True if a function captures a CUDA graph whenever it is called: steps replay the graph."""
+        blocks = [*function.body]
+        while blocks:
+            statement = blocks.pop()
+            if isinstance(statement, ast.With):
+                contexts = (item.context_expr for item in statement.items)
+                if any(isinstance(each, ast.Call) and self._model.target(each) in CONTEXTS for each in contexts):
+                    return True
+                blocks += statement.body
+        return False
 
     def steps_optimizer(self, call: ast.Call) -> bool:
         """True for the call of the `step` of an optimizer, or of a gradient scaler."""

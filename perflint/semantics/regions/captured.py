@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perflint.semantics.view import View
 
 GRAPHS = frozenset({"torch.cuda.CUDAGraph", "torch.xpu.XPUGraph", "torch.accelerator.Graph"})
-_CONTEXTS = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "torch.accelerator.Graph"})
+CONTEXTS = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "torch.accelerator.Graph"})
 GRAPHED = frozenset(f"torch.{name}.make_graphed_callables" for name in ("cuda", "cuda.graphs", "xpu", "xpu.graphs"))
 _DEEPEST = 4
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -67,7 +67,7 @@ class Captures:
     def _with(self, node: ast.With) -> None:
         for item in node.items:
             value = self._recorder.values.get(item.context_expr)
-            if isinstance(value, Instance) and value.cls in _CONTEXTS:
+            if isinstance(value, Instance) and value.cls in CONTEXTS:
                 self.blocks.append(Capture(item.context_expr, tuple(node.body)))
 
     def _between(self, call: ast.Call) -> None:
