@@ -6,18 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._files import OPENS, READS
 from perflint.rules.base import Files, Rule
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import keyword, names_in, walk
 from perflint.source.quoting import quoted
 
-_READS = frozenset(
-    """torch.load numpy.load numpy.loadtxt numpy.genfromtxt pandas.read_csv pandas.read_parquet pandas.read_pickle
-    pandas.read_json pandas.read_excel pickle.load json.load h5py.File zipfile.ZipFile tarfile.open lmdb.open
-    safetensors.torch.load_file yaml.safe_load sqlite3.connect""".split()
-)
 _MAKES = (".from_pretrained", "tiktoken.get_encoding", "spacy.load")
 
 
@@ -30,7 +26,9 @@ class HeavyItem(Rule):
 
     ## Why is this bad
     Work that does not depend on the item is repeated for each one: workers spend their time on it,
-    and the GPU waits for them. The cost has not been measured here.
+    and the GPU waits for them. It is a warning because a whole file, or a model, is read for each item: that
+    grows with the file, and no representative one was measured. Archives that are only opened are reported by
+    the pedantic profile.
 
     ## When it is fine
     - One file for each item: not reported.
@@ -85,7 +83,7 @@ class HeavyItem(Rule):
     """
 
     code, name = "TPF406", "heavy-item"
-    effect, severity = Effect.PIPELINE, Severity.INFO
+    effect, severity = Effect.PIPELINE, Severity.WARNING
     listens = (Files("__getitem"),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
@@ -101,6 +99,7 @@ class HeavyItem(Rule):
                     site.model.call(call),
                     f"{quoted(site.text(call))} is repeated for each item in `{worker.what}`",
                     confidence=Confidence.MEDIUM,
+                    severity=Severity.INFO if _is_only_opened(site.model, call) else None,
                     heat=Heat.HOT,
                     help="Do it once: in the constructor, or at the first item in each worker.",
                 )
@@ -112,8 +111,12 @@ def _heavy(model: Model, worker: Worker) -> Iterator[ast.Call]:
         if not isinstance(part, ast.Call):
             continue
         target = model.target(part)
-        if (target in _READS or target.endswith(_MAKES)) and not _is_kept(model, part, worker.node):
+        if (target in READS | OPENS or target.endswith(_MAKES)) and not _is_kept(model, part, worker.node):
             yield part
+
+
+def _is_only_opened(model: Model, call: ast.Call) -> bool:
+    return model.target(call) in OPENS or keyword(call, "mmap_mode") is not None
 
 
 def _is_kept(model: Model, call: ast.Call, function: ast.AST) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity, lowered, weakest
 from perflint.rules._advice import source_of
+from perflint.rules._files import READS
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import (
@@ -21,9 +22,10 @@ from perflint.rules.placement import (
 from perflint.rules.sync._filling import COUNTED, FILLED, counted_there, filled_there, made_by, same_number
 from perflint.rules.sync._scalars import confidence_at
 from perflint.rules.sync._uploading import uploaded_later
+from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import keyword
+from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import NONE, UNKNOWN, Array, Const, Device, Scalar, Tensor, Unknown, Value
 from perflint.source.quoting import quoted
 
@@ -128,6 +130,8 @@ class ListToCuda(Rule):
             site,
             f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of {_content(site)}{often(site)}",
             confidence=confidence,
+            # Reading the file takes longer than the copy.
+            severity=Severity.INFO if site.heat is not Heat.HOT and _is_of_file(site) else None,
             help=_cure(site, fix),
             fix=fix,
         )
@@ -166,6 +170,16 @@ def _confidence(site: CallSite) -> Confidence | None:
             return Confidence.LOW
         return None if _stays(site, made, data) else lowered(place)
     return place
+
+
+def _is_of_file(site: CallSite) -> bool:
+    """True if the function that copies the numbers has read them from a file."""
+    return any(
+        isinstance(binding.value, ast.Call) and site.model.target(binding.value) in READS
+        for name in walk(site.node)
+        if isinstance(name, ast.Name)
+        for binding in definitions(site.model.symbols, name, name.id).bindings
+    )
 
 
 def _stays(site: CallSite, made: ast.Call, data: ast.expr) -> bool:

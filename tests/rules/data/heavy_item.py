@@ -21,14 +21,14 @@ class Signals(Dataset):
 
 class Rows(Dataset):
     def __getitem__(self, index: int):
-        table = pd.read_csv("rows.csv")  # audit: TPF406
-        tokenizer = AutoTokenizer.from_pretrained("gpt2")  # audit: TPF406
+        table = pd.read_csv("rows.csv")  # error: TPF406
+        tokenizer = AutoTokenizer.from_pretrained("gpt2")  # error: TPF406
         return tokenizer(table.iloc[index].text)
 
 
 class Weighted(Dataset):
     def __getitem__(self, index: int):
-        weights = torch.load("weights.pt")  # audit: TPF406
+        weights = torch.load("weights.pt")  # error: TPF406
         return weights[index]
 
 
@@ -70,3 +70,9 @@ class NoDataset:
 
 def table(path: str):
     return pd.read_csv(path)
+
+
+class Mapped(Dataset):
+    def __getitem__(self, index: int):
+        rows = np.load("rows.npy", mmap_mode="r")  # audit: TPF406
+        return torch.from_numpy(rows[index])
