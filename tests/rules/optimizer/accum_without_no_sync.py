@@ -15,7 +15,7 @@ def plain(model, loader, optimizer: torch.optim.Optimizer, accumulate: int) -> N
     model = wrap(model)
     for i, (x, y) in enumerate(loader):
         loss = nn.functional.cross_entropy(model(x), y) / accumulate
-        loss.backward()  # audit: TPF604
+        loss.backward()  # error: TPF604
         if (i + 1) % accumulate == 0:
             optimizer.step()
             optimizer.zero_grad()
@@ -23,7 +23,7 @@ def plain(model, loader, optimizer: torch.optim.Optimizer, accumulate: int) -> N
 
 def scaled(model, loader, optimizer, scaler) -> None:
     for i, (x, y) in enumerate(loader):
-        scaler.scale(nn.functional.cross_entropy(model(x), y)).backward()  # audit: TPF604
+        scaler.scale(nn.functional.cross_entropy(model(x), y)).backward()  # error: TPF604
         if (i + 1) % 4 == 0 or i + 1 == len(loader):
             scaler.step(optimizer)
             scaler.update()
@@ -33,7 +33,7 @@ def either(model, loader, optimizer, scaler) -> None:
     for i, x in enumerate(loader):
         loss = model(x).sum()
         if scaler is not None:
-            scaler.scale(loss).backward()  # audit: TPF604
+            scaler.scale(loss).backward()  # error: TPF604
         else:
             loss.backward()
         if (i + 1) % 4 == 0:
@@ -43,7 +43,7 @@ def either(model, loader, optimizer, scaler) -> None:
 def clipped(model, loader, settings) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for i, (x, y) in enumerate(loader):
-        nn.functional.cross_entropy(model(x), y).backward()  # audit: TPF604
+        nn.functional.cross_entropy(model(x), y).backward()  # error: TPF604
         if i % settings.every == 0:
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -52,7 +52,7 @@ def clipped(model, loader, settings) -> None:
 def named_boundary(model, loader, optimizer, accumulate: int) -> None:
     for i, x in enumerate(loader):
         steps = (i + 1) % accumulate == 0
-        model(x).sum().backward()  # audit: TPF604
+        model(x).sum().backward()  # error: TPF604
         if steps:
             optimizer.step()
 
@@ -63,13 +63,13 @@ def micro_batches(model, loader, micro: int) -> None:
     for batch in loader:
         optimizer.zero_grad()
         for part in batch.chunk(micro):
-            (net(part.cuda()).mean() / micro).backward()  # audit: TPF604
+            (net(part.cuda()).mean() / micro).backward()  # error: TPF604
         optimizer.step()
 
 
 def one_step(model, batches, optimizer) -> None:
     for x in batches:
-        model(x).sum().backward()  # audit: TPF604
+        model(x).sum().backward()  # error: TPF604
     optimizer.step()
 
 
@@ -78,7 +78,7 @@ def backward_alone(model, loader, optimizer, every: int) -> None:
     for i, x in enumerate(loader):
         loss = ddp(x.cuda()).mean() / every
         if (i + 1) % every:
-            with ddp.no_sync():  # audit: TPF604
+            with ddp.no_sync():  # error: TPF604
                 loss.backward()
         else:
             loss.backward()

@@ -10,7 +10,7 @@ def train(model: nn.Module, average: nn.Module, loader: DataLoader, optimizer: t
         model(x).sum().backward()
         optimizer.step()
         with torch.no_grad():
-            for slow, fast in zip(average.parameters(), model.parameters()):  # audit: TPF603
+            for slow, fast in zip(average.parameters(), model.parameters()):  # error: TPF603
                 slow.mul_(0.99).add_(fast, alpha=0.01)
 
 
@@ -21,7 +21,7 @@ class Target(nn.Module):
 
     def forward(self, x):
         own = self.target.state_dict()
-        for name, parameter in self.online.named_parameters():  # audit: TPF603
+        for name, parameter in self.online.named_parameters():  # error: TPF603
             slow = own[name]
             slow.lerp_(parameter, 0.01)
         return self.online(x)
