@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Severity
 from perflint.fixes.imports import spell
+from perflint.rules._methods import is_true
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, may_pin, move_in
 from perflint.rules.worth import sentence
@@ -73,7 +74,11 @@ class PinMemoryOff(Rule):
     """
 
     code, name = "TPF402", "pin-memory-off"
-    effect, severity = Effect.TRANSFER, Severity.INFO
+    effect, severity = Effect.TRANSFER, Severity.WARNING
+    measured = (
+        "copy-pageable-nonblocking-pinned-resnet50",
+        "copy-pageable-nonblocking-pinned-resnet50-host-work",
+    )
     listens = (Calls(*LOADERS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
@@ -88,6 +93,8 @@ class PinMemoryOff(Rule):
             site,
             f"{quoted(moves[0].text(moves[0].node))} copies the batches of this loader from pageable memory",
             confidence=Confidence.MEDIUM,
+            # A copy that waits anyway is a finding of its own: TPF201.
+            severity=None if is_true(moves[0].argument("non_blocking")) else Severity.INFO,
             heat=moves[0].heat,
             help="Pass `pin_memory=True`, and copy with `non_blocking=True`.",
             fix=_fix(site),

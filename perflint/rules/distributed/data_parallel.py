@@ -30,7 +30,8 @@ class DataParallel(Rule):
     first one, while all threads share one interpreter lock. `DistributedDataParallel` runs one
     process for each device, keeps the copies, and reduces gradients while the backward pass runs.
     The documentation recommends it even on one machine. The cost depends on the model and the
-    number of devices; it has not been measured here.
+    number of devices; it has not been measured here. It is a warning because the wrapper does all of that in
+    each step, and one machine with one GPU cannot measure it.
 
     ## When it is fine
     - One device: the wrapper then only calls the model.
@@ -73,7 +74,7 @@ class DataParallel(Rule):
     """
 
     code, name = "TPF921", "data-parallel"
-    effect, severity = Effect.TRANSFER, Severity.INFO
+    effect, severity = Effect.TRANSFER, Severity.WARNING
     listens = (Calls(*_WRAPPERS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

@@ -110,16 +110,16 @@ class LightningLogEachStep(Rule):
                 help="Pass the tensor itself: `.detach()`.",
                 fix=_detached(call, read),
             )
-        for name, what in (
-            ("prog_bar", "reads the value after every batch to show it"),
-            ("sync_dist", "reduces the value over all processes (runs every step)"),
+        for name, severity, what in (
+            ("prog_bar", Severity.INFO, "reads the value after every batch to show it"),
+            ("sync_dist", None, "waits for all processes, and reduces the value over them (runs every step)"),
         ):
             if is_true(call.argument(name)):
                 yield self.finding(
                     call,
                     f"{quoted(call.text(call.node))} {what}",
                     confidence=Confidence.MEDIUM,
-                    severity=Severity.INFO,
+                    severity=severity,
                     heat=Heat.HOT,
                     help="Pass `on_step=False, on_epoch=True`, or log it every 100 steps.",
                 )
@@ -142,7 +142,6 @@ class LightningLogEachStep(Rule):
                 "to look "
                 "for NaN",
                 confidence=Confidence.HIGH,
-                severity=Severity.INFO,
                 heat=Heat.HOT,
                 help="Turn it on with a flag, only while you look for the fault.",
             )

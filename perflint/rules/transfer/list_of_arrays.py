@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.data._workers import worker_functions
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array, Sequence, Value
 from perflint.source.quoting import quoted
@@ -84,13 +85,21 @@ class ListOfArrays(Rule):
         given = site.argument("data", 0)
         if given is None or not _is_list_of_arrays(site, given):
             return
+        heat = Heat.HOT if _makes_items(site) else site.heat
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} converts a list of arrays number by number{often(site)}",
-            severity=None if site.heat is Heat.HOT else Severity.INFO,
+            heat=heat,
+            severity=None if heat is Heat.HOT else Severity.INFO,
             help="Join them with NumPy: `torch.from_numpy(numpy.stack(…))`.",
             fix=_fix(site, given),
         )
+
+
+def _makes_items(site: CallSite) -> bool:
+    """True if the workers of a loader run a place for each item or batch."""
+    function = site.model.function(site.node)
+    return any(worker.node is function for worker in worker_functions(site.model))
 
 
 def _is_list_of_arrays(site: CallSite, given: ast.expr) -> bool:

@@ -17,7 +17,7 @@ def train(model: nn.Module, data: Dataset, device: torch.device) -> None:
 class Trainer:
     def __init__(self, model: nn.Module, data: Dataset):
         self.model = model
-        self.loader = DataLoader(  # audit: TPF402
+        self.loader = DataLoader(  # error: TPF402
             data,
             batch_size=64,
             shuffle=True,

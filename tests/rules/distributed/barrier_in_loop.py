@@ -10,20 +10,20 @@ def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer
     for x in loader:
         model(x.cuda()).sum().backward()
         optimizer.step()
-        dist.barrier()  # audit: TPF924
+        dist.barrier()  # error: TPF924
 
 
 def gathered(model: nn.Module, loader: DataLoader) -> None:
     for x in loader:
         y = model(x.cuda())
         found = [None] * dist.get_world_size()
-        torch.distributed.all_gather_object(found, len(y))  # audit: TPF924
+        torch.distributed.all_gather_object(found, len(y))  # error: TPF924
 
 
 class Exchange(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         sizes = [x.shape]
-        dist.broadcast_object_list(sizes, src=0)  # audit: TPF924
+        dist.broadcast_object_list(sizes, src=0)  # error: TPF924
         return x
 
 

@@ -7,22 +7,22 @@ from torch.nn.parallel import DistributedDataParallel, data_parallel
 
 
 def wrapped(model: nn.Module) -> nn.Module:
-    return nn.DataParallel(model)  # audit: TPF921
+    return nn.DataParallel(model)  # error: TPF921
 
 
 def where_there_are_more(model: nn.Module) -> nn.Module:
     if torch.cuda.device_count() > 1:
-        model = torch.nn.DataParallel(model, device_ids=[0, 1])  # audit: TPF921
+        model = torch.nn.DataParallel(model, device_ids=[0, 1])  # error: TPF921
     return model.cuda()
 
 
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.backbone = Parallel(nn.Linear(3, 4))  # audit: TPF921
+        self.backbone = Parallel(nn.Linear(3, 4))  # error: TPF921
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return data_parallel(self.backbone, x)  # audit: TPF921
+        return data_parallel(self.backbone, x)  # error: TPF921
 
 
 def distributed(model: nn.Module, rank: int) -> nn.Module:

@@ -27,13 +27,13 @@ class Exchanges(pl.LightningModule):
 
     def training_step(self, batch: torch.Tensor, index: int) -> torch.Tensor:
         loss = self.net(batch).mean()
-        self.log("loss", loss, on_step=True, sync_dist=True)  # audit: TPF941
+        self.log("loss", loss, on_step=True, sync_dist=True)  # error: TPF941
         return loss
 
 
 def trainers() -> None:
     L.Trainer(log_every_n_steps=1)  # audit: TPF941
-    pl.Trainer(detect_anomaly=True)  # audit: TPF941
+    pl.Trainer(detect_anomaly=True)  # error: TPF941
 
 
 class Unknown(L.LightningModule):

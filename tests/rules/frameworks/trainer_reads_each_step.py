@@ -5,11 +5,11 @@ from transformers import Seq2SeqTrainingArguments, TrainingArguments
 
 
 def each_step() -> TrainingArguments:
-    return TrainingArguments("out", logging_steps=1, logging_nan_inf_filter=False)  # audit: TPF942
+    return TrainingArguments("out", logging_steps=1, logging_nan_inf_filter=False)  # error: TPF942
 
 
 def of_sequences() -> Seq2SeqTrainingArguments:
-    return Seq2SeqTrainingArguments(  # audit: TPF942, TPF942
+    return Seq2SeqTrainingArguments(  # error: TPF942  # audit: TPF942
         output_dir="out",
         torch_empty_cache_steps=4,
     )

@@ -21,7 +21,7 @@ def states(env, count: int) -> torch.Tensor:
 class Windows(Dataset):
     def __getitem__(self, index: int) -> torch.Tensor:
         left, right = np.ones(4), np.zeros(4)
-        return torch.FloatTensor([left, right])  # audit: TPF214
+        return torch.FloatTensor([left, right])  # error: TPF214
 
 
 def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
