@@ -7,7 +7,7 @@ the clock of the GPU. A program whose tuning leaves no patch is timed against it
 
 Each GPU measures one program after the other; the CPUs are shared out. A program gets `--each` seconds: two thirds for
 its tuning, the rest for the rounds. All end after `--time` seconds. The same command goes on from the folder of
-`--work`: finished programs are left out, and a search that was stopped takes its runs from its log.
+`--work`: finished programs are left out, and a search whose time was over goes on from its log.
 `--work DIR/results.json` has the results after each stage.
 """
 
@@ -70,20 +70,22 @@ def measured(name: str, entry: dict[str, Any], options: argparse.Namespace) -> N
     end = time.monotonic() + options.each
     place = options.work / "results" / f"{name}.json"
     result: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
-    if not result.get("report"):
+    is_open = not result.get("report") or result["status"]
+    if is_open:
         shutil.rmtree(options.work / "tuned" / name, ignore_errors=True)
     roots = {kind: options.work / kind / name for kind in KINDS}
     places = {kind: prepared(name, entry, root, options) for kind, root in roots.items()}
-    if not result.get("report"):
+    if is_open:
         result = tuned(name, *places["tuned"], roots["tuned"], options)
         written(place, result)
     while len(result["tuned"]) < options.rounds and end - time.monotonic() > result["seconds"] * 2:
         turn = {kind: timed(*places[kind], roots[kind], end - time.monotonic()) for kind in _turns(result)}
         for kind, figures in turn.items():
             result[kind].append(figures)
-        result["done"] = len(result["tuned"]) >= options.rounds or any("error" in each for each in turn.values())
+        is_over = len(result["tuned"]) >= options.rounds or any("error" in each for each in turn.values())
+        result["done"] = is_over and not result["status"]
         written(place, result)
-        if result["done"]:
+        if is_over:
             return
 
 

@@ -248,6 +248,17 @@ def test_preconditions(old: str, new: str, reason: str) -> None:
         outline(text)
 
 
+def test_hooks_of_functions_that_did_not_run_do_not_count() -> None:
+    hook = "def watch():\n    model[0].register_forward_hook(print)\n\n\ndef used():\n    pass\n\n\n"
+    text = HEAD + hook + LOOP
+    used = Called("a.py", line_of(text, "torch.manual_seed"), "a.py", line_of(text, "def used"))
+    watch = Called("a.py", line_of(text, "torch.manual_seed"), "a.py", line_of(text, "def watch"))
+    assert "GraphedStep" in outline(text, [used])
+    for calls in ([], [used, watch]):
+        with pytest.raises(Refused, match="a hook runs Python in each step"):
+            outline(text, calls)
+
+
 def test_autocast_around_the_step_is_refused() -> None:
     inner = LOOP[LOOP.index("        out") : LOOP.index("        shown")]
     around = "        with torch.autocast('cpu'):\n" + "".join(f"    {line}\n" for line in inner.splitlines())

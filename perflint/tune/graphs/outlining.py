@@ -10,7 +10,7 @@ from perflint.frozen import dataclass, field
 from perflint.source.text import Source
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.purity import Purity
-from perflint.tune.graphs.reached import Called, Reached, changed
+from perflint.tune.graphs.reached import Called, Reached, changed, first_line
 from perflint.tune.graphs.region import Finder, Region
 from perflint.tune.graphs.writing import HELPER, Writer
 from perflint.tune.refused import Refused
@@ -43,9 +43,9 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     source = Source(path, texts[path])
     if HELPER in source.text:
         raise Refused("the file has a graph of its step", 1)
-    for name, text in texts.items():
-        _require_plain(text, name, path)
     trees = {name: ast.parse(text) for name, text in texts.items()}
+    for name, text in texts.items():
+        _require_plain(text, name, path, _idle_lines(trees[name], name, seen))
     reached = Reached(trees, seen.calls)
     lines = set(seen.steps.get(path, ()))
 
@@ -62,11 +62,22 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     return Writer(source, region, names, optimizers).text()
 
 
-def _require_plain(text: str, name: str, path: str) -> None:
+def _idle_lines(tree: ast.Module, name: str, seen: Seen) -> set[int]:
+    """The lines of functions that the run did not call."""
+    called = {each.first for each in seen.calls if each.callee == name}
+    idle: set[int] = set()
+    for node in ast.walk(tree) if seen.calls else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and first_line(node) not in called:
+            idle |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return idle
+
+
+def _require_plain(text: str, name: str, path: str, idle: Collection[int]) -> None:
     for pattern, reason in _OTHERS:
-        found = pattern.search(text)
-        if found is not None:
+        for found in pattern.finditer(text):
             line = text.count("\n", 0, found.start()) + 1
+            if line in idle:
+                continue
             place = "" if name == path else f" ({name}:{line})"
             raise Refused(reason.format(f"`{found[0]}`") + place, line if name == path else 1)
 

@@ -31,7 +31,7 @@ class Reached:
     def __init__(self, trees: Mapping[str, ast.Module], calls: Iterable[Called]) -> None:
         self._imports = {path: Imports(tree) for path, tree in trees.items()}
         self._functions = {
-            (path, _first_line(node)): node
+            (path, first_line(node)): node
             for path, tree in trees.items()
             for node in ast.walk(tree)
             if isinstance(node, Function)
@@ -62,7 +62,7 @@ class Reached:
                 if first <= call.line <= last and where not in found and where in self._functions:
                     found[where] = None
                     node = self._functions[where]
-                    waiting.append((call.callee, _first_line(node), node.end_lineno or node.lineno))
+                    waiting.append((call.callee, first_line(node), node.end_lineno or node.lineno))
         return list(found)
 
     def _judge(self, path: str, first: int) -> Refused | None:
@@ -106,7 +106,7 @@ def changed(path: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
         waiting.extend((child, repeats) for child in ast.iter_child_nodes(node))
 
 
-def _first_line(function: Function) -> int:
+def first_line(function: Function) -> int:
     """The line that its code object names: that of its first decorator."""
     decorators: list[ast.expr] = getattr(function, "decorator_list", [])
     return min([function.lineno, *(each.lineno for each in decorators)])
