@@ -91,6 +91,7 @@ class Look:
             **self._calls.report(),
             "loaders": [[*place, seconds / took] for place, seconds in self._loading.items()],
             "busy_ms": self._busy,
+            "distributed": _is_distributed(),
         }
 
     def _start_profile(self) -> None:
@@ -118,3 +119,11 @@ class Look:
             end = max(end, last)
         self._busy = total / 1e6 / _BUSY_STEPS
         self._profile = None
+
+
+def _is_distributed() -> bool:
+    """True if the process is one of a group, as replicas of a model need."""
+    import torch
+
+    group: Any = torch.distributed
+    return bool(group.is_available() and group.is_initialized())

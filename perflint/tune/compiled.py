@@ -23,8 +23,7 @@ from perflint.tune.refused import Refused
 _MODE = 'mode="reduce-overhead"'
 _MARK = "torch.compiler.cudagraph_mark_step_begin()"
 _AGAINST = (
-    (re.compile(r"(?<!re)\.compile\("), "the program compiles by itself"),
-    (re.compile(r"\b(DistributedDataParallel|DataParallel|FullyShardedDataParallel)\b"), "the model is replicated"),
+    (re.compile(r"\bDataParallel\b"), "the model is replicated"),
     (re.compile(rf"\b{HELPER}\b"), "the step is a graph already"),
 )
 _DEPTH = 4
@@ -43,6 +42,10 @@ def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
     """The file that steps the optimizer, with its models compiled. Raises Refused."""
     if evidence.busy is None:
         raise Refused("the steps use no GPU", 1)
+    if evidence.seen.compiles:
+        raise Refused("the program compiles by itself", 1)
+    if evidence.seen.distributed:
+        raise Refused("the process is one of a group", 1)
     for path, text in texts.items():
         for pattern, reason in _AGAINST:
             found = pattern.search(text)
@@ -52,9 +55,9 @@ def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
     if stepped is None:
         raise Refused("no line of the project steps an optimizer", 1)
     source = Source(stepped, texts[stepped])
-    calls = list(_model_calls(source.tree, stepped, evidence.seen))
+    calls = sorted(_model_calls(source.tree, stepped, evidence.seen), key=lambda call: (call.lineno, call.col_offset))
     if not calls:
-        raise Refused("the file that steps the optimizer calls no model with parameters", 1)
+        raise Refused("the function that steps the optimizer calls no model with parameters", 1)
     finder = _Finder(source.tree)
     places = dict.fromkeys(finder.place(call) for call in calls)
     edits = []
@@ -67,14 +70,30 @@ def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
 
 
 def _model_calls(tree: ast.Module, path: str, seen: Seen) -> Iterator[ast.Call]:
-    """The calls of models with parameters, one for each name and function."""
-    lines = {line for (file, line), size in seen.models.items() if file == path and size}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or lines.isdisjoint(range(node.lineno, (node.end_lineno or 0) + 1)):
+    """The calls of models with parameters in the functions that step the optimizer."""
+    named = {(line, name) for (file, line), names in seen.models.items() if file == path for name in names}
+    inner = {node for each in ast.walk(tree) if isinstance(each, Function) for node in _nodes(each)}
+    scopes = [{node for node in ast.walk(tree) if node not in inner}]
+    scopes += [set(_nodes(each)) for each in ast.walk(tree) if isinstance(each, Function)]
+    steps = set(seen.steps[path])
+    stepping = [nodes for nodes in scopes if steps & {getattr(node, "lineno", 0) for node in nodes}]
+    for node in (node for nodes in stepping for node in nodes):
+        if not isinstance(node, ast.Call):
             continue
-        name = path_of(node.func)
-        if name and name.count(".") == name.startswith("self.") and (node.args or node.keywords):
+        name, lines = path_of(node.func), range(node.lineno, (node.end_lineno or 0) + 1)
+        if any((line, name) in named for line in lines):
             yield node
+
+
+def _nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function but for its decorators and arguments, without those of functions inside it."""
+    body = getattr(function, "body", [])
+    waiting: list[ast.AST] = [*body] if isinstance(body, list) else [body]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, Function):
+            waiting.extend(ast.iter_child_nodes(node))
 
 
 def _mark(source: Source, loop: ast.For | ast.While) -> Edit:

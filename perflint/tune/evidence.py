@@ -59,5 +59,10 @@ def evidence_of(run: Run) -> Evidence:
     calls = tuple(Called(*each) for each in look["calls"])
     loaders = tuple(Loader(*each) for each in look["loaders"])
     step = fmean(run.seen.times) if run.seen.times else 0.0
-    models = {(path, line): size for path, line, size in look.get("models", ())}
-    return Evidence(Seen(steps, calls, models), loaders, step, look["busy_ms"])
+    models = {(path, line): names for path, line, names in look.get("models", ())}
+    return Evidence(
+        Seen(steps, calls, models, look.get("compiles", False), look.get("distributed", False)),
+        loaders,
+        step,
+        look["busy_ms"],
+    )

@@ -40,7 +40,8 @@ def test_calls_are_known_by_their_lines(tmp_path: Path) -> None:
 
 def test_models_are_known_by_the_line_that_calls_them(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    text = "inner = torch.nn.Sequential(torch.nn.Linear(2, 1))\n\ninner(torch.ones(1, 2))\n"
+    text = "inner = torch.nn.Sequential(torch.nn.Linear(2, 1))\nloss = torch.nn.MSELoss()\n"
+    text += "loss(inner(torch.ones(1, 2)), torch.ones(1, 1))\n"
     path = tmp_path / "a.py"
     path.write_text(text)
     calls = StepCalls(str(tmp_path))
@@ -49,7 +50,7 @@ def test_models_are_known_by_the_line_that_calls_them(tmp_path: Path) -> None:
         exec(compile(text, str(path), "exec"), {"torch": torch})
     finally:
         calls.stop()
-    assert calls.report()["models"] == [["a.py", 3, 3]]
+    assert calls.report()["models"] == [["a.py", 3, ["inner"]]]
 
 
 def test_an_eager_step_is_seen_at_its_end_like_a_replay() -> None:

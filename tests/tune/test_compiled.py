@@ -75,9 +75,7 @@ TWO = TWO.replace("other(net)(torch.ones(2, 4))", "other(net(torch.ones(2, 4)))"
 def written(text: str, busy: float | None = 1.0) -> str:
     nodes = list(ast.walk(ast.parse(text)))
     models = {
-        ("a.py", node.lineno): 5
-        for node in nodes
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("net", "model", "self.net", "other")
+        ("a.py", node.lineno): ("net", "model", "self.net", "other") for node in nodes if isinstance(node, ast.Call)
     }
     steps = {node.lineno for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".step")}
     evidence = Evidence(Seen({"a.py": steps}, (), models), (), 10.0, busy)
@@ -122,7 +120,6 @@ def test_the_model_is_compiled_where_it_is_made(
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("net = net.to", "net = torch.compile(net)\nnet = net.to", "the program compiles by itself (a.py:8)"),
         ("net = net.to", "net = nn.DataParallel(net)\nnet = net.to", "the model is replicated"),
         ("    loss = net", "    net = net.train()\n    loss = net", "`net` is bound again in the loop"),
         ("net(torch", "nets[0](torch", "calls no model"),
@@ -140,6 +137,21 @@ def test_models_of_other_places_are_refused() -> None:
         written(HEAD + FUNCTIONS.replace("train(3, net", "train(3, nn.Linear(4, 1)"))
     with pytest.raises(Refused, match="is not made in the `__init__` of its class"):
         written(HEAD + METHOD.replace("__init__", "build"))
+
+
+def test_a_program_that_compiles_or_is_one_of_a_group_is_refused() -> None:
+    for seen, reason in (
+        (Seen({"a.py": {3}}, (), {}, compiles=True), "the program compiles by itself"),
+        (Seen({"a.py": {3}}, (), {}, distributed=True), "the process is one of a group"),
+    ):
+        with pytest.raises(Refused, match=reason):
+            compiled({"a.py": SCRIPT}, Evidence(seen, (), 10.0, 1.0))
+
+
+def test_other_functions_do_not_count() -> None:
+    evaluation = "\n\ndef evaluate(model):\n    return model(torch.ones(1, 4))\n\n\nevaluate(nn.Linear(4, 1))\n"
+    new = written(HEAD + FUNCTIONS + evaluation)
+    assert new.count(".compile(") == 1 and new.endswith(evaluation)
 
 
 def test_a_program_without_a_gpu_is_refused() -> None:

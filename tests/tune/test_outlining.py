@@ -232,7 +232,7 @@ def test_the_tensor_of_a_read_is_computed_in_the_step() -> None:
         ("loss.backward()", "accelerator.backward(loss)", "has an effect"),
         ("out = model(x)", "norm = model[0].weight.grad.norm()\n        out = model(x)", "reads a gradient"),
         ("for epoch", "model[0].register_forward_hook(print)\nfor epoch", "a hook runs Python"),
-        ("for epoch", "model = nn.parallel.DistributedDataParallel(model)\nfor epoch", "DistributedDataParallel"),
+        ("for epoch", "model = nn.DataParallel(model)\nfor epoch", "DataParallel"),
         ("for epoch", "scaler = torch.amp.GradScaler()\nfor epoch", "GradScaler"),
         ("    for index", "    optimizer = torch.optim.Adam(model.parameters())\n    for index", ""),
     ],
@@ -246,6 +246,11 @@ def test_preconditions(old: str, new: str, reason: str) -> None:
         return
     with pytest.raises(Refused, match=re.escape(reason)):
         outline(text)
+
+
+def test_a_process_of_a_group_is_refused() -> None:
+    with pytest.raises(Refused, match="one of a group"):
+        outlined("a.py", {"a.py": HEAD + LOOP}, Seen({"a.py": {20}}, (), distributed=True))
 
 
 def test_hooks_of_functions_that_did_not_run_do_not_count() -> None:

@@ -18,7 +18,7 @@ from perflint.tune.refused import Refused
 _HOOK = re.compile(r"\bregister_(?!buffer|parameter|module)\w*hook\w*\(")
 _OTHERS = (
     (_HOOK, "a hook runs Python in each step"),
-    (re.compile(r"\b(DistributedDataParallel|DataParallel|FullyShardedDataParallel|fully_shard)\b"), "{0} is used"),
+    (re.compile(r"\bDataParallel\b"), "{0} is used"),
     (re.compile(r"\bGradScaler\b"), "{0} decides on the CPU if a step is skipped"),
     (
         re.compile(r"(?<!def )\b(deepcopy|dumps?|save)\(self\s*[,)]"),
@@ -34,13 +34,19 @@ class Seen:
 
     steps: Mapping[str, Collection[int]]
     calls: Collection[Called]
-    models: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    """The lines that call a model that no other one calls, and the number of its parameters."""
+    models: Mapping[tuple[str, int], Collection[str]] = field(default_factory=dict)
+    """The names of the models with parameters that a line calls; not those that other models call."""
+    compiles: bool = False
+    """True if the program compiles a model."""
+    distributed: bool = False
+    """True if its process is one of a group."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     """The new text of a file. `texts` are the files of the project that ran. Raises Refused."""
     source = Source(path, texts[path])
+    if seen.distributed:
+        raise Refused("the process is one of a group", 1)
     if HELPER in source.text:
         raise Refused("the file has a graph of its step", 1)
     trees = {name: ast.parse(text) for name, text in texts.items()}
