@@ -28,12 +28,12 @@ class GraphedStep:
         key = [x.data_ptr() for group in groups for x in group["params"]]
         key += [x for group in groups for x in group.values() if isinstance(x, (bool, int, float, tuple))]
         key += [(x.shape, x.dtype) if torch.is_tensor(x) else (x, getattr(x, "training", type(x))) for x in inputs]
-        self.stream.wait_stream(torch.cuda.current_stream())
+        self.stream.wait_stream(torch.cuda.current_stream(device))
         try:
             with torch.cuda.stream(self.stream):
                 return self.run(tuple(key), inputs, device)
         finally:
-            torch.cuda.current_stream().wait_stream(self.stream)
+            torch.cuda.current_stream(device).wait_stream(self.stream)
             for group, number in zip(groups, numbers):
                 group.update(number)
 
