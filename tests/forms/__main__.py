@@ -23,7 +23,7 @@ def main() -> None:
     asked = parser.parse_args()
     kinds = [Kind(each) for each in asked.kind or ("pages", "fixtures")]
     if asked.write:
-        table = {(code, title(form)): entry for form in FORMS for code, entry in column(form).items()}
+        table = {(code, title(form)): entry for form in FORMS for code, entry in column(form, source_cases()).items()}
         PAGE.write_text(page(table), encoding="utf-8", newline="\n")
         return
     forms = [form for form in FORMS if not asked.form or title(form) in {each.replace("_", " ") for each in asked.form}]

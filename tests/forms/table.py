@@ -85,9 +85,9 @@ def title(form: Form) -> str:
     return form.__name__.replace("_", " ")  # type: ignore[attr-defined]
 
 
-def column(form: Form) -> dict[str, str]:
+def column(form: Form, cases: Sequence[Case]) -> dict[str, str]:
     """The entries of a form in the table as it is now, by rule."""
-    return {case.rule.code: str(cell(Kind.PAGES, case, form)) for case in source_cases()}
+    return {case.rule.code: str(cell(Kind.PAGES, case, form)) for case in cases}
 
 
 Table = Mapping[tuple[str, str], str]
