@@ -10,10 +10,11 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._statements import swallows
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.sync._distributions import of_torch
 from perflint.rules.sync._validation import is_switched_off
 from perflint.semantics.facts import distributions
 from perflint.semantics.sites import CallSite, FileSite, device_confidence
-from perflint.semantics.values import NONE, Const, Instance, Super
+from perflint.semantics.values import NONE, Const, Instance
 from perflint.source.quoting import quoted
 
 _SWITCH = "set_default_validate_args"
@@ -139,10 +140,7 @@ def _distribution(site: CallSite) -> tuple[Instance | None, str]:
         cls, _, member = cls.rpartition(".")
     else:
         return None, ""
-    if isinstance(value, Super):
-        return Instance(cls), member
-    found = (each for each in value.members if isinstance(each, Instance) and cls in site.model.lineage(each.cls))
-    return next((Instance(cls, each.arguments) for each in found), None), member
+    return of_torch(site, value, cls), member
 
 
 def _confidence(site: CallSite) -> Confidence | None:

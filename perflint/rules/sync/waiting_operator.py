@@ -6,10 +6,11 @@ import ast
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity, surest
+from perflint.findings import Confidence, Effect, Finding, Severity, lowered, surest
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import place_confidence
+from perflint.rules.sync._distributions import of_torch
 from perflint.rules.sync._written import is_defined_here
 from perflint.rules.worth import sentence
 from perflint.semantics.facts import distributions
@@ -216,11 +217,14 @@ def _cost(site: CallSite) -> str | None:
 def _found(site: CallSite) -> tuple[Confidence, str] | None:
     """How sure it is that a call waits, and why it does."""
     if site.target in distributions.sampling():
-        made = _object(site.receiver)
+        made = None if site.receiver is None else of_torch(site, site.receiver, site.target.rpartition(".")[0])
         if made is None or not distributions.using(made, "sample").unchecked:
             return None
         confidence = device_confidence(distributions.tensor([made]))
-        return None if confidence is None else (confidence, "check")
+        if confidence is None:
+            return None
+        # Other distributions may draw without a wait.
+        return confidence if isinstance(site.receiver, Instance) else lowered(confidence), "check"
     if site.has_unpacking or is_defined_here(site):
         return None
     found = [(confidence, wait.why) for wait in waits()[site.target] if (confidence := _confidence(site, wait))]

@@ -193,8 +193,8 @@ def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | No
     if isinstance(callee, Union):
         outcomes = [apply(frame, member, arguments, node) for member in _without_promises(callee)]
         names = [name for name, _ in outcomes if name]
-        # A method that arrays have too is the tensor's, if it may be one.
-        names.sort(key=lambda name: not name.startswith("torch.Tensor."))
+        # A method that arrays have too is the tensor's, if it may be one; one of the project is followed anyway.
+        names.sort(key=lambda name: (not name.startswith("torch.Tensor."), not name.startswith("torch.")))
         return names[0] if names else "", union(value for _, value in outcomes)
     return "", NEVER if callee is NEVER else UNKNOWN
 

@@ -89,6 +89,39 @@ class Policy(nn.Module):
         return normal.sample(), joined.sample()  # error: TPF136, TPF136
 
 
+class Bounded(Normal):
+    def sample(self):
+        return super().sample().clamp(-1.0, 1.0)  # audit: TPF136
+
+    def entropy(self):
+        return super().entropy().sum(-1)
+
+
+class Summed(Normal):
+    def entropy(self):
+        return super().entropy().sum(-1)
+
+
+class Discrete(Categorical):
+    def sample(self):
+        return super().sample().unsqueeze(-1)
+
+
+class Acting(nn.Module):
+    def __init__(self, is_discrete):
+        super().__init__()
+        self.is_discrete = is_discrete
+
+    def made(self, mean: torch.Tensor):
+        if self.is_discrete:
+            return Discrete(logits=mean, validate_args=False)
+        return Summed(mean, mean.exp(), validate_args=False)
+
+    def forward(self, mean: torch.Tensor):
+        summed = Summed(mean, mean.exp(), validate_args=False)
+        return summed.sample(), self.made(mean).sample()  # error: TPF136, TPF136
+
+
 # Look-alikes.
 
 
