@@ -6,6 +6,7 @@ from perflint.semantics.facts import packed_sequence, torch_api
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.modules import RETURN_MODULE
 from perflint.semantics.interpreter import functions, self_attributes, unmoved
+from perflint.semantics.interpreter.autograd import is_function
 from perflint.semantics.interpreter.frame import Frame, Outcome
 from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.lattice import union
@@ -43,7 +44,9 @@ def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
 def _applied(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
     is_torch_module = is_module(frame, callee.cls)
     target = "torch.nn.Module.__call__" if is_torch_module else f"{callee.cls}.__call__"
-    for name in ("forward", "__call__") if is_torch_module else ("__call__",):
+    # Before torch 1.5, objects of autograd functions were called, too.
+    runs_forward = is_torch_module or is_function(frame, callee.cls)
+    for name in ("forward", "__call__") if runs_forward else ("__call__",):
         called = frame.attribute(callee, name)
         if isinstance(called, Function):
             result = functions.invoke(frame, called, arguments)
