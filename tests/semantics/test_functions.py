@@ -259,6 +259,29 @@ def f(x, n, xs, s):
     xs              # -> ?
     s               # -> caller | None
 
+def f(x, n, xs, p):
+    """Do.
+
+    Args:
+        x: (tensor) The input.
+        n: (int) How many.
+        xs: (list of tensors) Several.
+        :param p: (torch.Tensor) The place.
+    """
+    x               # -> caller
+    n               # -> int
+    xs              # -> ?
+    p               # -> caller
+
+def f(x):
+    """Do.
+
+    Args:
+        x: (tensor) The input.
+    """
+    x               # -> caller float 2
+f(torch.rand(3, 3))
+
 def f(x, n):
     """Do.
 

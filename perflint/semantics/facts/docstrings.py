@@ -13,6 +13,8 @@ def types(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for match in _GOOGLE.finditer(text):
         found.setdefault(match.group(1), match.group(2))
+    for match in _BEHIND_COLON.finditer(text):
+        found.setdefault(match.group(1), TENSOR if match.group(2) == "tensor" else match.group(2))
     for match in _SENTENCE.finditer(text):
         if _calls_tensor(match.group(2)):
             found.setdefault(match.group(1), TENSOR)
@@ -25,6 +27,7 @@ def types(text: str) -> dict[str, str]:
 
 
 _GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)\s*:", re.MULTILINE)
+_BEHIND_COLON = re.compile(r"^\s*(?:[:@]?params?\s+|[-*]\s+)?`{0,2}(\w+)`{0,2}\s*:\s*\(([\w.\[\], |]+)\)", re.MULTILINE)
 _NUMPY = re.compile(r"^\s*(\w+)\s*:\s*([\w.\[\], |`~:]+?)(?:, optional.*)?\s*$", re.MULTILINE)
 _SPHINX = re.compile(r":type\s+(\w+):\s*([^\n]+)|:param\s+([\w.]+)\s+(\w+):")
 _SENTENCE = re.compile(r"^\s*(?:[:@]?params?\s+|[-*]\s+)?`{0,2}(\w+)`{0,2}\s*:\s*(\S.*)$", re.MULTILINE)

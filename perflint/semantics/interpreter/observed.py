@@ -405,5 +405,8 @@ def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None
     if is_guess or (isinstance(value, DeviceValue) and scalar_type(assumed) == "str"):
         elsewhere = isinstance(value, Tensor) and value.device is Device.UNKNOWN and not value.place
         inner.names[arg.arg] = value.with_(device=tensor.device) if elsewhere and tensor is not None else value  # type: ignore[attr-defined]
+    elif isinstance(assumed, Tensor) and isinstance(value, Tensor) and assumed.kind is Kind.UNKNOWN:
+        # A docstring tells neither the kind nor the rank.
+        inner.names[arg.arg] = assumed.with_(kind=value.kind, rank=value.rank)
     elif may_default or not isinstance(assumed, Tensor):
         inner.names[arg.arg] = join(assumed, value) if value.tensor is not None else assumed
