@@ -70,6 +70,9 @@ list(range(9))[2]   # -> int
 sorted([3, 1])[0]   # -> int
 [[host]][0][0]      # -> cpu float 2
 {"a": {"b": cuda}}["a"]["b"]    # -> cuda float 2
+(cuda if cond else {"a": host})["a"]  # -> cpu float 2
+([cuda] if cond else {"a": host})["a"]    # -> cpu float 2
+(cuda if cond else {"a": host})[0]  # -> tensor float
 
 (host if n else None)[0]    # -> cpu float 1
 (cuda if n else None)[0][1] # -> cuda float 0
