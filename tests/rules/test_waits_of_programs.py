@@ -614,3 +614,50 @@ def report():
 @pytest.mark.parametrize("files", projects(FILLED_LATER))
 def test_containers_that_functions_fill(files: dict[str, str], tmp_path: Path) -> None:
     check(files, tmp_path)
+
+
+def test_loops_that_step_an_optimizer_through_methods_of_other_files(tmp_path: Path) -> None:
+    helper = """
+class Helper:
+    def go_back(self, loss):
+        loss.backward()
+    def optimize(self, opt):
+        if self.is_half:
+            return self._scaled(opt)
+        return self._plain(opt)
+    def _scaled(self, opt):
+        for p in self.params:
+            p.grad.mul_(0.5)
+        opt.step()
+    def _plain(self, opt):
+        opt.step()
+        return True
+    def again(self, opt, n):
+        return n and self.again(opt, n - 1)
+"""
+    program = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+from helper import Helper
+def main():
+    model = nn.Linear(3, 3).cuda()
+    helper = Helper(model)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    def go(batch, target):
+        for part in batch.split(3):
+            loss = F.cross_entropy(model(part), target)
+            helper.go_back(loss)
+        print(loss.item())                                  # wait
+    def look(batch):
+        print(batch.cuda().sum().item())                    # audit
+    for turn in range(100):
+        go(torch.rand(3, 3, device="cuda"), torch.rand(3, device="cuda"))
+        helper.optimize(opt)
+    for turn in range(3):
+        look(torch.rand(3, 3))
+        helper.again(opt, 3)
+if __name__ == "__main__":
+    main()
+"""
+    check({"program.py": program, "helper.py": helper}, tmp_path)

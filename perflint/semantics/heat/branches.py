@@ -12,9 +12,10 @@ from perflint.semantics.heat.data_tests import is_for_other_kind, is_for_other_p
 from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing, is_for_single
 from perflint.semantics.heat.gaps import fills_gaps
 from perflint.semantics.heat.guards import fails, fills_cache, leaves, mends_place, rarely, returns_kept
-from perflint.semantics.heat.steps import NO_WORK, WorkMap
+from perflint.semantics.heat.steps import WorkMap
 from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.heat.turns import Counts, Loop, asks_for_first, counts_of, loop_that_raises
+from perflint.semantics.heat.work import NO_WORK
 from perflint.semantics.structure import block_in, names_in, place_in, walk
 from perflint.semantics.values import Function
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 import operator
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.findings import Heat
-from perflint.frozen import dataclass
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.decoding import decodes
 from perflint.semantics.heat.guards import fails
 from perflint.semantics.heat.turns import turns_once
+from perflint.semantics.heat.work import NO_WORK, OF_LOOP, RUNS, STEPS, ByNames, Work, named_model, steps_by_name
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.questions import Questions
 from perflint.semantics.regions.captured import CONTEXTS
@@ -25,55 +25,17 @@ from perflint.semantics.values import UNKNOWN, Const, Device, Function, Instance
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
+    from perflint.semantics.module import Module
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """The parts of training or evaluation that a stretch of code does.
-
-    `steps`: it steps an optimizer; `runs`: it runs a model or goes backward; `loops`: it holds a
-    loop that does either. `calls_run` and `calls_loop` say so of the functions that it calls.
-    """
-
-    steps: bool = False
-    runs: bool = False
-    loops: bool = False
-    calls_run: bool = False
-    calls_loop: bool = False
-
-    def __or__(self, other: Work) -> Work:
-        return Work(
-            self.steps or other.steps,
-            self.runs or other.runs,
-            self.loops or other.loops,
-            self.calls_run or other.calls_run,
-            self.calls_loop or other.calls_loop,
-        )
-
-    def called(self) -> Work:
-        """The work as seen by the code that calls it."""
-        return Work(self.steps, calls_run=self.runs or self.calls_run, calls_loop=self.loops or self.calls_loop)
-
-    @property
-    def any(self) -> bool:
-        """True if it does any of it."""
-        return self != NO_WORK
-
-    @property
-    def is_turn(self) -> bool:
-        """True if a loop that repeats it steps each time, rather than once an epoch."""
-        return self.steps or (self.runs and not self.loops) or (self.calls_run and not (self.loops or self.calls_loop))
-
-
 _STEP_METHODS = frozenset({"torch.optim.Optimizer.step", "torch.amp.GradScaler.step", "torch.cuda.amp.GradScaler.step"})
 """Methods that step an optimizer."""
 _MODULE_CALL = "torch.nn.Module.__call__"
 _RUN_MODELS = (_MODULE_CALL, "torch.Tensor.backward")
-NO_WORK, _STEPS, _RUNS, _LOOPS = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
 
 
 class WorkMap:
@@ -85,6 +47,8 @@ class WorkMap:
         self._runs_model: dict[FunctionInfo, bool] = {}
         self._work: dict[ast.stmt, Work] = {}
         """By the first statement of a block."""
+        self._named: dict[FunctionInfo, Work] = {}
+        """By the function of another file."""
         self._stepping: dict[str, bool] = {}
         """By the name of a class of modules."""
         self._depth = 0
@@ -112,7 +76,7 @@ class WorkMap:
                 inner = self.of(node.body)
                 if over or inner.any:
                     # One that does nothing but step goes over several optimizers.
-                    work = work | (_STEPS if inner == _STEPS and not over else _LOOPS)
+                    work = work | (STEPS if inner == STEPS and not over else OF_LOOP)
                 continue
             if isinstance(node, ast.Call):
                 work = work | self.of_call(node)
@@ -127,16 +91,16 @@ class WorkMap:
     def of_call(self, call: ast.Call) -> Work:
         """The part of training or evaluation that a call does."""
         if self.steps_optimizer(call):
-            return _STEPS
+            return STEPS
         target = self._model.target(call)
         if target in _RUN_MODELS or self._runs_by_name(call):
-            return _RUNS | _STEPS if target == _MODULE_CALL and self._trains_itself(call) else _RUNS
+            return RUNS | STEPS if target == _MODULE_CALL and self._trains_itself(call) else RUNS
         work = NO_WORK
         for callee in self._model.value(call.func).members:
             if isinstance(callee, Function):
                 work = work | self._of_callee(call, callee)
         runs = work == NO_WORK and (self._is_of_unknown_model(call, target) or decodes(self._model, call))
-        return _RUNS if runs else work
+        return RUNS if runs else work
 
     def _is_of_unknown_model(self, call: ast.Call, target: str) -> bool:
         """True if a module of an unknown class gets a tensor in a method of its own: `model.encode(x)`."""
@@ -154,8 +118,7 @@ class WorkMap:
     def _forward_steps(self, cls: str) -> bool:
         known = self._stepping.get(cls)
         if known is None:
-            forward = _forward(self._model, cls)
-            known = forward is not None and _work_by_names(self._model, forward.node).steps
+            known = any(self._by_names(*found).steps for found in _forward(self._model, cls))
             self._stepping[cls] = known
         return known
 
@@ -168,21 +131,21 @@ class WorkMap:
             runs = self._model.is_module(callee.receiver) and not self._gives_module(call)
             changes = conventions.changes_model(name) and not self._gets_tensor(call)
             prepares = conventions.prepares_model(name) or changes
-            return work | _RUNS if runs and not prepares and self._may_run(callee) else work
+            return work | RUNS if runs and not prepares and self._may_run(callee) else work
         return work
 
     def convention(self, call: ast.Call) -> Entry | None:
         """The convention by which a call runs a model or a step of training; None if something else shows it."""
         if self._model.target(call) in (*_STEP_METHODS, *_RUN_MODELS):
             return None
-        return _steps_by_name(call) or self._runs_by_name(call)
+        return steps_by_name(call) or self._runs_by_name(call)
 
     def _runs_by_name(self, call: ast.Call) -> Entry | None:
         """The convention by which a method, or an unknown callable, runs a model."""
         method = conventions.runs_model(call.func.attr) if isinstance(call.func, ast.Attribute) else None
         if method is not None or not self._model.value(call.func).is_unknown:
             return method
-        return _named_model(call.func)
+        return named_model(call.func)
 
     def _gives_module(self, call: ast.Call) -> bool:
         members = self._model.value(call).members
@@ -236,6 +199,11 @@ class WorkMap:
         holder = self._model.value(call.func.value) if isinstance(call.func, ast.Attribute) else UNKNOWN
         return not isinstance(holder, (Tensor, Sequence, Mapping, Scalar, Const))
 
+    def _by_names(self, module: Module, info: FunctionInfo) -> Work:
+        if info not in self._named:
+            self._named[info] = ByNames(module).of(info)
+        return self._named[info]
+
     def _of_function(self, function: Function) -> Work:
         """The work in the body of a function, unless its name shows that it runs rarely."""
         module = self._model.view.loaded(function.module)
@@ -243,7 +211,7 @@ class WorkMap:
         if module is None or info is None or isinstance(info.node, ast.Lambda) or _is_cold_by_name(self._model, info):
             return NO_WORK
         if module is not self._model.module:
-            return _work_by_names(self._model, info.node)
+            return self._by_names(module, info)
         if self._depth >= _LONGEST_CHAIN:
             return NO_WORK
         self._depth += 1
@@ -279,7 +247,7 @@ class WorkMap:
 
     def steps_optimizer(self, call: ast.Call) -> bool:
         """True for the call of the `step` of an optimizer, or of a gradient scaler."""
-        return self._model.target(call) in _STEP_METHODS or _steps_by_name(call) is not None
+        return self._model.target(call) in _STEP_METHODS or steps_by_name(call) is not None
 
     def acts(self, loop: ast.AST) -> ast.Call | None:
         """The call that gives an environment its action in each iteration: `env.step(action.cpu().numpy())`.
@@ -379,43 +347,15 @@ def _sums_up(model: Model, info: FunctionInfo) -> Entry | None:
     return entry if is_metric else None
 
 
-def _forward(model: Model, cls: str) -> FunctionInfo | None:
-    """The `forward` of a class of the project."""
+def _forward(model: Model, cls: str) -> Iterator[tuple[Module, FunctionInfo]]:
+    """The `forward` of a class of the project, with its file; none if the class has none."""
     for name in model.lineage(cls):
         module, _, qualname = name.rpartition(".")
         home = model.view.loaded(module)
         info = home.klass(qualname) if home is not None else None
-        if info is not None and "forward" in info.methods:
-            return info.methods["forward"]
-    return None
-
-
-@once_per_node
-def _work_by_names(model: Model, node: FunctionNode) -> Work:
-    """The work in a function of another file, as far as the names in it show."""
-    return NO_WORK if isinstance(node, ast.Lambda) else _named_work(node.body)
-
-
-def _named_work(nodes: Iterable[ast.AST]) -> Work:
-    work = NO_WORK
-    stack = [*nodes]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        if isinstance(node, LOOPS) and not turns_once(node):
-            inner = _named_work(children(node))
-            work = work | (inner if inner in (NO_WORK, _STEPS) else _LOOPS)
-            continue
-        if isinstance(node, ast.Call):
-            work = work | (_STEPS if _steps_by_name(node) else _RUNS if _runs_by_name(node) else NO_WORK)
-        stack += children(node)
-    return work
-
-
-def _runs_by_name(call: ast.Call) -> bool:
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    return method == "backward" or bool(conventions.runs_model(method)) or _named_model(call.func) is not None
+        if home is not None and info is not None and "forward" in info.methods:
+            yield home, info.methods["forward"]
+            return
 
 
 def _is_cold_by_name(model: Model, info: FunctionInfo) -> bool:
@@ -449,11 +389,6 @@ def keeps_results(info: FunctionInfo) -> bool:
     return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
 
 
-def _named_model(node: ast.expr) -> Entry | None:
-    """The convention by which an unknown callable is a model: `model`, `self.ema_model`, `netG`."""
-    return conventions.is_model(last_name(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
-
-
 _OTHER_CODE = (*LOOPS, *FUNCTIONS, ast.comprehension)
 
 
@@ -481,15 +416,3 @@ def _reads_tensor(model: Model, call: ast.Call) -> bool:
     parts = (node for given in call.args for node in walk(given) if isinstance(node, ast.expr))
     tensors = filter(None, (model.value(part).tensor for part in parts))
     return any(tensor.device not in (Device.CPU, Device.META) for tensor in tensors)
-
-
-def _steps_by_name(call: ast.Call) -> Entry | None:
-    """The convention by which `optimizer.step()` and `scaler.step(optimizer)` are steps of training."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
-        return None
-    return next(filter(None, map(_named_optimizer, (call.func.value, *call.args))), None)
-
-
-def _named_optimizer(node: ast.expr) -> Entry | None:
-    words = (getattr(part, name, None) for part in walk(node) for name in ("id", "attr", "value"))
-    return next(filter(None, (conventions.is_optimizer(word) for word in words if isinstance(word, str))), None)
