@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perflint.output.report.markup import Content, Markup, breakable, join, tag, text
-from perflint.output.report.parts import Column, Names, Section, note, section, table
+from perflint.output.report.parts import Column, Names, Section, note, scrolling, section, table
 from perflint.output.report.shell import whole_page
 from perflint.output.tune import clock, headline, limits, spread, verdict
 from perflint.tune.tuning import Outcome, Trial
@@ -65,5 +65,5 @@ def _row(trial: Trial) -> list[Content]:
 
 
 def _patch(patch: str) -> Section:
-    content = tag("pre", text(patch, _PATCH), class_="patch", tabindex=0)
+    content = scrolling(tag("pre", text(patch, _PATCH)), "The patch")
     return section(_NAMES, "patch", "The patch", tag("p", "Apply it with ", tag("code", "git apply"), "."), content)
