@@ -132,15 +132,15 @@ def counted_there(site: CallSite) -> Fix | None:
     """`torch.arange` on the device in place of a constructor of the CPU that gets a `range`; None if it does not fit.
 
     A negative length gives no elements there, and an error here. Without elements, a constructor without a dtype
-    gives floats.
+    gives floats. Floats hold integers exactly as far as their fraction goes.
     """
     made = made_by(site)
     if made is None or site.target in _NEW or not _is_plain(site, made) or keyword(made, "requires_grad") is not None:
         return None
     stop, given = _counted_to(site.model, made.args[0]), keyword(made, "dtype")
     kind = site.model.target(made).rpartition(".")[2].removesuffix("Tensor")
-    dtype = _CLASSES.get(kind, "int64") if given is None else dtype_name(site, given)
-    if stop is None or dtype not in _COUNTS:
+    dtype = {"": "float32", **_CLASSES}.get(kind, "int64") if given is None else dtype_name(site, given)
+    if stop is None or dtype not in (*_COUNTS, *_EXACT_FLOATS):
         return None
     there = _there(
         site, made, "torch.arange", lambda inner: [argument(site.model.source.written(stop)), *inner.args[1:]]
@@ -148,13 +148,15 @@ def counted_there(site: CallSite) -> Fix | None:
     if there is None or there.casts:
         return None
     counted = isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value > 0
-    sure = counted or (given is not None and is_size(site.model, stop))
+    sure = dtype in _COUNTS and (counted or (given is not None and is_size(site.model, stop)))
     edits = (replace(site.model.source, site.span, there.call),)
     safety = Safety.SAFE if sure and not there.typed else Safety.UNSAFE
     return Fix(COUNTED, safety, edits, there.imports)
 
 
 _COUNTS = frozenset(("int", "int32", "int64", "long"))
+_EXACT_FLOATS = frozenset(("float", "float32", "float64", "double"))
+"""Dtypes that hold the integers up to 2^24 at least."""
 
 
 def _counted_to(model: Model, data: ast.expr) -> ast.expr | None:
@@ -241,7 +243,8 @@ def _of_class(site: CallSite, made: ast.Call, added: list[str], number: ast.expr
         return added
     if (module, name) == ("torch", "Tensor") and number is not None and _is_float(site, number):
         return added
-    known = _CLASSES.get(name.removesuffix("Tensor"))
+    is_count = (module, name) == ("torch", "Tensor") and number is None
+    known = "float32" if is_count else _CLASSES.get(name.removesuffix("Tensor"))
     dtype = None if known is None else spell(site.model.symbols, f"torch.{known}", site.node)
     return None if dtype is None or dtype.imports else [f"dtype={dtype.text}", *added]
 

@@ -89,6 +89,8 @@ class ListToCuda(Rule):
     `torch.tensor(range(n), dtype=torch.long, device=d)` and `torch.LongTensor(list(range(n))).to(d)` become
     `torch.arange(n, …, device=d)`. That is safe if the first names an integer dtype and `n` is a length, and
     unsafe elsewhere: a negative length raises an error, and without elements and dtype the tensor held floats.
+    `torch.Tensor(range(n)).to(d)` becomes `torch.arange(n, dtype=torch.float32, device=d)`, also if the program
+    changed the default dtype. Floats above 2^24 may round in another way.
 
     Other lists get an unsafe fix: `torch.tensor(values, device=x.device)` becomes
     `torch.tensor(values, device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=x.is_cuda)`, and

@@ -93,6 +93,33 @@ def change_numbered(none, waits):
     assert waits[0] > waits[1]
 
 
+def numbered_in_floats(x: torch.Tensor, n: int):
+    return torch.Tensor(list(range(n))).to(x.device), torch.tensor(range(n), dtype=torch.float64, device=x.device)
+
+
+def case_floats():
+    return {"some": numbered_in_floats(torch.ones(2, device="cuda"), 5)}
+
+
+def change_floats(waits):
+    """becomes `torch.arange(n, dtype=torch.float32, device=d)`"""
+    assert waits[0] > waits[1]
+
+
+def case_floats_of_another_default():
+    torch.set_default_dtype(torch.float64)
+    try:
+        return {"dtype": numbered_in_floats(torch.ones(2, device="cuda"), 5)[0].dtype}
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def change_floats_of_another_default(dtype, waits):
+    """also if the program changed the default dtype"""
+    assert dtype == (torch.float64, torch.float32)
+    assert waits[0] > waits[1]
+
+
 def case_negative():
     return {"rows": numbered(torch.ones(2, device="cuda"), -1)[0].numel()}
 

@@ -181,13 +181,15 @@ def counted(x: torch.Tensor, n: int, loader: list):
     rows = torch.arange(x.size(0), dtype=torch.long, device=x.device)
     named = torch.arange(n, device=x.device)
     legacy = torch.arange(x.size(0), dtype=torch.int64, device=x.device)
-    floats = torch.tensor(range(n), dtype=torch.float32, device="cpu", pin_memory=x.is_cuda).to(
-        x.device, non_blocking=x.is_cuda
-    )
+    floats = torch.arange(n, dtype=torch.float32, device=x.device)
     moved = torch.arange(len(loader), dtype=torch.int32, device=x.device)
     steps = torch.tensor(range(0, n, 2), device="cpu", pin_memory=x.is_cuda).to(x.device, non_blocking=x.is_cuda)
     cast = torch.tensor(range(n), dtype=torch.int64, device="cpu", pin_memory=x.is_cuda).to(x, non_blocking=x.is_cuda)
-    return rows, named, legacy, floats, moved, steps, cast
+    plain = torch.arange(n, dtype=torch.float32, device=x.device)
+    halves = torch.tensor(range(n), dtype=torch.float16, device="cpu", pin_memory=x.is_cuda).to(
+        x.device, non_blocking=x.is_cuda
+    )
+    return rows, named, legacy, floats, moved, steps, cast, plain, halves
 
 
 class Unknown(nn.Module):

@@ -164,7 +164,9 @@ def counted(x: torch.Tensor, n: int, loader: list):
     moved = torch.tensor(range(len(loader)), dtype=torch.int32).to(x.device)  # error: TPF117
     steps = torch.tensor(range(0, n, 2), device=x.device)  # error: TPF117
     cast = torch.LongTensor(range(n)).to(x)  # error: TPF117
-    return rows, named, legacy, floats, moved, steps, cast
+    plain = torch.Tensor(list(range(n))).to(x.device)  # error: TPF117
+    halves = torch.tensor(range(n), dtype=torch.float16, device=x.device)  # error: TPF117
+    return rows, named, legacy, floats, moved, steps, cast, plain, halves
 
 
 class Unknown(nn.Module):
