@@ -112,7 +112,7 @@ _UNWRITTEN = ast.Constant(None)
 def item(frame: Frame, receiver: Value, index: Value, node: ast.expr = _UNWRITTEN) -> Value:
     """The result of indexing a value by a value; `node` is the index as it is written.
 
-    Indexing None raises, and so does a text as index of something that is no dict.
+    Indexing None raises, and so does indexing a tensor, list or tuple by a text.
     """
     members = [member for member in receiver.members if member != NONE] or receiver.members
     if scalar_type(index) == "str" and any(isinstance(member, Mapping) for member in members):
@@ -121,7 +121,7 @@ def item(frame: Frame, receiver: Value, index: Value, node: ast.expr = _UNWRITTE
 
 
 def _has_order(value: Value) -> bool:
-    """True for a tensor, a list and a tuple, whose indices are no texts. A batch may be a dict."""
+    """True for a tensor, a list and a tuple, which raise if a text is the index. A batch may be a dict."""
     return isinstance(value, Tensor) or (isinstance(value, Sequence) and value.type != "batch")
 
 
