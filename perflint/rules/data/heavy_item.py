@@ -11,7 +11,7 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import keyword, names_in, walk
+from perflint.semantics.structure import keyword, names_in, root_of, walk
 from perflint.source.quoting import quoted
 
 _MAKES = (".from_pretrained", "tiktoken.get_encoding", "spacy.load")
@@ -120,13 +120,16 @@ def _is_only_opened(model: Model, call: ast.Call) -> bool:
 
 
 def _is_kept(model: Model, call: ast.Call, function: ast.AST) -> bool:
-    """True if a call stands under a test or in a handler, or is stored in `self`."""
+    """True if a call stands under a test or in a handler, or is stored where it outlives the function: in `self`."""
+    names = (part for part in walk(function) if isinstance(part, ast.Name))
+    own = {name.id for name in names if isinstance(name.ctx, ast.Store)}
     for outer in model.ancestors(call):
         if outer is function:
             return False
         if isinstance(outer, (ast.If, ast.IfExp, ast.ExceptHandler, ast.BoolOp)):
             return True
-        if isinstance(outer, ast.Assign) and any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in outer.targets):
+        places = [each for each in getattr(outer, "targets", ()) if isinstance(each, (ast.Attribute, ast.Subscript))]
+        if any(root_of(place) not in own for place in places):
             return True
     return False
 
