@@ -50,7 +50,7 @@ def note(frame: Frame, context: Instance, name: str, value: Value) -> None:
     owner = context.argument("function")
     facts = facts_of(frame, owner.name) if isinstance(owner, Class) else None
     if facts is not None:
-        facts.note(_key(name), value, False)
+        frame.view.memory.store(facts, _key(name), value, False)
 
 
 def _key(name: str) -> str:
@@ -78,8 +78,9 @@ def attribute(frame: Frame, context: Instance, name: str) -> Value | None:
             continue
         if CONTEXT not in facts.methods_run:
             facts.methods_run.add(CONTEXT)
-            _fill(frame, cls)
-        held = facts.held(_key(_SAVED if name == "saved_variables" else name))
+            with frame.view.memory.run(("context", cls)):
+                _fill(frame, cls)
+        held = frame.view.memory.read(facts, _key(_SAVED if name == "saved_variables" else name))
         if held is not None:
             return held
     return None

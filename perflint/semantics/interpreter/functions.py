@@ -15,7 +15,7 @@ from perflint.semantics.interpreter import autograd, decorators, schedules
 from perflint.semantics.interpreter.annotations import annotated, parameter, placed
 from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
-from perflint.semantics.interpreter.memory import CallKey
+from perflint.semantics.interpreter.memory import CallKey, Outcome
 from perflint.semantics.interpreter.promised_numbers import may_return_tensor, returned
 from perflint.semantics.lattice import completed, union, widen
 from perflint.semantics.module import Module
@@ -117,8 +117,9 @@ def _remembered(
     memory, budget = frame.view.memory, frame.budget
     mark = (key, frame.depth)
     known = memory.results.get(key) or memory.results_at.get(mark)
-    if known is not None:
-        return known
+    if known is not None and memory.holds(known.effects):
+        memory.replay(known.effects)
+        return known.value
     # Other code gives the result, mostly on the device of the arguments.
     promised = declared if isinstance(declared, Unknown) else _beside(declared, arguments)
     if frame.depth >= DEEPEST_CALL:
@@ -127,25 +128,29 @@ def _remembered(
     if memory.assumes(key):
         return memory.open[key].assumed  # type: ignore[no-any-return]
     if mark in memory.passing:
-        return memory.passed(mark)  # type: ignore[no-any-return]
+        outcome: Outcome = memory.passed(mark)
+        memory.replay(outcome.effects)
+        return outcome.value
     if budget.left < info.size:
         memory.cut()
         return promised
     too_deep = budget.too_deep
     start = memory.begin(key, NEVER)
     try:
-        value = _followed(frame, function, arguments, key, start, info.size)
+        with memory.call() as effects:
+            value = _followed(frame, function, arguments, key, start, info.size)
+            memory.settle(effects)
     finally:
         rests_on = memory.end(key, start)
-    value = _completed(function, value, declared, promised, arguments)
+    outcome = Outcome(_completed(function, value, declared, promised, arguments), effects)
     if rests_on != WHOLE:
-        memory.keep(mark, value, rests_on)
+        memory.keep(mark, outcome, rests_on)
     elif budget.too_deep == too_deep:
-        memory.results[key] = value
+        memory.results[key] = outcome
     else:
         # It holds for calls of this depth only.
-        memory.results_at[mark] = value
-    return value
+        memory.results_at[mark] = outcome
+    return outcome.value
 
 
 def _beside(declared: Value, arguments: Arguments) -> Value:

@@ -79,7 +79,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     held: Value | None = None
     if known in info.assigned_in:
         _run_methods(frame, module, facts, info, known)
-        held = facts.held(known)
+        held = frame.view.memory.read(facts, known)
         if held is not None and not held.is_unknown:
             return anywhere(held) if moves(frame, value.cls, known) else held
     inner = module.klass(f"{facts.qualname}.{name}")
@@ -132,7 +132,7 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         literal = info.assigned[name, method][0]
         if literal is not None and len(info.assigned[name, method]) == 1:
             # A flag: the method may be long and call much code of other files.
-            facts.note(name, Const(literal.value), method.name in CONSTRUCTORS)
+            facts.note("literals", name, Const(literal.value), method.name in CONSTRUCTORS)
             continue
         facts.methods_run.add(method.name)
         node = method.node
@@ -141,7 +141,8 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         asker = Frame(frame.view, module, frame.budget, names={})
         # There may be other callers: a default is one value of several.
         given = constructions.passed(asker, module, facts.qualname, method)
-        functions.activate(asker, bound(function, Instance(facts.name)), given)
+        with frame.view.memory.run(("attributes", facts.name, method.name)):
+            functions.activate(asker, bound(function, Instance(facts.name)), given)
 
 
 def below(frame: Frame, value: Instance, name: str) -> Value | None:

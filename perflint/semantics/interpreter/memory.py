@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
 from perflint.frozen import dataclass, field
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.questions import Questions
@@ -33,35 +36,86 @@ class CallKey:
         return isinstance(other, CallKey) and self._hash == other._hash and self._parts == other._parts
 
 
+Attribute = tuple[str, str]
+"""An attribute by the full name of its class and its own name."""
+
+
+@dataclass(slots=True)
+class Effects:
+    """The attributes that a run of code sets and reads, with their values."""
+
+    stores: dict[tuple[Attribute, bool], Value] = field(default_factory=dict)
+    """By attribute, and whether a constructor sets it."""
+    reads: dict[Attribute, Value | None] = field(default_factory=dict)
+    """The values at the last read; None for attributes that nothing had set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a call, and what the call does to attributes."""
+
+    value: Value
+    effects: Effects
+
+
+@dataclass(slots=True)
+class _Values:
+    """The values of attributes by the runs that set them, and joined."""
+
+    by_run: dict[str, dict[Hashable, Value]] = field(default_factory=dict)
+    joined: dict[str, Value] = field(default_factory=dict)
+
+    def add(self, run: Hashable, name: str, value: Value) -> None:
+        values = self.by_run.setdefault(name, {})
+        before = values.get(run, NEVER)
+        after = values[run] = widen(join(before, value))
+        if after != before:
+            self.joined[name] = widen(join(self.joined.get(name, NEVER), after))
+
+    def forget(self, run: Hashable, name: str) -> None:
+        values = self.by_run.get(name, {})
+        if values.pop(run, None) is None:
+            return
+        self.joined.pop(name, None)
+        for value in values.values():
+            self.joined[name] = widen(join(self.joined.get(name, NEVER), value))
+
+
 @dataclass(slots=True)
 class ClassFacts:
     """A class of the project and the attributes of its instances.
 
-    The attributes grow as methods are run, and are not forgotten: a method may be run while a module is half run.
+    The values come from *runs*: of a top level, of a function by itself, of a method for the sake of an attribute. Each
+    run has its own values, so that a second run of the same code replaces those of the first.
     """
 
     name: str
     """Full name: module and qualified name."""
     module: str
     qualname: str
-    attributes: dict[str, Value] = field(default_factory=dict)
-    """The values that the methods run so far assign to `self`, joined; without those of constructors."""
-    initial: dict[str, Value] = field(default_factory=dict)
-    """The values that the constructors run so far assign to `self`, joined."""
+    attributes: _Values = field(default_factory=_Values)
+    """The values that methods assign to `self`, without those of constructors."""
+    initial: _Values = field(default_factory=_Values)
+    """The values that constructors assign to `self`."""
     asked: set[str] = field(default_factory=set)
     """The attributes for which the methods that assign them have been run."""
     methods_run: set[str] = field(default_factory=set)
     lacks: set[str] = field(default_factory=set)
     """Names that nothing in the class binds; an object may have been made with them."""
 
-    def note(self, name: str, value: Value, constructs: bool) -> None:
-        """Remember the value that a method, or a constructor, assigns to an attribute."""
-        held = self.initial if constructs else self.attributes
-        held[name] = widen(join(held.get(name, NEVER), value))
+    def note(self, run: Hashable, name: str, value: Value, constructs: bool) -> None:
+        """Remember the value that a method, or a constructor, assigns to an attribute in a run."""
+        (self.initial if constructs else self.attributes).add(run, name, value)
+
+    def forget(self, run: Hashable) -> None:
+        """Forget the values of a run, which is about to be made again."""
+        for held in (self.initial, self.attributes):
+            for name in held.by_run:
+                held.forget(run, name)
 
     def held(self, name: str) -> Value | None:
         """The value of an attribute while the object is used; None if it is never assigned."""
-        initial, later = self.initial.get(name), self.attributes.get(name)
+        initial, later = self.initial.joined.get(name), self.attributes.joined.get(name)
         if initial is None or later is None:
             return initial or later
         return join(_moved(initial, later), later)
@@ -115,9 +169,15 @@ class Memory(Questions):
     """The results of one run for the project."""
 
     classes: dict[str, ClassFacts] = field(default_factory=dict)
-    results: dict[CallKey, Value] = field(default_factory=dict)
+    runs: list[Hashable] = field(default_factory=lambda: ["nothing"])
+    """The runs that are being made; the last one sets attributes."""
+    effects: list[Effects] = field(default_factory=lambda: [Effects()])
+    """The effects of the calls that are being followed in them, and of the runs themselves."""
+    stored_by: dict[Hashable, set[str]] = field(default_factory=dict)
+    """The classes whose attributes each run has set."""
+    results: dict[CallKey, Outcome] = field(default_factory=dict)
     """The results of calls, by function and arguments."""
-    results_at: dict[tuple[CallKey, int], Value] = field(default_factory=dict)
+    results_at: dict[tuple[CallKey, int], Outcome] = field(default_factory=dict)
     """The same for calls that were not followed to their end, by the depth at which they were made."""
     bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The full names of the direct bases of classes."""
@@ -147,3 +207,75 @@ class Memory(Questions):
     """The results of decorators, by module and position of the function; None if a function is kept."""
     resolved: dict[str, Value] = field(default_factory=dict)
     """The values of imported names, by full name."""
+
+    @contextmanager
+    def run(self, name: Hashable) -> Iterator[Effects]:
+        """Make a run; gives its effects. The attributes that it set before are forgotten."""
+        for cls in self.stored_by.pop(name, ()):
+            self.classes[cls].forget(name)
+        effects = Effects()
+        self.runs.append(name)
+        self.effects.append(effects)
+        try:
+            yield effects
+        finally:
+            self.runs.pop()
+            self.effects.pop()
+
+    @contextmanager
+    def call(self) -> Iterator[Effects]:
+        """Follow a call; gives its effects, which are also those of the code around it."""
+        effects = Effects()
+        self.effects.append(effects)
+        try:
+            yield effects
+        finally:
+            self.effects.pop()
+            self._add(effects)
+
+    def store(self, facts: ClassFacts, name: str, value: Value, constructs: bool) -> None:
+        """Set an attribute of the objects of a class."""
+        self._note(facts, name, value, constructs)
+        stores, key = self.effects[-1].stores, ((facts.name, name), constructs)
+        stores[key] = widen(join(stores.get(key, NEVER), value))
+
+    def _note(self, facts: ClassFacts, name: str, value: Value, constructs: bool) -> None:
+        facts.note(self.runs[-1], name, value, constructs)
+        self.stored_by.setdefault(self.runs[-1], set()).add(facts.name)
+
+    def take_back(self, facts: ClassFacts, name: str, value: Value) -> None:
+        """Forget a value that constructors of the run have assigned to an attribute, if it is all that they have."""
+        if facts.initial.by_run.get(name, {}).get(self.runs[-1]) == value:
+            facts.initial.forget(self.runs[-1], name)
+            self.effects[-1].stores.pop(((facts.name, name), True), None)
+
+    def read(self, facts: ClassFacts, name: str) -> Value | None:
+        """The value of an attribute of the objects of a class; None if nothing has set it."""
+        value = self.effects[-1].reads[facts.name, name] = facts.held(name)
+        return value
+
+    def holds(self, effects: Effects) -> bool:
+        """True if the attributes that a run has read still have the same values."""
+        return all(
+            (facts := self.classes.get(cls)) is not None and facts.held(name) == value
+            for (cls, name), value in effects.reads.items()
+        )
+
+    def replay(self, effects: Effects) -> None:
+        """Set the attributes that a call has set, since the code around it makes the same call."""
+        for ((cls, name), constructs), value in effects.stores.items():
+            self._note(self.classes[cls], name, value, constructs)
+        self._add(effects)
+
+    def _add(self, effects: Effects) -> None:
+        """Count the effects of a call as effects of the code around it."""
+        around = self.effects[-1]
+        around.reads.update(effects.reads)
+        for key, value in effects.stores.items():
+            around.stores[key] = widen(join(around.stores.get(key, NEVER), value))
+
+    def settle(self, effects: Effects) -> None:
+        """Take the values of now for the attributes that a call both reads and sets: its next run finds these."""
+        for attribute, _ in effects.stores:
+            if attribute in effects.reads:
+                effects.reads[attribute] = self.classes[attribute[0]].held(attribute[1])

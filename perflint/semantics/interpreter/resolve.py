@@ -187,7 +187,8 @@ def run_module(frame: Frame, run: Callable[[], None]) -> int:
     state.meanings.clear()
     start = memory.begin(mark)
     try:
-        run()
+        with memory.run(mark):
+            run()
     finally:
         # The values of its variables are final now.
         rests_on = memory.end(mark, start)

@@ -18,7 +18,11 @@ def note_attribute(frame: Frame, name: str, value: Value) -> None:
     """Remember the value that a method assigns to an attribute of `self`."""
     facts = facts_of(frame, frame.owner)
     if facts is not None:
-        facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
+        frame.view.memory.store(facts, name, value, _is_constructor(frame))
+
+
+def _is_constructor(frame: Frame) -> bool:
+    return frame.function is not None and frame.function.name in CONSTRUCTORS
 
 
 def is_passing(frame: Frame, target: ast.Attribute) -> bool:
@@ -73,14 +77,14 @@ def assigned(frame: Frame, target: ast.expr) -> Value | None:
     facts = facts_of(frame, frame.owner)
     if facts is None or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
         return None
-    return facts.held(target.attr) if target.value.id == "self" else None
+    return frame.view.memory.read(facts, target.attr) if target.value.id == "self" else None
 
 
 def forget_declared(frame: Frame, receiver: Instance, name: str) -> None:
     """Forget the value that `self.x: Tensor` alone gives an attribute: the registered value is more exact."""
     facts = facts_of(frame, frame.owner)
-    if facts is not None and receiver == frame.receiver and facts.initial.get(name) == _DECLARED:
-        del facts.initial[name]
+    if facts is not None and receiver == frame.receiver:
+        frame.view.memory.take_back(facts, name, _DECLARED)
 
 
 _DECLARED = Tensor(Device.CALLER, evidence=Evidence.ANNOTATION)
@@ -91,7 +95,7 @@ def _note_named(frame: Frame, name: str, value: Value) -> None:
     receiver = frame.receiver
     facts = facts_of(frame, receiver.cls) if isinstance(receiver, Instance) else None
     if facts is not None:
-        facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
+        frame.view.memory.store(facts, name, value, _is_constructor(frame))
 
 
 def set_by_name(frame: Frame, value: Instance, name: str) -> Value | None:
@@ -103,8 +107,9 @@ def set_by_name(frame: Frame, value: Instance, name: str) -> Value | None:
     if "__init__" not in facts.methods_run:
         facts.methods_run.add("__init__")
         asker = Frame(frame.view, frame.module, frame.budget, names={})
-        functions.activate(asker, bound(constructor, value), Arguments(unpacked=True))
-    return facts.held(name)
+        with frame.view.memory.run(("names", value.cls)):
+            functions.activate(asker, bound(constructor, value), Arguments(unpacked=True))
+    return frame.view.memory.read(facts, name)
 
 
 def _constructor(frame: Frame, cls: str) -> Function | None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from perflint.frozen import dataclass
 from perflint.semantics.changes import changes_of
 from perflint.semantics.interpreter.frame import Budget, Names
-from perflint.semantics.interpreter.memory import CallKey, ClassFacts, ModuleState
+from perflint.semantics.interpreter.memory import CallKey, ClassFacts, ModuleState, Outcome
 from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.semantics.questions import WHOLE
-from perflint.semantics.values import Function, Value
+from perflint.semantics.values import Function
 from perflint.semantics.view import Record, View
 
 _STEPS_PER_NODE = 40
@@ -39,7 +39,7 @@ class TopLevel:
     too_deep: int
     """The calls that were not followed because of their depth."""
     contexts: dict[Function, set[CallKey]]
-    results: dict[CallKey, Value]
+    results: dict[CallKey, Outcome]
     classes: dict[str, ClassFacts]
     modules: dict[str, Path]
     """The files that the run entered, by the names of their modules."""
@@ -162,4 +162,4 @@ def _made(project: Project, module: Module, run: Run) -> TopLevel | None:
 
 
 def _has_grown(facts: ClassFacts) -> bool:
-    return bool(facts.attributes or facts.initial or facts.asked or facts.methods_run or facts.lacks)
+    return bool(facts.attributes.by_run or facts.initial.by_run or facts.asked or facts.methods_run or facts.lacks)
