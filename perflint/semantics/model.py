@@ -200,7 +200,7 @@ class Model:
 
     def received(self, info: FunctionInfo) -> list[Arguments]:
         """The arguments that known calls pass to a function of the file."""
-        own = self._recorder.arguments.get((info.node.lineno, info.node.col_offset), ())
+        own = self._recorder.passed_to((info.node.lineno, info.node.col_offset))
         return [*own, *self.view.outside(self.module, info)]
 
     def is_passed_by_bases(self, info: FunctionInfo) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from perflint.frozen import dataclass
 from perflint.semantics.depth import deep_stack
+from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter import functions, statements
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.inherited import note_inherited
 from perflint.semantics.interpreter.lineage import decorator_names
+from perflint.semantics.interpreter.memory import Effects
 from perflint.semantics.interpreter.observed import needs_callers, take_observed, take_passed
 from perflint.semantics.interpreter.resolve import class_at, run_module
 from perflint.semantics.module import Module
@@ -54,9 +57,15 @@ def analyse(
         if part is not None:
             budget.left = _STEPS_OF_PART
             order = _concerned(order, part)
+        runs: dict[FunctionInfo, _Run] = {}
         for info in order:
-            view.project.go_on()
-            _run(recorder, lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
+            _run(recorder, lambda info=info: _run_function(top, info, recorder, runs))  # type: ignore[misc]
+        for _ in range(_MOST_ROUNDS if part is None else 0):
+            stale = _stale(top, order, runs)
+            for info in stale:
+                _run(recorder, lambda info=info: _run_function(top, info, recorder, runs))  # type: ignore[misc]
+            if not stale:
+                break
     recorder.steps = budget.steps
     return recorder
 
@@ -164,16 +173,50 @@ def _callers_first(
         yield current
 
 
-def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
-    inner = _activation(top, info)
-    take_observed(inner, info, recorder)
-    take_passed(inner, info, inner.names)
-    inner.recorder = recorder
-    if inner.constructs:
-        recorder.constructing.add((info.node.lineno, info.node.col_offset))
-    if inner.owner == "" and info.outer is not None:
-        _inherit_self(inner, info)
-    functions.run_body(inner, info)
+@dataclass(slots=True)
+class _Run:
+    """The run of a function by itself, with all that it rests on."""
+
+    given: list[Arguments]
+    """The arguments of the known calls in the file."""
+    effects: Effects
+
+
+def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder, runs: dict[FunctionInfo, _Run]) -> None:
+    top.view.project.go_on()
+    place = (info.node.lineno, info.node.col_offset)
+    recorder.begin(place)
+    with top.view.memory.run(place) as effects:
+        runs[info] = _Run(recorder.passed_to(place), effects)
+        inner = _activation(top, info)
+        take_observed(inner, info, recorder)
+        take_passed(inner, info, inner.names)
+        inner.recorder = recorder
+        if inner.constructs:
+            recorder.constructing.add(place)
+        if inner.owner == "" and info.outer is not None:
+            _inherit_self(inner, info)
+        functions.run_body(inner, info)
+        top.view.memory.settle(effects)
+
+
+def _stale(top: Frame, order: list[FunctionInfo], runs: dict[FunctionInfo, _Run]) -> list[FunctionInfo]:
+    """The functions that would run otherwise now: calls pass them other arguments, or attributes have other values."""
+    memory, recorder = top.view.memory, top.recorder
+    assert recorder is not None
+    found: dict[FunctionInfo, None] = {}
+    for info in order:
+        run = runs.get(info)
+        if run is None or top.budget.left < info.size:
+            continue
+        given = recorder.passed_to((info.node.lineno, info.node.col_offset)) if needs_callers(info) else run.given
+        if given != run.given or info.outer in found or not memory.holds(run.effects):
+            found[info] = None
+    return list(found)
+
+
+_MOST_ROUNDS = 4
+"""Times that the functions of a file are run again, because the first runs have found out more."""
 
 
 def parameters(view: View, module: Module, info: FunctionInfo, recorder: Recorder) -> tuple[Names, Names]:

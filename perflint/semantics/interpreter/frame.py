@@ -26,6 +26,11 @@ _MOST_CALLS = 256
 Names = dict[str, Value]
 """The values of plain names and attribute paths such as "self.mask"."""
 
+Position = tuple[int, int]
+"""The line and column of a function in its file."""
+TOP: Position = (0, 0)
+"""The top level of a file."""
+
 Outcome = tuple[str, Value]
 """The full name of a callee, and the result of the call."""
 
@@ -38,9 +43,11 @@ class Recorder:
     """The name of that file's module."""
     values: dict[ast.expr, Value] = field(default_factory=dict)
     targets: dict[ast.Call, str] = field(default_factory=dict)
-    arguments: dict[tuple[int, int], list[Arguments]] = field(default_factory=dict)
-    """The arguments that calls pass to the functions of this file, by position of the function."""
-    inherited: dict[tuple[int, int], list[Arguments]] = field(default_factory=dict)
+    arguments: dict[Position, dict[Position, list[Arguments]]] = field(default_factory=dict)
+    """The arguments that calls pass to the functions of this file, by the positions of callee and caller."""
+    caller: Position = TOP
+    """The function that is being run, and whose calls are kept."""
+    inherited: dict[Position, list[Arguments]] = field(default_factory=dict)
     """Those that inherited methods pass to methods of this file."""
     passed: dict[ast.Call, tuple[Value, Arguments]] = field(default_factory=dict)
     """The callees and arguments of the calls of this file, if it `keeps_calls`."""
@@ -55,12 +62,24 @@ class Recorder:
     """Nodes that were run, those of called functions too."""
     unfinished: int = 0
     """Functions and top levels that ended early because they are nested deeper than the stack."""
+    _called_by: dict[Position, set[Position]] = field(default_factory=dict)
+
+    def begin(self, caller: Position) -> None:
+        """Run a function, whose calls of an earlier run are forgotten."""
+        self.caller = caller
+        for callee in self._called_by.pop(caller, ()):
+            del self.arguments[callee][caller]
 
     def note(self, line: int, column: int, arguments: Arguments) -> None:
         """Keep the arguments of a call of the function at a position."""
-        seen = self.arguments.setdefault((line, column), [])
-        if len(seen) < _MOST_CALLS:
-            seen.append(arguments)
+        seen = self.arguments.setdefault((line, column), {})
+        if sum(map(len, seen.values())) < _MOST_CALLS:
+            seen.setdefault(self.caller, []).append(arguments)
+            self._called_by.setdefault(self.caller, set()).add((line, column))
+
+    def passed_to(self, callee: Position) -> list[Arguments]:
+        """The arguments that calls pass to the function at a position, in the order of the callers."""
+        return [given for _, every in sorted(self.arguments.get(callee, {}).items()) for given in every]
 
 
 class Budget:

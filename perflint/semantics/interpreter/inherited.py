@@ -29,7 +29,7 @@ def note_inherited(view: View, module: Module, budget: Budget, recorder: Recorde
                 view.project.go_on()
                 budget.left -= method.size
                 _run(frame, base, method, cls, collected)
-    recorder.inherited.update(collected.arguments)
+    recorder.inherited.update({callee: collected.passed_to(callee) for callee in collected.arguments})
 
 
 def _inherited(frame: Frame, info: ClassInfo, cls: str) -> Iterator[tuple[str, FunctionInfo]]:

@@ -95,7 +95,7 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
         # Other files are not asked in vain.
         return
     seen = [
-        *recorder.arguments.get((info.node.lineno, info.node.col_offset), ()),
+        *recorder.passed_to((info.node.lineno, info.node.col_offset)),
         *inner.view.outside(inner.module, info),
     ]
     inherited = recorder.inherited.get((info.node.lineno, info.node.col_offset))
