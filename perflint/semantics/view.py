@@ -81,10 +81,12 @@ class View:
         """The questions about texts that the answers depend on, with the answers to them."""
         self.outside: Callable[[Module, FunctionInfo], list[Arguments]] = no_arguments
         """Gives the arguments that other files pass to a function of the file that is checked."""
+        self.inside: Callable[[Module, FunctionInfo], list[Arguments]] = no_arguments
+        """Gives the arguments that the file that is checked passes to its own functions."""
         self.every_call: Callable[[Module, FunctionInfo], Every] = no_call
         """Gives all calls that are known of a function of the file that is checked."""
         self.is_informed = False
-        """True if attributes of objects may come from the calls of other files."""
+        """True if attributes of objects may come from calls of methods that other code may call, too."""
         self.records: list[Record] = []
         """The reads of other runs whose results this one uses."""
         self._found: dict[tuple[Path, Path | None, str], Module | None] = {}
@@ -149,8 +151,8 @@ class View:
         return Record(frozenset(code), frozenset(texts), questions | self.questions)
 
     def passed_to(self, module: Module, info: FunctionInfo) -> list[Arguments]:
-        """The arguments that other files pass to a method that sets attributes."""
-        found = self.outside(module, info)
+        """The arguments that known calls pass to a method that sets attributes."""
+        found = [*self.inside(module, info), *self.outside(module, info)]
         self.is_informed = self.is_informed or bool(found)
         return found
 

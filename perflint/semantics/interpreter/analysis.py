@@ -11,6 +11,7 @@ from perflint.semantics.interpreter import functions, statements
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.inherited import note_inherited
 from perflint.semantics.interpreter.lineage import decorator_names
+from perflint.semantics.interpreter.members import run_for_attributes
 from perflint.semantics.interpreter.memory import Effects
 from perflint.semantics.interpreter.observed import needs_callers, take_observed, take_passed
 from perflint.semantics.interpreter.resolve import class_at, run_module
@@ -50,6 +51,8 @@ def analyse(
             steps += _STEPS_OF_PROGRAM
         budget = Budget(steps if part is None else _STEPS_OF_PART)
         top = Frame(view, module, budget, names={}, recorder=recorder)
+        if not any_caller:
+            view.inside = lambda callee, info: _inside(recorder, callee, info)
         run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))
         if part is None and not any_caller:
             _run(recorder, lambda: note_inherited(view, module, budget, recorder))
@@ -61,6 +64,8 @@ def analyse(
         for info in order:
             _run(recorder, lambda info=info: _run_function(top, info, recorder, runs))  # type: ignore[misc]
         for _ in range(_MOST_ROUNDS if part is None else 0):
+            for cls, method in list(view.memory.attribute_runs):
+                _run(recorder, lambda cls=cls, method=method: run_for_attributes(top, cls, method))  # type: ignore[misc]
             stale = _stale(top, order, runs)
             for info in stale:
                 _run(recorder, lambda info=info: _run_function(top, info, recorder, runs))  # type: ignore[misc]
@@ -72,6 +77,12 @@ def analyse(
 
 def _steps(view: View, module: Module, per_node: int) -> int:
     return per_node * (view.project.size(module) + 100)
+
+
+def _inside(recorder: Recorder, module: Module, info: FunctionInfo) -> list[Arguments]:
+    """The arguments of the calls of the checked file, if a function is of that file."""
+    is_own = module.name == recorder.module
+    return recorder.passed_to((info.node.lineno, info.node.col_offset)) if is_own else []
 
 
 def _run(recorder: Recorder, part: Callable[[], None]) -> None:

@@ -221,7 +221,7 @@ def _construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | N
     for position, value in enumerate(arguments.positional):
         bound.append((fields[position] if fields and position < len(fields) else str(position), value))
     if facts is not None:
-        constructions.note(frame, node, name, (*bound, *arguments.keywords), arguments)
+        constructions.note(frame, name, (*bound, *arguments.keywords), arguments)
     given = None if arguments.unpacked else (*bound, *arguments.keywords)
     return widen(Instance(name, given, frame.origin(node)))
 

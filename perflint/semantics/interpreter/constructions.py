@@ -18,28 +18,20 @@ from perflint.semantics.interpreter.lineage import decorator_names, facts_of, li
 from perflint.semantics.interpreter.resolve import run_top_level
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.module import Module
-from perflint.semantics.structure import FunctionInfo, last_name
+from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import NONE, Value
 
 
-def note(
-    frame: Frame, node: ast.Call | None, name: str, given: tuple[tuple[str, Value], ...], arguments: Arguments
-) -> None:
+def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], arguments: Arguments) -> None:
     """Remember the arguments of a constructor, by the names of its parameters and as they are passed."""
     init = _constructor(frame, name)
     if init is None:
         return
     state = frame.view.state(frame.module)
-    is_checked = frame.recorder is not None and frame.recorder.module == frame.module.name
-    if not state.is_run or is_checked:
+    if not state.is_run:
         kept = tuple([(key, widen(value)) for key, value in given])
-        constructed = state.constructed_inside if state.is_run else state.constructed
-        made = constructed.setdefault(init.owner, [])
-        if kept not in made:
-            made.append(kept)
-        if node is not None:
-            state.made_at.setdefault(init.owner, set()).add((node.lineno, node.col_offset))
-    if frame.recorder is not None and is_checked:
+        state.constructed.setdefault(init.owner, []).append(kept)
+    if frame.recorder is not None and frame.recorder.module == frame.module.name:
         frame.recorder.note(init.node.lineno, init.node.col_offset, arguments)
 
 
@@ -58,21 +50,15 @@ def _constructor(frame: Frame, name: str) -> FunctionInfo | None:
 def passed(frame: Frame, module: Module, qualname: str, method: FunctionInfo) -> Arguments:
     """The arguments of a method that sets attributes, as far as calls are known; there may be others."""
     made = _in_file(frame, module, qualname) if method.name == "__init__" else []
-    inside = _in_functions(frame, module, qualname) if method.name == "__init__" else []
-    others = _in_other_files(frame, module, method)
+    others = _by_calls(frame, module, method)
     args = method.node.args
     optional = {arg.arg for arg in args.args[len(args.args) - len(args.defaults) :]} | {a.arg for a in args.kwonlyargs}
     found: list[tuple[str, Value]] = []
     on_cpu = on_cpu_by_default(method.node)
-    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made or others or inside else ():
-        is_optional = arg.arg in optional
-        # An annotation says more of all callers than the calls of functions and other files.
-        is_told = arg.annotation is not None and arg.arg not in on_cpu
-        known_made = made if is_told else [*made, *others]
-        every = made if is_told else [*known_made, *inside]
-        found += _argument(frame, module, arg, every, is_optional) or _argument(
-            frame, module, arg, known_made, is_optional
-        )
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made or others else ():
+        # An annotation says more of all callers than the known calls.
+        known_made = made if arg.annotation is not None and arg.arg not in on_cpu else [*made, *others]
+        found += _argument(frame, module, arg, known_made, arg.arg in optional)
     return Arguments(keywords=tuple(found), unpacked=True)
 
 
@@ -84,23 +70,8 @@ def _in_file(frame: Frame, module: Module, qualname: str) -> list[dict[str, Valu
     return [dict(given) for given in state.constructed.get(qualname, ())]
 
 
-def _in_functions(frame: Frame, module: Module, qualname: str) -> list[dict[str, Value]]:
-    """The arguments of the objects of a class that functions of its file make, by name; empty until all have run."""
-    state = frame.view.state(module)
-    made = state.constructed_inside.get(qualname)
-    return [] if made is None or not _calls_of(module, qualname) <= state.made_at[qualname] else [*map(dict, made)]
-
-
-def _calls_of(module: Module, qualname: str) -> set[tuple[int, int]]:
-    """The places of the calls in a file that may run the constructor of a class: its own, and those of subclasses."""
-    every = module.structure.classes.values()
-    names = {each.node.name for each in every if each.qualname == qualname or "__init__" not in each.methods}
-    calls = (node for node in module.structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call))
-    return {(node.lineno, node.col_offset) for node in calls if last_name(node) in names}
-
-
-def _in_other_files(frame: Frame, module: Module, method: FunctionInfo) -> list[dict[str, Value]]:
-    """The arguments that other files pass to a method of the file that is checked, by name."""
+def _by_calls(frame: Frame, module: Module, method: FunctionInfo) -> list[dict[str, Value]]:
+    """The arguments that functions of any file pass to a method of the file that is checked, by name."""
     args = method.node.args
     ordered = [*args.posonlyargs, *args.args]
     if "staticmethod" not in decorator_names(method.node):

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from perflint.frozen import dataclass, field
+from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.questions import Questions
 from perflint.semantics.values import NEVER, Device, Function, Origin, Tensor, Value
@@ -151,10 +152,6 @@ class ModuleState:
     """Names that were looked up behind `import *`; None for names that are not there."""
     constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)
     """The arguments of the top level for constructors of classes defined here, by their names in the file."""
-    constructed_inside: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)
-    """Those of functions, if this is the file that is checked."""
-    made_at: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
-    """The places of all of these calls."""
     closures: dict[tuple[int, int], dict[str, Value]] = field(default_factory=dict)
     """The names that nested functions see, by the position of the function."""
 
@@ -175,6 +172,8 @@ class Memory(Questions):
     """The effects of the calls that are being followed in them, and of the runs themselves."""
     stored_by: dict[Hashable, set[str]] = field(default_factory=dict)
     """The classes whose attributes each run has set."""
+    attribute_runs: dict[tuple[str, str], tuple[Arguments, Effects]] = field(default_factory=dict)
+    """The runs of methods for the sake of attributes, by class and method, with the arguments that they got."""
     results: dict[CallKey, Outcome] = field(default_factory=dict)
     """The results of calls, by function and arguments."""
     results_at: dict[tuple[CallKey, int], Outcome] = field(default_factory=dict)
