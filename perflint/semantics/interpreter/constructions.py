@@ -59,6 +59,10 @@ def passed(frame: Frame, module: Module, qualname: str, method: FunctionInfo) ->
         # An annotation says more of all callers than the known calls.
         known_made = made if arg.annotation is not None and arg.arg not in on_cpu else [*made, *others]
         found += _argument(frame, module, arg, known_made, arg.arg in optional)
+    if args.kwarg is not None:
+        named = {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+        for name in {name: None for given in others for name in given if name not in named}:
+            found += _argument(frame, module, ast.arg(name), others, is_optional=True)
     return Arguments(keywords=tuple(found), unpacked=True)
 
 
@@ -76,7 +80,8 @@ def _by_calls(frame: Frame, module: Module, method: FunctionInfo) -> list[dict[s
     ordered = [*args.posonlyargs, *args.args]
     if "staticmethod" not in decorator_names(method.node):
         ordered = ordered[1:]
-    if all(arg.annotation is not None for arg in (*ordered, *args.kwonlyargs)) and not on_cpu_by_default(method.node):
+    every = [*ordered, *args.kwonlyargs, *([args.kwarg] if args.kwarg is not None else [])]
+    if all(arg.annotation is not None for arg in every) and not on_cpu_by_default(method.node):
         # The calls would tell no more.
         return []
     names = [arg.arg for arg in ordered]

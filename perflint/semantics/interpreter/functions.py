@@ -422,7 +422,7 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
     if node.kwarg is not None:
         named = tuple([item for item in arguments.keywords if item[0] not in names]) if arguments is not None else ()
         declared = annotated(inner, node.kwarg.annotation, device)
-        names[node.kwarg.arg] = Mapping(NEVER, named) if is_whole else Mapping(declared)
+        names[node.kwarg.arg] = Mapping(NEVER if is_whole else declared, named)
     return names
 
 

@@ -135,29 +135,28 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
             facts.note("literals", name, Const(literal.value), method.name in CONSTRUCTORS)
             continue
         facts.methods_run.add(method.name)
-        run_for_attributes(frame, facts.name, method.name)
+        run_for_attributes(frame, facts.name, method)
 
 
-def run_for_attributes(frame: Frame, cls: str, name: str) -> None:
+def run_for_attributes(frame: Frame, cls: str, method: FunctionInfo) -> None:
     """Run a method of a class that sets attributes, unless it has been run and would do the same again."""
-    memory, facts, info = frame.view.memory, facts_of(frame, cls), info_of(frame, cls)
+    memory, facts = frame.view.memory, facts_of(frame, cls)
     module = None if facts is None else frame.view.loaded(facts.module)
-    if module is None or facts is None or info is None:
+    if module is None or facts is None:
         return
-    method = info.methods[name]
     # The attributes of an object must not depend on the call that asks first, nor on its depth.
     asker = Frame(frame.view, module, frame.budget, names={})
     # There may be other callers: a default is one value of several.
     given = constructions.passed(asker, module, facts.qualname, method)
-    known = memory.attribute_runs.get((cls, name))
+    known = memory.attribute_runs.get((cls, method))
     if known is not None and known[0] == given and memory.holds(known[1]):
         return
     node = method.node
     function = Function(module.name, method.qualname, node.lineno, node.col_offset, cls)
-    with memory.run(("attributes", cls, name)) as effects:
+    with memory.run(("attributes", cls, method)) as effects:
         functions.activate(asker, bound(function, Instance(cls)), given)
         memory.settle(effects)
-    memory.attribute_runs[cls, name] = given, effects
+    memory.attribute_runs[cls, method] = given, effects
 
 
 def below(frame: Frame, value: Instance, name: str) -> Value | None:

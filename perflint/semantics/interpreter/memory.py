@@ -9,6 +9,7 @@ from perflint.frozen import dataclass, field
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.questions import Questions
+from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import NEVER, Device, Function, Origin, Tensor, Value
 
 
@@ -172,7 +173,7 @@ class Memory(Questions):
     """The effects of the calls that are being followed in them, and of the runs themselves."""
     stored_by: dict[Hashable, set[str]] = field(default_factory=dict)
     """The classes whose attributes each run has set."""
-    attribute_runs: dict[tuple[str, str], tuple[Arguments, Effects]] = field(default_factory=dict)
+    attribute_runs: dict[tuple[str, FunctionInfo], tuple[Arguments, Effects]] = field(default_factory=dict)
     """The runs of methods for the sake of attributes, by class and method, with the arguments that they got."""
     results: dict[CallKey, Outcome] = field(default_factory=dict)
     """The results of calls, by function and arguments."""

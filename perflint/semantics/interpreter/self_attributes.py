@@ -15,9 +15,13 @@ from perflint.semantics.values import Device, Evidence, Function, Instance, Tens
 
 
 def note_attribute(frame: Frame, name: str, value: Value) -> None:
-    """Remember the value that a method assigns to an attribute of `self`."""
+    """Remember the value that a method assigns to an attribute of `self`.
+
+    Methods run for the sake of their attributes. A run by itself, which is recorded, adds nothing to them: it knows
+    less of the arguments.
+    """
     facts = facts_of(frame, frame.owner)
-    if facts is not None:
+    if facts is not None and frame.recorder is None:
         frame.view.memory.store(facts, name, value, _is_constructor(frame))
 
 

@@ -54,7 +54,7 @@ class Store:
     def __init__(self, **kwargs):
         self.table = kwargs["table"]
     def read(self):
-        self.table                  # -> cuda float 1 | ?
+        self.table                  # -> cuda float 1
 # file: main.py
 import torch
 from store import Store
@@ -272,7 +272,7 @@ class Store:
         table                       # -> cuda float 1
         return cls(table, 3)
     def read(self):
-        self.table                  # -> cuda float 1  # fails: the class method is run after the constructor
+        self.table                  # -> cuda float 1
 # file: main.py
 import torch
 from store import Store
@@ -309,7 +309,7 @@ class Store:
     def set(self, table):
         self.table = table
     def read(self):
-        self.table                  # -> cuda float 1  # fails: a method that the constructor calls is run alone
+        self.table                  # -> cuda float 1
 # file: main.py
 import torch
 from store import Store
