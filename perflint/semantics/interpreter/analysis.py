@@ -66,6 +66,7 @@ def analyse(
         for _ in range(_MOST_ROUNDS if part is None else 0):
             for cls, method in list(view.memory.attribute_runs):
                 _run(recorder, lambda cls=cls, method=method: run_for_attributes(top, cls, method))  # type: ignore[misc]
+            view.memory.forget_replaced()
             stale = _stale(top, order, runs)
             for info in stale:
                 _run(recorder, lambda info=info: _run_function(top, info, recorder, runs))  # type: ignore[misc]

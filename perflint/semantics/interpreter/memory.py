@@ -74,12 +74,18 @@ class _Values:
         if after != before:
             self.joined[name] = widen(join(self.joined.get(name, NEVER), after))
 
+    def take(self, run: Hashable) -> dict[str, Value]:
+        """The values of a run, which is about to be made again; they count until the values are joined."""
+        return {name: values.pop(run) for name, values in self.by_run.items() if run in values}
+
     def forget(self, run: Hashable, name: str) -> None:
-        values = self.by_run.get(name, {})
-        if values.pop(run, None) is None:
-            return
+        self.by_run[name].pop(run)
+        self.join(name)
+
+    def join(self, name: str) -> None:
+        """Join the values of the runs again, some of which have other values now."""
         self.joined.pop(name, None)
-        for value in values.values():
+        for value in self.by_run[name].values():
             self.joined[name] = widen(join(self.joined.get(name, NEVER), value))
 
 
@@ -108,12 +114,6 @@ class ClassFacts:
     def note(self, run: Hashable, name: str, value: Value, constructs: bool) -> None:
         """Remember the value that a method, or a constructor, assigns to an attribute in a run."""
         (self.initial if constructs else self.attributes).add(run, name, value)
-
-    def forget(self, run: Hashable) -> None:
-        """Forget the values of a run, which is about to be made again."""
-        for held in (self.initial, self.attributes):
-            for name in held.by_run:
-                held.forget(run, name)
 
     def held(self, name: str) -> Value | None:
         """The value of an attribute while the object is used; None if it is never assigned."""
@@ -175,6 +175,8 @@ class Memory(Questions):
     """The classes whose attributes each run has set."""
     attribute_runs: dict[tuple[str, FunctionInfo], tuple[Arguments, Effects]] = field(default_factory=dict)
     """The runs of methods for the sake of attributes, by class and method, with the arguments that they got."""
+    replaced: dict[tuple[int, str], _Values] = field(default_factory=dict)
+    """The attributes for which second runs have other values."""
     results: dict[CallKey, Outcome] = field(default_factory=dict)
     """The results of calls, by function and arguments."""
     results_at: dict[tuple[CallKey, int], Outcome] = field(default_factory=dict)
@@ -210,9 +212,12 @@ class Memory(Questions):
 
     @contextmanager
     def run(self, name: Hashable) -> Iterator[Effects]:
-        """Make a run; gives its effects. The attributes that it set before are forgotten."""
-        for cls in self.stored_by.pop(name, ()):
-            self.classes[cls].forget(name)
+        """Make a run; gives its effects.
+
+        The values of attributes that it sets replace those that it set before, once `forget_replaced` is called.
+        """
+        facts = [self.classes[cls] for cls in self.stored_by.pop(name, ())]
+        taken = [(held, held.take(name)) for each in facts for held in (each.initial, each.attributes)]
         effects = Effects()
         self.runs.append(name)
         self.effects.append(effects)
@@ -221,6 +226,16 @@ class Memory(Questions):
         finally:
             self.runs.pop()
             self.effects.pop()
+            for held, values in taken:
+                for attribute, value in values.items():
+                    if held.by_run[attribute].get(name) != value:
+                        self.replaced[id(held), attribute] = held
+
+    def forget_replaced(self) -> None:
+        """Forget the values of attributes that second runs of code have not set again."""
+        for (_, name), held in self.replaced.items():
+            held.join(name)
+        self.replaced.clear()
 
     @contextmanager
     def call(self) -> Iterator[Effects]:
