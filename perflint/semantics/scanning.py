@@ -19,6 +19,7 @@ from perflint.semantics.structure import (
     children,
     keyword,
     name_in,
+    path_of,
 )
 
 _SETS_DEVICE = frozenset({"set_default_device", "set_default_tensor_type"})
@@ -292,6 +293,9 @@ def _note(node: ast.AST, parent: ast.AST, function: FunctionInfo, owner: ClassIn
             if owner is not None and isinstance(node.ctx, ast.Store) and node.value.id == "self":
                 value = parent.value if isinstance(parent, ast.Assign) else None
                 _assigned(owner, node.attr, function, value if isinstance(value, ast.Constant) else None)
+                moves = (f"self.{node.attr}.to", f"self.{node.attr}.cuda")
+                if isinstance(value, ast.Call) and path_of(value.func) in moves:
+                    owner.moved.add(node.attr)
     elif isinstance(node, ast.Call):
         callee = node.func
         if isinstance(callee, ast.Name):

@@ -77,6 +77,8 @@ class ClassInfo:
     """The names among these that are computed and begin with a literal: "layer_*"."""
     assigned: dict[tuple[str, FunctionInfo], list[ast.Constant | None]] = field(default_factory=dict)
     """The literals that a method assigns to an attribute; None for anything else."""
+    moved: set[str] = field(default_factory=set)
+    """The attributes that methods move: `self.x = self.x.to(device)`."""
 
 
 @dataclass(slots=True)

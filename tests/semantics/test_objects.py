@@ -391,6 +391,19 @@ class Unbound:
         self.x = self.x.to(device)
     def use(self):
         self.x          # -> tensor float 1
+
+class Told:
+    def __init__(self):
+        self.x = torch.zeros(3)
+        self.y = torch.zeros(3)
+    def to(self, device):
+        self.x = self.x.to(device)
+        self.y = torch.ones(3).to(device)
+    def use(self):
+        self.x          # -> cuda float 1
+        self.y          # -> tensor float 1
+told = Told()
+told.to("cuda")
 """
 
 

@@ -101,6 +101,8 @@ class ClassFacts:
     """Full name: module and qualified name."""
     module: str
     qualname: str
+    moved: set[str]
+    """The attributes that methods move to another device."""
     attributes: _Values = field(default_factory=_Values)
     """The values that methods assign to `self`, without those of constructors."""
     initial: _Values = field(default_factory=_Values)
@@ -120,12 +122,12 @@ class ClassFacts:
         initial, later = self.initial.joined.get(name), self.attributes.joined.get(name)
         if initial is None or later is None:
             return initial or later
-        return join(_moved(initial, later), later)
+        return join(_moved(initial, later, name in self.moved), later)
 
 
-def _moved(initial: Value, later: Value) -> Value:
+def _moved(initial: Value, later: Value, is_moved: bool) -> Value:
     """The value from a constructor, moved to the device to which another method moves it before use."""
-    if not isinstance(later, Tensor) or later.device not in (Device.CALLER, Device.MODEL):
+    if not isinstance(later, Tensor) or later.device not in (_MOVED_TO if is_moved else _ELSEWHERE):
         return initial
     return union(
         member.with_(device=later.device, place=later.place)
@@ -133,6 +135,10 @@ def _moved(initial: Value, later: Value) -> Value:
         else member
         for member in initial.members
     )
+
+
+_ELSEWHERE = frozenset({Device.CALLER, Device.MODEL})
+_MOVED_TO = _ELSEWHERE | {Device.CUDA}
 
 
 @dataclass(slots=True)

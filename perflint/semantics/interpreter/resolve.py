@@ -281,5 +281,5 @@ def class_at(view: View, module: Module, node: ast.ClassDef) -> Class:
     info = module.structure.classes_at[node.lineno, node.col_offset]
     name = f"{module.name}.{info.qualname}"
     if name not in view.memory.classes:
-        view.memory.classes[name] = ClassFacts(name, module.name, info.qualname)
+        view.memory.classes[name] = ClassFacts(name, module.name, info.qualname, info.moved)
     return Class(name)

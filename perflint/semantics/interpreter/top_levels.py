@@ -92,7 +92,7 @@ def take_over(view: View, module: Module, budget: Budget, run: Run) -> Names:
     view.rests_on(found.record)
     for name, facts in found.classes.items():
         if name not in view.memory.classes:
-            view.memory.classes[name] = ClassFacts(name, facts.module, facts.qualname)
+            view.memory.classes[name] = ClassFacts(name, facts.module, facts.qualname, facts.moved)
     for function, keys in found.contexts.items():
         budget.contexts.setdefault(function, set()).update(keys)
     budget.left -= found.cost
