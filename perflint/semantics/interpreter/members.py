@@ -126,16 +126,19 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
     if name in facts.asked:
         return
     facts.asked.add(name)
+    methods: list[FunctionInfo] = []
     for method in info.assigned_in[name]:
-        if method.name in facts.methods_run:
-            continue
         literal = info.assigned[name, method][0]
         if literal is not None and len(info.assigned[name, method]) == 1:
             # A flag: the method may be long and call much code of other files.
             facts.note("literals", name, Const(literal.value), method.name in CONSTRUCTORS)
-            continue
-        facts.methods_run.add(method.name)
-        run_for_attributes(frame, facts.name, method)
+        elif method.name not in facts.methods_run:
+            methods.append(method)
+    # The others read what constructors set.
+    for method in sorted(methods, key=lambda each: each.name not in CONSTRUCTORS):
+        if method.name not in facts.methods_run:
+            facts.methods_run.add(method.name)
+            run_for_attributes(frame, facts.name, method)
 
 
 def run_for_attributes(frame: Frame, cls: str, method: FunctionInfo) -> None:
