@@ -395,6 +395,6 @@ def _patterns(text: str) -> tuple[str, ...]:
 
 def _version(text: str) -> Version:
     try:
-        return parse_version(text, "--torch-version")
+        return parse_version(text)
     except ConfigurationError as error:
         raise ArgumentTypeError(f"{error.message}: {error.help}") from None

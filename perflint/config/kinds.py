@@ -121,7 +121,7 @@ class TorchVersion(Kind):
     def read(self, value: object, where: str) -> Version:
         if not isinstance(value, str):
             raise self.wrong(value, where)
-        return parse_version(value, where)
+        return parse_version(value, f"{where}: ")
 
     def shown(self, value: Version) -> str:
         return f'"{value[0]}.{value[1]}"'

@@ -195,9 +195,9 @@ def combine(*places: Options, root: str | None = None) -> Settings:
     return Settings(selections=tuple(place.selection for place in places), root=root or os.getcwd(), **values)
 
 
-def parse_version(text: str, where: str) -> Version:
-    """The major and minor number of a torch version such as 2.6 or 2.6.1; ConfigurationError otherwise."""
+def parse_version(text: str, where: str = "") -> Version:
+    """The major and minor number of a torch version such as 2.6 or 2.6.1; `where` begins the error otherwise."""
     found = re.fullmatch(r"(\d{1,9})\.(\d{1,9})(?:\.\d+)?(?:[-+a-z]\S*|\.\*)?", text)
     if found is None:
-        raise ConfigurationError(f"{where}: `{text}` is not a torch version", "write it as 2.6 or 2.6.1")
+        raise ConfigurationError(f"{where}`{text}` is not a torch version", "write it as 2.6 or 2.6.1")
     return int(found.group(1)), int(found.group(2))

@@ -97,6 +97,10 @@ def test_arguments_with_names(case: Case) -> None:
     check_walruses(case, with_bare_walruses(before, arguments_within(before, fixed_spans(case))))
 
 
+OF_TWO_CALLS = {"transfer/create_then_move": ("    again =", "    cast =", "    half =")}
+"""Lines whose fix takes a second call along, which stays if a walrus names the first one."""
+
+
 @cache
 def fixed_spans(case: Case) -> list[Span]:
     return [found.span for found in lint(fixture(case), [case.rule], "audit") if found.fix]
@@ -108,6 +112,7 @@ def check_walruses(case: Case, text: str) -> None:
     outcome = fix(text, case.rule)
     lines = {line for one in (before, golden(case)) for line in meaning(one).splitlines()}
     other = [line for line in meaning(without_walruses(outcome.text)).splitlines() if line not in lines]
+    other = [line for line in other if not line.startswith(OF_TWO_CALLS.get(str(case), ()))]
     assert not other, "\n".join(other)
     check_names(text, outcome)
     named = re.compile(r"named_\d+ :=")

@@ -218,9 +218,11 @@ def _with_next_call(site: CallSite, made: ast.Call, added: list[str]) -> tuple[a
     """
     attribute = site.model.parent(site.node)
     call = site.model.parent(attribute) if isinstance(attribute, ast.Attribute) and attribute.attr == "to" else None
-    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+    if not isinstance(call, ast.Call) or len(call.args) + len(call.keywords) != 1:
         return site.node, added
-    (given,) = call.args
+    given = call.args[0] if call.args else call.keywords[0].value
+    if call.keywords and call.keywords[0].arg not in ("device", "dtype"):
+        return site.node, added
     text = site.text(given)
     if f"device={text}" in added or f"dtype={text}" in added:
         return call, added

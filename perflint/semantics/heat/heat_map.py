@@ -19,7 +19,7 @@ from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.heat.turns import counts_epochs, ranges_few, turns_few, turns_once
 from perflint.semantics.questions import WHOLE, Questions
-from perflint.semantics.structure import children, last_name, walk
+from perflint.semantics.structure import FUNCTIONS, children, last_name, walk
 from perflint.semantics.values import Instance, Mapping, Tensor
 
 if TYPE_CHECKING:
@@ -175,11 +175,11 @@ class HeatMap:
             return declared
         named = self.named(info)
         known = None if named is None else named.heat
-        if known is Heat.HOT or self._is_step(info):
+        callers = self.callers(info)
+        if self._is_step(info) or (known is Heat.HOT and not self._is_called_now_and_then(info, callers)):
             return Heat.HOT
         if keeps_results(info):
             return Heat.COLD
-        callers = self.callers(info)
         if known is Heat.COLD and by_name(self._model, info) is not None and not conventions.runs_rarely(info.name):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
             if info.name != "__init__" and self._is_called_each_step_elsewhere(info):
@@ -214,6 +214,21 @@ class HeatMap:
             return None
         goes_back = any(isinstance(inner, ast.Call) and last_name(inner) == "backward" for inner in walk(node))
         return step if goes_back else None
+
+    def _is_called_now_and_then(self, info: FunctionInfo, callers: list[ast.Call]) -> bool:
+        """True if tests guard all calls of a function of a program: `if step % interval == 0: loss = estimate()`."""
+        is_closed = self._model.module.is_program or self._is_only_for(callers, info)
+        return is_closed and not info.owner and bool(callers) and all(map(self._is_guarded, callers))
+
+    def _is_guarded(self, call: ast.Call) -> bool:
+        node: ast.AST = call
+        for parent in self._model.ancestors(call):
+            if isinstance(parent, FUNCTIONS):
+                return False
+            if self.guard(parent, node) is not None:
+                return True
+            node = parent
+        return False
 
     def _is_made_each_step(self, info: FunctionInfo) -> bool:
         """True if code of another file that runs each step makes an object itself, unless the object is a module."""
