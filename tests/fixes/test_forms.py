@@ -31,6 +31,14 @@ from tests.rules.test_golden import fix, fixture
 
 CASES = [case for case in source_cases() if case.golden.exists()]
 by_rule = pytest.mark.parametrize("case", CASES, ids=str)
+_FORMS = 4
+
+
+def in_form(form: int) -> pytest.MarkDecorator:
+    """Each fixture in one of the forms, and with `--slow` in all of them."""
+    cases = enumerate(CASES)
+    marked = [pytest.param(case, marks=() if index % _FORMS == form else pytest.mark.slow) for index, case in cases]
+    return pytest.mark.parametrize("case", marked, ids=str)
 
 
 def golden(case: Case) -> str:
@@ -53,7 +61,7 @@ def test_golden_files_have_all_names(case: Case) -> None:
     check_names(fixture(case), fix(fixture(case), case.rule))
 
 
-@by_rule
+@in_form(0)
 def test_imports_by_other_names(case: Case) -> None:
     text = with_aliases(fixture(case))
     outcome = fix(text, case.rule)
@@ -66,7 +74,7 @@ KEPT_OVER_LINES = {"sync/nan_check_per_step", "sync/truth_of_tensor", "transfer/
 a move that goes as a whole would take its comments along."""
 
 
-@by_rule
+@in_form(1)
 def test_calls_over_several_lines(case: Case) -> None:
     text = over_lines(fixture(case))
     outcome = fix(text, case.rule)
@@ -85,13 +93,13 @@ def of_statements(text: str) -> Counter[str]:
     )
 
 
-@by_rule
+@in_form(2)
 def test_expressions_with_names(case: Case) -> None:
     before = fixture(case)
     check_walruses(case, with_walruses(before, fixed_spans(case)))
 
 
-@by_rule
+@in_form(3)
 def test_arguments_with_names(case: Case) -> None:
     before = fixture(case)
     check_walruses(case, with_bare_walruses(before, arguments_within(before, fixed_spans(case))))
