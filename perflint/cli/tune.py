@@ -135,7 +135,7 @@ def _wants(name: str, arguments: Namespace) -> bool:
     wanted = (arguments.only or ",".join(NAMES)).split(",")
     unknown = next((each for each in wanted if each not in NAMES), None)
     if unknown is not None:
-        raise ConfigurationError(f"there is no change `{unknown}`", f"they are {', '.join(NAMES)}")
+        raise ConfigurationError(f"`{unknown}` is not a change", f"choose from {', '.join(NAMES)}")
     return name in wanted
 
 

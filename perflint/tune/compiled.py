@@ -155,7 +155,7 @@ class _Finder:
                 given = next((each.value for each in call.keywords if each.arg == name), None)
                 given = given or (call.args[at] if at < len(call.args) else None)
             if not isinstance(given, ast.Name):
-                raise Refused(f"the model `{name}` is an argument that is no name", call)
+                raise Refused(f"the model `{name}` is passed as an expression, not by a name", call)
             places.add(self._of_name(call, given.id, depth - 1))
         if len(places) > 1:
             raise Refused(f"`{function.name}` gets several models", function)

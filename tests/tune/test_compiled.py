@@ -133,7 +133,7 @@ def test_refusals(old: str, new: str, reason: str) -> None:
 def test_models_of_other_places_are_refused() -> None:
     with pytest.raises(Refused, match="`train` is called from another file"):
         written(HEAD + FUNCTIONS.replace("        train(3", "        print(3"))
-    with pytest.raises(Refused, match="an argument that is no name"):
+    with pytest.raises(Refused, match="is passed as an expression, not by a name"):
         written(HEAD + FUNCTIONS.replace("train(3, net", "train(3, nn.Linear(4, 1)"))
     with pytest.raises(Refused, match="is not made in the `__init__` of its class"):
         written(HEAD + METHOD.replace("__init__", "build"))
