@@ -19,7 +19,7 @@ from perflint.semantics.interpreter import (
     unmoved,
 )
 from perflint.semantics.interpreter.annotations import placed
-from perflint.semantics.interpreter.frame import Frame, Outcome, parts
+from perflint.semantics.interpreter.frame import Applied, Frame, parts
 from perflint.semantics.interpreter.lineage import facts_of, info_of, is_tensor_class, lineage
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.structure import GROWS, last_name, name_in, path_of, root_of, walk
@@ -164,7 +164,7 @@ def _arguments(frame: Frame, node: ast.Call) -> Arguments:
     return Arguments(tuple(positional), tuple(keywords), unpacked, rest, tensors_of, names_all)
 
 
-def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | None = None) -> Outcome:
+def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | None = None) -> Applied:
     """Call a value."""
     if isinstance(callee, Name):
         return outside_calls.apply(frame, callee, arguments, node)
@@ -240,7 +240,7 @@ def _distribution(frame: Frame, name: str) -> str:
 # Values that only their use shows
 
 
-def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Arguments, value: Value) -> Outcome:
+def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Arguments, value: Value) -> Applied:
     """A method that only tensors, or only modules, answer, called on something unknown."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr

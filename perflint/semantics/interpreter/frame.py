@@ -31,7 +31,7 @@ Position = tuple[int, int]
 TOP: Position = (0, 0)
 """The top level of a file."""
 
-Outcome = tuple[str, Value]
+Applied = tuple[str, Value]
 """The full name of a callee, and the result of the call."""
 
 
@@ -233,7 +233,7 @@ class Parts:
     evaluate: Callable[[Frame, ast.expr], Value]
     run: Callable[[Frame, Iterable[ast.stmt]], None]
     iterate: Callable[[Frame, Value], Value]
-    apply: Callable[[Frame, Value, Arguments], Outcome]
+    apply: Callable[[Frame, Value, Arguments], Applied]
     activate: Callable[[Frame, Function, Arguments], Value]
     attribute: Callable[[Frame, Value, str], Value]
     body: Callable[[Frame, str], Names]

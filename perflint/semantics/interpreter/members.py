@@ -78,7 +78,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
         known = next((pattern for pattern in info.patterns if name.startswith(pattern[:-1])), name)
     held: Value | None = None
     if known in info.assigned_in:
-        _run_methods(frame, module, facts, info, known)
+        _run_methods(frame, facts, info, known)
         held = frame.view.memory.read(facts, known)
         if held is not None and not held.is_unknown:
             return anywhere(held) if moves(frame, value.cls, known) else held
@@ -122,7 +122,7 @@ def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:
     return value
 
 
-def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo, name: str) -> None:
+def _run_methods(frame: Frame, facts: ClassFacts, info: ClassInfo, name: str) -> None:
     if name in facts.asked:
         return
     facts.asked.add(name)

@@ -7,7 +7,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.modules import RETURN_MODULE
 from perflint.semantics.interpreter import functions, self_attributes, unmoved
 from perflint.semantics.interpreter.autograd import is_function
-from perflint.semantics.interpreter.frame import Frame, Outcome
+from perflint.semantics.interpreter.frame import Applied, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
@@ -35,13 +35,13 @@ _HOLDS_OTHERS = frozenset(
 """Torch's modules whose parameters are those of other modules."""
 
 
-def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
+def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Applied:
     """Call an object: `forward` of a module, `__call__` of anything else."""
     target, result = _applied(frame, callee, arguments)
     return target, unmoved.on_cpu(frame, callee, arguments, result)
 
 
-def _applied(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
+def _applied(frame: Frame, callee: Instance, arguments: Arguments) -> Applied:
     is_torch_module = is_module(frame, callee.cls)
     target = "torch.nn.Module.__call__" if is_torch_module else f"{callee.cls}.__call__"
     # Before torch 1.5, objects of autograd functions were called, too.

@@ -28,7 +28,7 @@ from perflint.semantics.interpreter import (
     stdlib,
     torch_wrappers,
 )
-from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Outcome
+from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Applied, Frame
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.module import Module
 from perflint.semantics.test_files import is_test_path
@@ -51,7 +51,7 @@ from perflint.semantics.values import (
 )
 
 
-def apply(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | None) -> Outcome:
+def apply(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | None) -> Applied:
     """Call a function or method outside the project, by its full name."""
     name, receiver = callee.name, callee.receiver
     started = processes.started(callee, arguments)
@@ -72,7 +72,7 @@ def apply(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | Non
     return name, _construct_outside(frame, name, arguments, node)
 
 
-def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Outcome:
+def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Applied:
     if name.startswith("torch.Tensor."):
         return name, tensors.method(name[13:], receiver, arguments)
     if name.startswith("builtins."):
@@ -101,7 +101,7 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
     return library_calls.method(frame, name, receiver, arguments)
 
 
-def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Outcome:
+def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Applied:
     receiver = arguments.at(0).tensor
     if receiver is not None and name.startswith("torch.Tensor."):
         rest = Arguments(arguments.positional[1:], arguments.keywords, arguments.unpacked)

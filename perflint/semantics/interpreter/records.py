@@ -8,7 +8,7 @@ from functools import partial
 
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
-from perflint.semantics.interpreter.lineage import facts_of, lineage
+from perflint.semantics.interpreter.lineage import facts_of, info_of, lineage
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance, Mapping, Tensor, Value
@@ -28,9 +28,7 @@ def _fields(frame: Frame, name: str) -> list[str]:
 
 def _own_fields(frame: Frame, cls: str) -> list[str] | None:
     """Those that a class declares itself; None if it leaves them to its bases."""
-    facts = facts_of(frame, cls)
-    module = frame.view.loaded(facts.module) if facts is not None else None
-    info = module.klass(facts.qualname) if module is not None and facts is not None else None
+    info = info_of(frame, cls)
     if info is None:
         return None
     init = info.methods.get("__init__")
@@ -46,9 +44,7 @@ def field_given(frame: Frame, made: Instance, call: ast.Call, name: str) -> ast.
     if name not in fields or any(isinstance(each, ast.Starred) for each in call.args):
         return None
     for cls in lineage(frame, made.cls):
-        facts = facts_of(frame, cls)
-        module = frame.view.loaded(facts.module) if facts is not None else None
-        info = module.klass(facts.qualname) if module is not None and facts is not None else None
+        info = info_of(frame, cls)
         if info is not None and {"__init__", "__new__", "__post_init__", name} & info.methods.keys():
             return None
     position = fields.index(name)
