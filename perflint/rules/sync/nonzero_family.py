@@ -16,7 +16,7 @@ from perflint.rules.placement import of_computed
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._same_shape import has_shape_of, is_of_part
 from perflint.rules.sync._searched import searched_once
-from perflint.semantics.dataflow.definitions import excludes
+from perflint.semantics.dataflow.definitions import excludes, ways_out
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
@@ -223,21 +223,16 @@ def _selections(site: CallSite | SubscriptSite) -> int:
         return 0
     function = site.model.function(site.node)
     loads = [] if function is None else _selections_in(site.model, function).get(site.node.slice.id, [])
-    around = dict(_steps(site.model, site.node))
+    around = dict(ways_out(site.node, site.model.ancestors(site.node)))
     return sum(not _is_apart(site.model, load, around) for load in loads)
-
-
-def _steps(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The nodes around a node, each with its part that leads there."""
-    inner = node
-    for outer in model.ancestors(node):
-        yield outer, inner
-        inner = outer
 
 
 def _is_apart(model: Model, load: ast.Subscript, around: dict[ast.AST, ast.AST]) -> bool:
     """True if a load stands in another branch than the place whose surroundings are given."""
-    return any(outer in around and excludes(outer, inner, around[outer]) for outer, inner in _steps(model, load))
+    return any(
+        outer in around and excludes(outer, inner, around[outer])
+        for outer, inner in ways_out(load, model.ancestors(load))
+    )
 
 
 @once_per_node

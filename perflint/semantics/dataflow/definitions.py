@@ -343,6 +343,14 @@ def tests_before(node: ast.AST, around: Iterable[ast.AST]) -> Iterator[tuple[ast
         inner = outer
 
 
+def ways_out(node: ast.AST, around: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """The nodes around a node, each with its part that leads there."""
+    inner = node
+    for outer in around:
+        yield outer, inner
+        inner = outer
+
+
 def excludes(around: ast.AST, one: ast.AST, other: ast.AST) -> bool:
     """True if at most one of two parts of a statement runs, as they are different branches of it."""
     if isinstance(around, ast.If):

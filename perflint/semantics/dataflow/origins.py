@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS, Binding, How, binding_of, own_nodes, parameters
-from perflint.semantics.dataflow.definitions import excludes
+from perflint.semantics.dataflow.definitions import excludes, ways_out
 from perflint.semantics.explain.phrases import why
 from perflint.semantics.structure import GROWS, FunctionNode, last_name, path_of, stands_in
 from perflint.semantics.values import Const, Instance, Mapping, Never, Scalar, Sequence, Tensor, Value
@@ -92,6 +92,10 @@ class Origins:
     def of(self, node: ast.expr) -> Origin:
         """The origin of the tensor in an expression."""
         current, first, root, is_computed = node, "", "", False
+
+        def end(source: Source, at: ast.expr | ast.arg, line: int) -> Origin:
+            return Origin(source, at, first, root, line, is_computed)
+
         seen: set[ast.expr] = set()
         while current not in seen and len(seen) < _LONGEST_WAY:
             seen.add(current)
@@ -102,39 +106,39 @@ class Origins:
                 root = path
                 found = self._binding(current, path)
                 if isinstance(found, ast.arg):
-                    return Origin(Source.PARAMETER, found, first, path, found.lineno, is_computed)
+                    return end(Source.PARAMETER, found, found.lineno)
                 if found is None:
                     following = self._receiver(current)
                     if following is None:
                         source = Source.STATE if isinstance(current, ast.Attribute) else Source.OUTSIDE
-                        return Origin(source, current, first, root, current.lineno, is_computed)
+                        return end(source, current, current.lineno)
                     current = following
                     continue
                 if found.value is None or found.how is How.WITH:
-                    return Origin(Source.OUTSIDE, current, first, root, found.line, is_computed)
+                    return end(Source.OUTSIDE, current, found.line)
                 is_computed = is_computed or found.how is How.AUGMENTED
                 is_element = found.how in (How.LOOP, How.COMPREHENSION)
                 if is_element and self._model.is_over_batches(found.value):
-                    return Origin(Source.BATCH, self.iterated(found.value), first, root, found.line, is_computed)
+                    return end(Source.BATCH, self.iterated(found.value), found.line)
                 current = found.value
                 if is_element and not isinstance(self._model.value(found.value), Tensor):
                     held = self._held(found.node, found.value)
                     if path_of(held) in ("", root):
-                        return Origin(Source.ELEMENT, found.value, first, root, found.line, is_computed)
+                        return end(Source.ELEMENT, found.value, found.line)
                     current = held
                 continue
             source, following = self._step(current)
             if source is Source.BATCH and following is not None:
-                return Origin(source, following, first, root, current.lineno, is_computed)
+                return end(source, following, current.lineno)
             if following is None:
-                return Origin(source, current, first, root, current.lineno, is_computed)
+                return end(source, current, current.lineno)
             is_computed = is_computed or isinstance(current, _OPERATIONS)
             if isinstance(current, ast.BinOp) and path_of(following) == root:
                 # `total = total + x`: the total comes from its parts.
                 other = current.right if following is current.left else current.left
                 following = other if self._model.value(other).tensor is not None else following
             current = following
-        return Origin(Source.CALL, current, first, root, current.lineno, is_computed)
+        return end(Source.CALL, current, current.lineno)
 
     def iterated(self, node: ast.expr) -> ast.expr:
         """The loader whose batches a loop gets: `loader` of `enumerate(tqdm(loader))`, and of a name for that."""
@@ -308,17 +312,12 @@ class _Reaching:
 
     def __init__(self, model: Model, node: ast.expr) -> None:
         self._model = model
-        self._around: dict[ast.AST, ast.AST] = {}
-        """The nodes around the place, each with its part that leads there."""
-        inner: ast.AST = node
-        for outer in model.ancestors(node):
-            self._around[outer] = inner
-            inner = outer
+        self._around = dict(ways_out(node, model.ancestors(node)))
 
     def reaches(self, binding: Binding, is_later: bool) -> bool:
         """True unless the branches or, for a binding that stands later, the lack of a loop prevent it."""
-        inner, is_apart = binding.node, False
-        for outer in self._model.ancestors(binding.node):
+        is_apart = False
+        for outer, inner in ways_out(binding.node, self._model.ancestors(binding.node)):
             other = self._around.get(outer)
             if other is not None and not is_apart:
                 if excludes(outer, inner, other):
@@ -332,7 +331,6 @@ class _Reaching:
                     return False
             if isinstance(outer, (*_SCOPES, ast.Module)):
                 return not is_later
-            inner = outer
         return True
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.binders import own_nodes
+from perflint.semantics.dataflow.definitions import ways_out
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.branches import Branches, is_in_body, loops_around
 from perflint.semantics.heat.call_graph import CallGraph
@@ -175,11 +176,11 @@ class HeatMap:
             return declared
         named = self.named(info)
         known = None if named is None else named.heat
-        callers = self.callers(info)
-        if self._is_step(info) or (known is Heat.HOT and not self._is_called_now_and_then(info, callers)):
+        if self._is_step(info) or (known is Heat.HOT and not self._is_called_now_and_then(info)):
             return Heat.HOT
         if keeps_results(info):
             return Heat.COLD
+        callers = self.callers(info)
         if known is Heat.COLD and by_name(self._model, info) is not None and not conventions.runs_rarely(info.name):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
             if info.name != "__init__" and self._is_called_each_step_elsewhere(info):
@@ -215,19 +216,18 @@ class HeatMap:
         goes_back = any(isinstance(inner, ast.Call) and last_name(inner) == "backward" for inner in walk(node))
         return step if goes_back else None
 
-    def _is_called_now_and_then(self, info: FunctionInfo, callers: list[ast.Call]) -> bool:
+    def _is_called_now_and_then(self, info: FunctionInfo) -> bool:
         """True if tests guard all calls of a function of a program: `if step % interval == 0: loss = estimate()`."""
+        callers = [] if info.owner else self.callers(info)
         is_closed = self._model.module.is_program or self._is_only_for(callers, info)
-        return is_closed and not info.owner and bool(callers) and all(map(self._is_guarded, callers))
+        return bool(callers) and is_closed and all(map(self._is_guarded, callers))
 
     def _is_guarded(self, call: ast.Call) -> bool:
-        node: ast.AST = call
-        for parent in self._model.ancestors(call):
-            if isinstance(parent, FUNCTIONS):
+        for outer, inner in ways_out(call, self._model.ancestors(call)):
+            if isinstance(outer, FUNCTIONS):
                 return False
-            if self.guard(parent, node) is not None:
+            if self.guard(outer, inner) is not None:
                 return True
-            node = parent
         return False
 
     def _is_made_each_step(self, info: FunctionInfo) -> bool:
