@@ -70,13 +70,14 @@ def measured(name: str, entry: dict[str, Any], options: argparse.Namespace) -> N
     end = time.monotonic() + options.each
     place = options.work / "results" / f"{name}.json"
     result: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
-    is_open = not result.get("report") or result["status"]
-    if is_open:
-        shutil.rmtree(options.work / "tuned" / name, ignore_errors=True)
     roots = {kind: options.work / kind / name for kind in KINDS}
+    # On another machine the log of the search brings the patch back.
+    is_open = not result.get("report") or result["status"] or not roots["tuned"].exists()
+    if is_open:
+        shutil.rmtree(roots["tuned"], ignore_errors=True)
     places = {kind: prepared(name, entry, root, options) for kind, root in roots.items()}
     if is_open:
-        result = tuned(name, *places["tuned"], roots["tuned"], options)
+        result = tuned(name, *places["tuned"], roots["tuned"], options, result.get("tune_seconds", 0.0))
         written(place, result)
     while len(result["tuned"]) < options.rounds and end - time.monotonic() > result["seconds"] * 2:
         turn = {kind: timed(*places[kind], roots[kind], end - time.monotonic()) for kind in _turns(result)}
@@ -93,8 +94,10 @@ def _turns(result: dict[str, Any]) -> tuple[str, ...]:
     return KINDS if len(result["tuned"]) % 2 == 0 else KINDS[::-1]
 
 
-def tuned(name: str, folder: Path, command: list[str], root: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """The report of the tuning."""
+def tuned(
+    name: str, folder: Path, command: list[str], root: Path, options: argparse.Namespace, before: float
+) -> dict[str, Any]:
+    """The report of the tuning, which went on for so many seconds before."""
     began = time.monotonic()
     budget = f"{max(options.each * 2 / 3, 1):.0f}s"
     own = ["--root", str(root), "--apply", "--budget", budget, "-o", str(options.work / f"{name}.patch"), *OPTIONS]
@@ -104,7 +107,7 @@ def tuned(name: str, folder: Path, command: list[str], root: Path, options: argp
         capture_output=True,
         text=True,
     )
-    took = time.monotonic() - began
+    took = before + time.monotonic() - began
     report = {"report": done.stdout.splitlines(), "told": done.stderr.splitlines()[-20:], "status": done.returncode}
     runs = [float(line.rpartition("(")[2].split()[0]) for line in report["told"] if line.endswith(" s)")]
     return report | {"tune_seconds": round(took, 1), "seconds": max(runs, default=30.0), **{kind: [] for kind in KINDS}}
