@@ -207,6 +207,22 @@ def f(x):
     x.device        # -> device caller
     return x.permute(0, 1)
 
+def f(unknown, batches):
+    for batch in batches:
+        loss = unknown(batch)       # -> model float 0
+        loss.backward()
+
+def f(unknown, batches):
+    for batch in batches:
+        loss = unknown(batch).cpu()     # -> cpu float 0
+        loss.backward()
+        loss.item()                     # -> float
+
+def f(unknown, batches):
+    for batch in batches:
+        loss = unknown(batch).cuda()    # -> cuda float 0
+        loss.backward()
+
 class Net(nn.Module):
     def forward(self, x, encoder, decoder, pipe):
         x           # -> model

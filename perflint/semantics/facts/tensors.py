@@ -219,11 +219,12 @@ def place_of(value: Value) -> str:
 
 
 def as_loss(value: Value) -> Value:
-    """The tensor that is backpropagated: on the model's device, if nothing else is known."""
+    """The tensor that is backpropagated: on the model's device, if nothing else is known, as after `.cpu()`."""
     if isinstance(value, Tensor) and value.device is Device.UNKNOWN:
         return value.with_(device=Device.MODEL, place="")
     if isinstance(value, Unknown):
-        return Tensor(Device.MODEL, Kind.FLOAT, 0, evidence=Evidence.USE)
+        device = value.near if value.near in (Device.CPU, Device.CUDA) else Device.MODEL
+        return Tensor(device, Kind.FLOAT, 0, evidence=Evidence.USE)
     if isinstance(value, Union):
         return union(map(as_loss, value.members))
     return value
