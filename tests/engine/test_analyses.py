@@ -153,6 +153,25 @@ def test_files_that_train_nothing(
     assert by_line(tmp_path, name, text, others) == commented(text)
 
 
+SETTINGS = """
+from mine import run
+from transformers import TrainingArguments
+
+
+def main():
+    run(TrainingArguments(output_dir="out", logging_steps=1, logging_nan_inf_filter=False))  # warning
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_settings_of_a_trainer_hold_for_its_steps(tmp_path: Path) -> None:
+    others = {"mine.py": "def run(arguments):\n    print(arguments)\n"}
+    assert by_line(tmp_path, "start.py", SETTINGS, others) == commented(SETTINGS)
+
+
 DECODER = """
 import torch
 from net import Net
@@ -312,7 +331,7 @@ def by_line(folder: Path, name: str, text: str, others: dict[str, str]) -> dict[
     source = Source(str(folder / name), text)
     report = check_source(source, project, RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
     assert not report.problems
-    waits = ("TPF101", "TPF105", "TPF109", "TPF118", "TPF201")
+    waits = ("TPF101", "TPF105", "TPF109", "TPF118", "TPF201", "TPF942")
     return {each.span.line: each.severity.value for each in report.findings if each.code in waits}
 
 

@@ -18,7 +18,7 @@ from perflint.semantics.structure import last_name, walk
 from perflint.semantics.test_files import folders
 from perflint.semantics.values import Instance
 
-_UPDATES = re.compile(r"\b(?:\w+_)?optim(?:izers?)?\b|training_step|Trainer\b")
+_UPDATES = re.compile(r"\b(?:\w+_)?optim(?:izers?)?\b|training_step|Train(?:er|ingArguments)\b")
 _GOES_BACKWARD = re.compile(r"\bbackward\b")
 _FITS = re.compile(r"\.fit\(")
 _OTHER_FITS = re.compile(
@@ -32,7 +32,7 @@ _OTHER_FITS = re.compile(
 def _updates(model: Model) -> bool:
     """True if a file updates weights of torch, calls code that does, or gives its functions to training.
 
-    Its text says the first: `optimizer`.
+    Its text says the first: `optimizer`, or the arguments of a trainer, which hold for its steps wherever it runs.
     """
     if model.matches(_UPDATES) or (model.matches(_FITS) and not model.matches(_OTHER_FITS)):
         return True
