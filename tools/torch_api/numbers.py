@@ -37,9 +37,14 @@ _BY_HAND = {
     # Its dimensions are sizes.
     "torch.tile": "dims@1",
     "torch.Tensor.tile": "dims@0+",
+    # Its form for tensors reads the start, too.
+    "torch.narrow": "start@2 length@3",
+    "torch.Tensor.narrow": "start@1 length@2",
     # Tensors are operands, unless a size is given.
     "torch.normal": "",
 }
+_OF_PYTHON = {"torch.nn.utils": {"clip_grad_norm_": "max_norm@1", "clip_grad_value_": "clip_value@1"}}
+"""Functions of Python that make a number of an argument: `float(max_norm)`."""
 REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, AssertionError, AttributeError, ArithmeticError)
 _UNFIT = frozenset(
     """item tolist numpy storage untyped_storage backward set_ share_memory_ register_hook retain_grad
@@ -70,7 +75,7 @@ def numbers() -> dict[str, dict[str, str]]:
         facts = dict.fromkeys(fact for fact, is_read in arguments(namespace, name, member) if is_read)
         if fact := " ".join(facts) if by_hand is None else by_hand:
             found.setdefault(namespace, {})[name] = fact
-    return found
+    return {**found, **_OF_PYTHON}
 
 
 def functions() -> Iterator[tuple[str, str, Any]]:

@@ -274,13 +274,16 @@ class Factors(nn.Module):
         loss = F.smooth_l1_loss(x, y, beta=t)  # error: TPF119
         placed = x.scatter(0, k[None, None], value=t)  # error: TPF119
         torch._foreach_add_([x, y], [y, x], alpha=t)  # error: TPF119
-        return noise, upper, hot, drawn, loss, placed
+        row = x.narrow(0, k, 1)  # error: TPF119
+        nn.utils.clip_grad_norm_(self.parameters(), t)  # error: TPF119
+        return row, noise, upper, hot, drawn, loss, placed
 
     def operands(self, x: torch.Tensor, y: torch.Tensor, weights: torch.Tensor):
         t = weights.mean()
         x = x.add(t).lerp(y, t).clamp(max=t).pow(t)
         x = torch.where(x > t, t, x.mul(t))
-        x = x.scatter(0, y.argmax(0, keepdim=True), y).fill_(t)
+        x = x.scatter(0, y.argmax(0, keepdim=True), y).fill_(t).narrow(0, 0, 2)
+        nn.utils.clip_grad_norm_(self.parameters(), 1.0)
         return torch.normal(x, 0.5), F.gumbel_softmax(x, tau=t), x.quantile(t)
 
 
