@@ -26,6 +26,8 @@ _WHY = {
     "read": "reads from the GPU while it works: the CPU waits",
     "loops": "looks for self loops of the graph: the CPU waits for their number",
     "edges": "keeps some of the edges: the CPU waits for their number",
+    "nan": "looks for NaNs: the CPU waits for the answer",
+    "values": "checks the values of its arguments: the CPU waits for the answer",
 }
 _SHORT = {
     "size": "the size of the result depends on data",
@@ -34,6 +36,8 @@ _SHORT = {
     "read": "values are read during the computation",
     "loops": "self loops of the graph are looked for",
     "edges": "some of the edges are kept",
+    "nan": "NaNs are looked for",
+    "values": "the values of the arguments are checked",
 }
 _CURES = {
     "size": "Pass the size, or use a form whose size is known.",
@@ -42,6 +46,8 @@ _CURES = {
     "read": "Move it out of the step, or keep the values that it reads on the CPU.",
     "loops": "Add the self loops once, with the data, and pass `add_self_loops=False`.",
     "edges": "If the graph stays the same, select the edges once, before the loop.",
+    "nan": 'Make the metric with `nan_strategy="disable"`, or add the values up on the GPU and update it once.',
+    "values": "Make the metric with `validate_args=False`, or keep the results on the GPU and update it once.",
 }
 _SAMPLE = "Use `rsample` under `torch.no_grad()`: it draws the same numbers and does not wait."
 
@@ -68,9 +74,9 @@ def _listing(library: str) -> str:
     for why, words in _SHORT.items():
         found: dict[tuple[str, str], set[str]] = {}
         for wait in (wait for rows in waits().values() for wait in rows if wait.why == why):
-            if not wait.name.startswith(f"{library}."):
-                continue
             home, _, name = _spoken(wait).rpartition(".")
+            if not (wait.of or wait.name).startswith(f"{library}."):
+                continue
             found.setdefault((home, " and ".join(map(_condition, wait.when))), set()).add(name)
         listed = "; ".join(_group(*key, names) for key, names in sorted(found.items()))
         if not found:
@@ -80,11 +86,11 @@ def _listing(library: str) -> str:
 
 
 def _spoken(wait: Wait) -> str:
-    """An operator as its users write it."""
+    """An operator as its users write it; of a metric its class."""
     if not wait.of:
         return wait.name
     method = wait.name.rpartition(".")[2]
-    return wait.of if method == "__call__" else f"{wait.of}.{method}"
+    return wait.of if method in ("__call__", "update") else f"{wait.of}.{method}"
 
 
 def _group(home: str, condition: str, names: set[str]) -> str:
@@ -118,6 +124,10 @@ class WaitingOperator(Rule):
     {_listing("torchdiffeq")}
 
     {_listing("torchvision")}
+
+    Metrics of torchmetrics look at the values of each batch, in `update` and if they are called:
+
+    {_listing("torchmetrics")}
 
     `sample` of `Normal`, and of distributions built on it, checks the scales as `torch.normal` does.
 
@@ -268,7 +278,7 @@ def _holds(site: CallSite, requirement: Requirement) -> bool:
     if requirement.field:
         value = _value(site, requirement.argument)
         made = _object(value)
-        passed = None if made is None else made.argument(requirement.field)
+        passed = None if made is None else _passed(made, requirement)
     else:
         passed = _value(site, requirement.argument)
     if requirement.absent:
@@ -279,6 +289,12 @@ def _holds(site: CallSite, requirement: Requirement) -> bool:
     if requirement.value:
         return passed == Const(ast.literal_eval(requirement.value))
     return passed is not None and passed not in (NONE, Const(False))
+
+
+def _passed(made: Instance, requirement: Requirement) -> Value | None:
+    """The argument of a constructor, by keyword or by position."""
+    by_keyword = made.argument(requirement.field)
+    return made.argument(str(requirement.at)) if by_keyword is None and requirement.at is not None else by_keyword
 
 
 def _literal(value: Value | None) -> Value | None:

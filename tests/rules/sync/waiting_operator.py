@@ -7,6 +7,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_s
 from torch_geometric.nn import ChebConv, GATConv, GCNConv, SAGEConv, global_max_pool, global_mean_pool as pool
 from torch_geometric.utils import add_self_loops, remove_self_loops, to_dense_adj, to_dense_batch
 from torchdiffeq import odeint, odeint_adjoint
+from torchmetrics import Accuracy, MeanMetric, MeanSquaredError, RunningMean, SumMetric
+from torchmetrics.classification import MulticlassAccuracy
 from torchvision.utils import make_grid
 
 
@@ -212,3 +214,38 @@ class Graphs(nn.Module):
         dense = to_dense_adj(edge_index)  # error: TPF136
         x = self.without(x, edge_index) + self.plain(x, edge_index) + self.cached(x, edge_index)
         return self.mean(self.unknown(x, edge_index), edge_index), dense
+
+
+class Scored(nn.Module):
+    def __init__(self, average):
+        super().__init__()
+        self.loss = MeanMetric()
+        self.drawn = SumMetric(nan_strategy="ignore")
+        self.recent = RunningMean(20)
+        self.accuracy = MulticlassAccuracy(10)
+        self.curve = Accuracy(task="binary").cuda()
+        self.fast = MeanMetric("disable")
+        self.plain = RunningMean(20, "disable")
+        self.trusting = MulticlassAccuracy(10, validate_args=False)
+        self.micro = MulticlassAccuracy(10, average="micro")
+        self.several = Accuracy(task="multiclass", num_classes=10)
+        self.unknown = MulticlassAccuracy(10, average=average)
+        self.error = MeanSquaredError()
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        self.loss.update(x.mean())  # error: TPF136
+        self.drawn.update(x.sum())  # error: TPF136
+        recent = self.recent(x.mean())  # error: TPF136
+        self.accuracy.update(x, y)  # error: TPF136
+        return recent, self.curve(x, y)  # error: TPF136
+
+    def without_waiting(self, x: torch.Tensor, y: torch.Tensor, counted: int):
+        self.fast.update(x.mean())
+        self.plain.update(x.mean())
+        self.trusting.update(x, y)
+        self.micro.update(x, y)
+        self.several.update(x, y)
+        self.unknown.update(x, y)
+        self.error.update(x, y)
+        self.loss.update(counted)
+        self.accuracy.update(x.cpu(), y.cpu())
