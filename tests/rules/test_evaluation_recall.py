@@ -354,3 +354,38 @@ def test_a_number_that_is_read_at_once_needs_no_graph() -> None:
     assert not _lines(_speech(".item()"), "default")
     assert _lines(_speech(".data.cpu()"), "audit")
     assert not _lines(_speech(""), "audit")
+
+
+_PRETRAINED = """
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained("some/model").to("cuda")
+    model = torch.compile(model)
+
+    {more}
+    def vectors(texts, tokenizer):
+        found = []
+        for text in texts:
+            {loop}
+        return found
+    """
+_KEPT = "found.append(model(**tokenizer(text)).last_hidden_state.mean(1))"
+_READ = "found.append(model(**tokenizer(text)).last_hidden_state.mean(1).tolist())"
+_TRAINS = "model(torch.ones(2, dtype=torch.long)).last_hidden_state.sum().backward()\n"
+
+
+@pytest.mark.parametrize(
+    ("loop", "more", "profile", "found"),
+    [
+        (_READ, "", "default", 1),
+        # Callers elsewhere may train through a result that is returned.
+        (_KEPT, "", "default", 0),
+        (_KEPT, "", "audit", 1),
+        (_KEPT, _TRAINS, "audit", 0),
+        (_KEPT, "@torch.no_grad()", "audit", 0),
+        ("found.append(tokenizer(text))", "", "audit", 0),
+    ],
+)
+def test_a_pretrained_model_is_in_evaluation_mode(loop: str, more: str, profile: str, found: int) -> None:
+    lines = _lines(_PRETRAINED.format(loop=loop, more=more), profile)
+    assert lines == [loop] * found

@@ -17,12 +17,13 @@ from perflint.semantics.facts import conventions, rule_conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import GROWS, last_name, walk
 from perflint.semantics.values import Instance
 
 _HOST_READS = frozenset(
     {"argmax", "argsort", "cpu", "detach", "item", "numpy", "save", "save_image", "tolist", "topk", "update"}
 )
+_LOADS = "from_pretrained"
 _DEEPEST = 4
 """So many calls may lie between a function and the run of a model."""
 _PLAIN_BASES = frozenset({"ABC", "Module", "object", "Protocol", "Generic"})
@@ -63,6 +64,12 @@ class Region:
         switched = self.survey.switched(self.scope)
         return any(run.receiver in each.to_evaluation for run in self.runs for each in switched)
 
+    def is_of_pretrained(self, run: Run) -> bool:
+        """True if `from_pretrained`, which ends in evaluation mode, makes the model, and the file trains nothing."""
+        made = self.survey.assigned.get(run.receiver, ())
+        loads = any(isinstance(each, ast.Call) and last_name(each) == _LOADS for value in made for each in walk(value))
+        return loads and not wants_gradient(self.survey, self.survey.model.source.tree)
+
     def loop_of(self, run: Run) -> Loop | None:
         """The innermost loop of the function around a run."""
         for outer in self.survey.model.ancestors(run.call):
@@ -89,6 +96,11 @@ class Region:
     def reduces(self) -> bool:
         """True if results are read by the CPU or handed to a metric."""
         return any(isinstance(node, ast.Call) and last_name(node) in _HOST_READS for node in walk(self.node))
+
+    @cached_property
+    def gathers(self) -> bool:
+        """True if a list or another container keeps results."""
+        return any(isinstance(node, ast.Call) and last_name(node) in GROWS for node in walk(self.node))
 
     @cached_property
     def heat(self) -> Heat:
@@ -287,6 +299,8 @@ def confidence(region: Region, run: Run) -> Confidence | None:
         return Confidence.MEDIUM if region.is_named or (looped and region.reduces) else Confidence.LOW
     if region.loop is not None or (region.is_named and looped):
         return Confidence.MEDIUM
+    if looped and region.is_of_pretrained(run):
+        return Confidence.MEDIUM if region.reduces or region.gathers else Confidence.LOW
     if region.is_named and region.reduces:
         return Confidence.LOW
     return Confidence.LOW if region.generates and (looped or run.receiver == "self") else None

@@ -34,12 +34,13 @@ class EvalWithoutNoGrad(Rule):
     """A model is evaluated while autograd records.
 
     ## What it does
-    Looks for functions and loops that evaluate. They put a model into evaluation mode, or have a
-    name that says evaluation, and run the model outside `torch.no_grad()`, `torch.inference_mode()`
-    and `torch.set_grad_enabled(False)`, without `backward()`, optimizer, gradient scaler or
+    Looks for functions and loops that evaluate. They put a model into evaluation mode, have a name
+    that says evaluation, or take results of a `from_pretrained` model in a file that trains
+    nothing, and run the model outside `torch.no_grad()`, `torch.inference_mode()` and
+    `torch.set_grad_enabled(False)`, without `backward()`, optimizer, gradient scaler or
     `torch.autograd.grad`. Callers in the same file count: those that turn autograd off, and those
-    that call `backward()` on the result. If a caller that trains passes the result to
-    unknown code, the finding has low confidence and no fix.
+    that call `backward()` on the result. If a caller that trains passes the result to unknown code,
+    the finding has low confidence and no fix.
 
     In any code, training too, it also follows the results of models. It reports runs whose result
     only reaches the CPU, `detach()` or operations without a gradient: actions in an environment,
@@ -184,7 +185,7 @@ class EvalWithoutNoGrad(Rule):
 
 def _may_evaluate(model: Model) -> bool:
     """True if a file may call a model without a backward pass, by its text."""
-    if model.says(".eval()", ".train(False", ".detach()", ".item()", ".data."):
+    if model.says(".eval()", ".train(False", ".detach()", ".item()", ".data.", ".from_pretrained("):
         return True
     if model.says("parameters()") and model.says("optim"):
         return True
