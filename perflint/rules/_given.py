@@ -37,6 +37,16 @@ def values_given(model: Model, node: ast.AST) -> list[Value]:
     return values if len(values) == len(passed) else []
 
 
+def arguments_given(model: Model, node: ast.expr) -> list[ast.expr]:
+    """The arguments that the calls of the file pass for a parameter."""
+    function = _function_given(model, node)
+    info = model.module.defined_by(function)
+    if function is None or info is None or not isinstance(node, ast.Name):
+        return []
+    calls = _named_arguments(model, info, ordered_parameters(function, info))
+    return [named[node.id] for _, named in calls if node.id in named]
+
+
 def _function_given(model: Model, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The function around a name that is a parameter of it, and has the value that the function gets."""
     function = model.function(node)

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.rules._memory.flows import behind
+from perflint.rules._given import arguments_given
+from perflint.rules._memory.flows import behind, made
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Const, Instance
+from perflint.semantics.values import Const, Function, Instance
 
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.Tensor.softmax")
 """Functions that make probabilities."""
@@ -222,6 +223,7 @@ class _Chain:
             method = isinstance(call.func, ast.Attribute) and name != "einsum" and len(_operands(call)) == 1
             operands = _operands(call)
             if name == "einsum":
+                self.last_axes.update(_last_axis(call))
                 return _is_score_equation(call)
             if name == "bmm":
                 self.last_axes.add(2)
@@ -242,7 +244,10 @@ class _Chain:
                 return True
         if not isinstance(node, ast.Name) or depth == 0:
             return False
-        return any(self._is_turned(value, depth - 1) for value, _ in self._values(node))
+        if any(self._is_turned(value, depth - 1) for value, _ in self._values(node)):
+            return True
+        given = arguments_given(self.model, node)
+        return bool(given) and all(_is_made_by_turn(self.model, each) for each in given)
 
     def _note_axes(self, turn: ast.AST | None) -> None:
         """`k.transpose(2, 3)`: a product needs the last two axes of its factor in the other order."""
@@ -324,6 +329,28 @@ def _with_children(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.A
     for outer in model.ancestors(node):
         yield outer, inner
         inner = outer
+
+
+def _is_made_by_turn(model: Model, node: ast.expr) -> bool:
+    """True if a tensor is made by a transposition, here or in a function of the file: `self.split_heads(k)`."""
+    found = made(model, node)
+    functions = model.value(found.func).members if isinstance(found, ast.Call) else ()
+    infos = [
+        model.module.function(each.line, each.column)
+        for each in functions
+        if isinstance(each, Function) and each.module == model.module.name
+    ]
+    places = (found, *(info.node for info in infos if info is not None))
+    return any(isinstance(part, ast.Attribute) and part.attr in _TURNS for place in places for part in walk(place))
+
+
+def _last_axis(call: ast.Call) -> set[int]:
+    """The last axis of the result of `einsum`, counted from the first; empty if an ellipsis hides it."""
+    equation = call.args[0] if call.args else None
+    if not isinstance(equation, ast.Constant) or not isinstance(equation.value, str):
+        return set()
+    out = equation.value.replace(" ", "").rpartition("->")[2]
+    return set() if "." in out else {len(out) - 1}
 
 
 def _is_score_equation(call: ast.Call) -> bool:

@@ -199,3 +199,42 @@ def unknown_axes(q, k, v):
 def over_heads(batch: int, heads: int):
     q = torch.randn(batch, heads, 64, 32, device="cuda")
     return torch.softmax(q @ q.transpose(-2, -1), dim=1) @ q
+
+
+def counted_axis_of_an_equation(q, k, v):
+    attn = torch.einsum("nhcq,nhck->nhqk", q, k / 8).softmax(dim=3)  # error: TPF303
+    return torch.einsum("nhqk,nhck->nhcq", attn, v)
+
+
+def over_queries_of_an_equation(q, k, v):
+    attn = torch.einsum("nhcq,nhck->nhqk", q, k / 8).softmax(dim=2)
+    return torch.einsum("nhqk,nhck->nhcq", attn, v)
+
+
+class TurnedByTheCaller(nn.Module):
+    def split(self, x, is_key: bool = False):
+        x = x.view(*x.shape[:2], 8, -1)
+        return x.permute(0, 2, 3, 1) if is_key else x.permute(0, 2, 1, 3)
+
+    def attend(self, q, k, v):
+        attn = torch.softmax(torch.matmul(q, k) / 8, dim=-1)  # error: TPF303
+        return [torch.matmul(attn, v)]
+
+    def forward(self, q, k, v):
+        k = self.split(k, is_key=True)
+        return self.attend(self.split(q), k, self.split(v))
+
+
+class Mixture(nn.Module):
+    """The second factor is a weight, which nothing turns."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Parameter(torch.zeros(64, 8))
+        self.experts = nn.Parameter(torch.zeros(8, 64))
+
+    def mixed(self, x, gate):
+        return torch.softmax(torch.matmul(x, gate), dim=-1) @ self.experts
+
+    def forward(self, x):
+        return self.mixed(x, self.gate)
