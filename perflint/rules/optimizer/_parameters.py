@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import made
 from perflint.rules._turns import heads
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
@@ -43,8 +44,8 @@ def _gives_parameters(model: Model, node: ast.Call, seen: frozenset[str]) -> boo
     if isinstance(node.func, ast.Attribute):
         if node.func.attr in _METHODS:
             return True
-        if node.func.attr in ("values", "items"):
-            owner = node.func.value
+        if node.func.attr in ("values", "items", "keys"):
+            owner = made(model, node.func.value)
             return isinstance(owner, ast.Call) and last_name(owner) == "state_dict"
     if model.target(node) not in _PASS_ON:
         return False

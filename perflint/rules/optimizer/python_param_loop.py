@@ -12,13 +12,13 @@ from perflint.rules.optimizer._parameters import derived_names, parameter_loops
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import children, last_name, names_in, root_of, walk
+from perflint.semantics.structure import children, keyword, last_name, names_in, root_of, walk
 from perflint.semantics.values import Function
 from perflint.source.quoting import quoted
 
 _UPDATES = frozenset(
     """mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sqrt_ pow_ sign_ neg_ copy_
-    normal_ uniform_""".split()
+    normal_ uniform_ nan_to_num_""".split()
 )
 _LOOSE = frozenset({"copy_", "normal_", "uniform_"})
 """Names of work that is mostly done once; it counts only in code that runs each step."""
@@ -167,12 +167,27 @@ def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool =
         node = stack.pop(0)
         if isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
             continue
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _UPDATES:
-            if root_of(node.func) in names:
-                yield model.call(node)
+        changed = _changed(node) if isinstance(node, ast.Call) else None
+        if changed is not None and _is_of_turn(changed, names):
+            yield model.call(node)
         if deeper and isinstance(node, ast.Call) and any(root_of(each) in names for each in node.args):
             yield from _passed_on(model, node, names)
         stack += children(node)
+
+
+def _changed(call: ast.Call) -> ast.expr | None:
+    """The tensor that a call changes in place: `p.mul_(2)`, `torch.nan_to_num(p.grad, out=p.grad)`."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _UPDATES:
+        return call.func.value
+    return keyword(call, "out")
+
+
+def _is_of_turn(node: ast.expr, names: set[str]) -> bool:
+    """True for a tensor that is bound in this iteration, or stored under a name of it: `shadow[name].data`."""
+    if root_of(node) in names:
+        return True
+    keys = (part.slice for part in walk(node) if isinstance(part, ast.Subscript))
+    return any(isinstance(key, ast.Name) and key.id in names for key in keys)
 
 
 def _passed_on(model: Model, call: ast.Call, names: set[str]) -> Iterator[CallSite]:

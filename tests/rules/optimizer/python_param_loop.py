@@ -225,3 +225,41 @@ def unflatten(model: nn.Module, flat: torch.Tensor) -> None:
     for p in model.parameters():
         p.grad.copy_(flat[at : at + p.numel()].view_as(p.grad))
         at += p.numel()
+
+
+def by_key(model: nn.Module, target: nn.Module, decay: float) -> None:
+    own, other = target.state_dict(), model.state_dict()
+    for key in own.keys():  # error: TPF603
+        own[key].copy_(own[key] * decay + other[key] * (1 - decay))
+
+
+class Shadow:
+    def __init__(self, model: nn.Module):
+        self.kept = {name: p.detach().clone() for name, p in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module) -> None:
+        for name, p in model.named_parameters():  # error: TPF603
+            self.kept[name].mul_(0.99).add_(p, alpha=0.01)
+
+    @torch.no_grad()
+    def restore(self, model: nn.Module) -> None:
+        for name, p in model.named_parameters():
+            p.copy_(self.kept[name])
+
+    def sizes(self, model: nn.Module) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name, p in model.named_parameters():
+            found[name] = p.numel()
+        return found
+
+
+def run(model: nn.Module, target: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    shadow = Shadow(model)
+    for x in loader:
+        model(x).sum().backward()
+        for p in model.parameters():  # audit: TPF603
+            torch.nan_to_num(p.grad, nan=0.0, out=p.grad)
+        optimizer.step()
+        by_key(model, target, 0.99)
+        shadow.update(model)
