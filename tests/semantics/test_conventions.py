@@ -136,6 +136,7 @@ RULE_WORDS = [
     (rule_conventions.names_evaluation, "evalOneEpoch run_validation predict", "evaluator_of lossless train"),
     (rule_conventions.names_generation, "sample_images generate", "resampled"),
     (rule_conventions.names_data, "train_loader batches", "loading"),
+    (rule_conventions.holds_positions, "index sorted_indices", "index_mask keep"),
     (rule_conventions.names_training, "train_epoch loss fit", "trainable is_valid"),
     (rule_conventions.calls_training, "train_epoch optimize", "loss fit is_training"),
     (rule_conventions.is_optimizer_or_scaler, "d_optim loss_scaler", "optimizer_name"),

@@ -167,9 +167,10 @@ def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool =
         node = stack.pop(0)
         if isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
             continue
-        changed = _changed(node) if isinstance(node, ast.Call) else None
-        if changed is not None and _is_of_turn(changed, names):
-            yield model.call(node)
+        if isinstance(node, ast.Call):
+            changed = _changed(node)
+            if changed is not None and _is_of_turn(changed, names):
+                yield model.call(node)
         if deeper and isinstance(node, ast.Call) and any(root_of(each) in names for each in node.args):
             yield from _passed_on(model, node, names)
         stack += children(node)

@@ -13,9 +13,10 @@ from perflint.rules.base import Rule
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.rules.sync._lengths import has_element
 from perflint.rules.sync._scalars import NUMBERS, read_at
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite, device_confidence
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Array, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -133,6 +134,8 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
         # Of two tensors neither is a mask that `masked_fill_` could take.
         if Index.POSITIONS in found or found.count(Index.TENSOR) > 1:
             return confidence
+        if Index.TENSOR in found and any(_is_called_positions(part.node) for part in parts(site)):
+            return lowered(confidence)
     if any(index is not Index.INTEGER for index in found):
         return None
     rank = receiver.tensor.rank
@@ -141,6 +144,11 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
     if len(found) == 1:
         return None
     return lowered(confidence) if len(found) >= _SURELY_COMPLETE else Confidence.LOW
+
+
+def _is_called_positions(node: ast.expr) -> bool:
+    """True if the name of an index of unknown dtype says that it holds positions."""
+    return bool(rule_conventions.holds_positions(last_name(node)))
 
 
 def _is_number(site: SubscriptSite, stored: ast.expr) -> bool:

@@ -42,6 +42,11 @@ def names_data(name: str) -> Entry | None:
     return concept("data").of_any(words(name))
 
 
+def holds_positions(name: str) -> Entry | None:
+    """Why a tensor of unknown dtype that indexes another holds positions, and is no mask."""
+    return concept("positions").of_any(words(name)[-1:])
+
+
 def names_training(name: str) -> Entry | None:
     """Why a function trains or computes gradients."""
     return concept("training-call").of_any(words(name)) or concept("training-function").of_any(words(name))
