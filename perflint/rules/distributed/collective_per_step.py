@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._memory.flows import made
+from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import names_in, walk
 from perflint.source.quoting import quoted
 
 _REDUCES = ("torch.distributed.all_reduce", "torch.distributed.reduce")
@@ -21,7 +23,7 @@ class CollectivePerStep(Rule):
 
     ## What it does
     Finds two or more `all_reduce` calls in one block of code that runs each step, if each reduces
-    one number.
+    one number, and one in a loop over numbers that are written out.
 
     ## Why is this bad
     Each collective launches a kernel on every device and waits for the slowest of them; for one
@@ -83,14 +85,16 @@ class CollectivePerStep(Rule):
     def check(self, site: CallSite) -> Iterator[Finding]:
         if site.heat is not Heat.HOT or not _is_number(site):
             return
-        others = _others(site)
-        if not others or others[0].lineno < site.node.lineno:
+        others, looped = _others(site), _loop_over_numbers(site)
+        if (not others and looped is None) or (others and others[0].lineno < site.node.lineno):
             # One finding for all of them, at the first.
             return
+        call = quoted(site.text(site.node))
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} and {len(others)} more in this block reduce one number each (runs every "
-            "step)",
+            f"{call} reduces one number in each iteration of this loop (runs every step)"
+            if looped is not None
+            else f"{call} and {len(others)} more in this block reduce one number each (runs every step)",
             confidence=Confidence.MEDIUM,
             help="Stack the numbers and reduce them at once.",
         )
@@ -100,6 +104,15 @@ def _is_number(site: CallSite) -> bool:
     given = site.argument("tensor", 0)
     tensor = None if given is None else site.value(given).tensor
     return tensor is not None and tensor.rank == 0
+
+
+def _loop_over_numbers(site: CallSite) -> ast.For | None:
+    """The loop over a list of several numbers around a call, which gets one of them: `for x in (loss, accuracy)`."""
+    given, loop = site.argument("tensor", 0), next(loops_around(site.model, site.node), None)
+    if not isinstance(given, ast.Name) or not isinstance(loop, ast.For) or given.id not in names_in(loop.target):
+        return None
+    over = made(site.model, loop.iter)
+    return loop if isinstance(over, (ast.Tuple, ast.List)) and len(over.elts) > 1 else None
 
 
 def _others(site: CallSite) -> list[ast.Call]:

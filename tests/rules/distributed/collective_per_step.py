@@ -73,3 +73,21 @@ def now_and_then(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Op
         if step % 100 == 0:
             dist.all_reduce(loss.detach())
             dist.all_reduce(loss.detach() * 2)
+
+
+class InALoop(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        for value in (x.sum(), y.mean()):
+            dist.all_reduce(value)  # audit: TPF923
+        sums = [x.sum(), y.sum()]
+        for total in sums:
+            dist.all_reduce(total)  # audit: TPF923
+        return sums[0]
+
+    def other(self, x: torch.Tensor, layers: list[torch.Tensor]) -> None:
+        for value in (x.sum(0), x.mean(0)):
+            dist.all_reduce(value)
+        for value in (x.sum(),):
+            dist.all_reduce(value)
+        for layer in layers:
+            dist.all_reduce(layer)
