@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
+from perflint.rules._trainers import LIGHTNING
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
 _WRAPPERS = (
@@ -22,7 +24,8 @@ class DataParallel(Rule):
     """`nn.DataParallel`, which copies the model to all devices in each forward pass.
 
     ## What it does
-    Finds models that are wrapped in `torch.nn.DataParallel`, also if a flag decides about it.
+    Finds models that are wrapped in `torch.nn.DataParallel`, also if a flag decides about it, and
+    Lightning's `Trainer(strategy="dp")`.
 
     ## Why is this bad
     One process with one thread for each device runs all of them: in each forward pass it copies the
@@ -75,10 +78,12 @@ class DataParallel(Rule):
 
     code, name = "TPF921", "data-parallel"
     effect, severity = Effect.TRANSFER, Severity.WARNING
-    listens = (Calls(*_WRAPPERS),)
+    listens = (Calls(*_WRAPPERS, *LIGHTNING),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         if not (site.node.args or site.node.keywords) or in_tests(site.model):
+            return
+        if site.target in LIGHTNING and not _is_data_parallel(site):
             return
         yield self.finding(
             site,
@@ -89,3 +94,9 @@ class DataParallel(Rule):
             heat=Heat.HOT,
             help="Use `DistributedDataParallel` with one process for each GPU.",
         )
+
+
+def _is_data_parallel(site: CallSite) -> bool:
+    """True if a trainer wraps its model in `DataParallel`."""
+    given = site.argument("strategy")
+    return given is not None and site.value(given) == Const("dp")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import replace
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
+from perflint.rules._trainers import LIGHTNING
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
+from perflint.source.quoting import quoted
 
 _WRAPPERS = (
     "torch.nn.parallel.DistributedDataParallel",
@@ -18,6 +22,7 @@ _WRAPPERS = (
     "lightning.pytorch.strategies.DDPStrategy",
     "pytorch_lightning.strategies.DDPStrategy",
 )
+_ON = "find_unused_parameters_true"
 _TRAINS = ("backward", "optim", "Strategy", "strategy", "Accelerat", "accelerat", "wrap")
 
 
@@ -25,8 +30,8 @@ class FindUnusedParameters(Rule):
     """`find_unused_parameters=True` traverses the graph in each step.
 
     ## What it does
-    Finds `DistributedDataParallel(…, find_unused_parameters=True)`, and the same of the wrappers of
-    accelerate and Lightning.
+    Finds `DistributedDataParallel(…, find_unused_parameters=True)`, the same of the wrappers of
+    accelerate and Lightning, and `Trainer(strategy="ddp_find_unused_parameters_true")`.
 
     ## Why is this bad
     Before each backward pass the CPU traverses the whole autograd graph to find parameters that it
@@ -77,18 +82,17 @@ class FindUnusedParameters(Rule):
 
     code, name = "TPF922", "find-unused-parameters"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (Calls(*_WRAPPERS),)
+    listens = (Calls(*_WRAPPERS, *LIGHTNING),)
     mentions = Mentions(*_TRAINS)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if not is_true(site.argument("find_unused_parameters")) or is_true(site.argument("static_graph")):
+        found = _in_strategy(site) if site.target in LIGHTNING else _in_argument(site)
+        if found is None:
             return
-        keyword = next(item for item in site.node.keywords if item.arg == "find_unused_parameters")
-        edit = dropped(site.model.source, site.node, keyword)
+        text, edit = found
         yield self.finding(
             site,
-            "`find_unused_parameters=True` searches the whole graph after each forward pass for parameters that "
-            "take no part",
+            f"{quoted(text)} searches the whole graph after each forward pass for parameters that take no part",
             # Only a run shows whether it is needed.
             confidence=Confidence.LOW,
             heat=Heat.HOT,
@@ -98,3 +102,21 @@ class FindUnusedParameters(Rule):
             ),
             fix=Fix("Leave it out", Safety.DISPLAY, (edit,)),
         )
+
+
+def _in_argument(site: CallSite) -> tuple[str, Edit] | None:
+    """The argument that asks for the search as it is written, and the change that drops it."""
+    if not is_true(site.argument("find_unused_parameters")) or is_true(site.argument("static_graph")):
+        return None
+    given = next(item for item in site.node.keywords if item.arg == "find_unused_parameters")
+    return "find_unused_parameters=True", dropped(site.model.source, site.node, given)
+
+
+def _in_strategy(site: CallSite) -> tuple[str, Edit] | None:
+    """The same for a strategy that is named after the search."""
+    given = site.argument("strategy")
+    name = given.value if isinstance(given, ast.Constant) else None
+    if given is None or not isinstance(name, str) or not name.endswith(f"_{_ON}"):
+        return None
+    plain = site.text(given).replace(f"_{_ON}", "")
+    return f"strategy={site.text(given)}", replace(site.model.source, site.model.source.span(given), plain)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._memory.flows import behind
 from perflint.rules._methods import calls_named, is_false, is_true
+from perflint.rules._trainers import LIGHTNING
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
-_TRAINERS = frozenset({"lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer"})
 _MODULE = "lightning.LightningModule"
 
 
@@ -95,7 +95,7 @@ class LightningLogEachStep(Rule):
             if _in_training_step(site.model, call.node):
                 yield from self._logged(call)
         for each in site.model.nodes(ast.Call):
-            if site.model.target(each) in _TRAINERS:
+            if site.model.target(each) in LIGHTNING:
                 yield from self._configured(site.model.call(each))
 
     def _logged(self, call: CallSite) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn as nn
+from pytorch_lightning import Trainer
 from torch.nn.parallel import DataParallel as Parallel
 from torch.nn.parallel import DistributedDataParallel, data_parallel
 
@@ -23,6 +24,11 @@ class Net(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return data_parallel(self.backbone, x)  # error: TPF921
+
+
+def of_a_trainer(devices: int) -> list[Trainer]:
+    found = [Trainer(devices=devices, strategy="ddp"), Trainer(devices=devices)]
+    return [*found, Trainer(devices=devices, strategy="dp")]  # error: TPF921
 
 
 def distributed(model: nn.Module, rank: int) -> nn.Module:

@@ -2,6 +2,7 @@
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
+from lightning.pytorch import Trainer
 from lightning.pytorch.strategies import DDPStrategy
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -18,6 +19,14 @@ def of_lightning() -> DDPStrategy:
     return DDPStrategy(  # audit: TPF922
         find_unused_parameters=True,
     )
+
+
+def by_name(devices: int) -> Trainer:
+    return Trainer(devices=devices, strategy="ddp_find_unused_parameters_true")  # audit: TPF922
+
+
+def by_another_name(devices: int) -> list[Trainer]:
+    return [Trainer(devices=devices, strategy="ddp_find_unused_parameters_false"), Trainer(strategy="ddp"), Trainer()]
 
 
 def by_default(model: torch.nn.Module, rank: int) -> torch.nn.Module:

@@ -1,0 +1,5 @@
+"""The trainers of frameworks, by their full names."""
+
+from __future__ import annotations
+
+LIGHTNING = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
