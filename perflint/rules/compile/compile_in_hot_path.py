@@ -6,7 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.worth import sentence
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in, walk
@@ -14,6 +17,9 @@ from perflint.semantics.values import Name
 from perflint.source.quoting import quoted
 
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
+_COMPILES = ("torch.compile", "torch.nn.Module.compile")
+_RESETS = ("torch.compiler.reset", "torch._dynamo.reset")
+_COST = "compiling in each call makes a forward of eight small blocks {0} slower"
 _TESTS = (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 
 
@@ -22,7 +28,8 @@ class CompileInHotPath(Rule):
 
     ## What it does
     Finds calls of `torch.compile` in `forward`, in a training, evaluation or decoding loop, and in
-    the functions that these call; also `@torch.compile` on a function that is defined there.
+    the functions that these call; also `@torch.compile` on a function that is defined there, and
+    `torch.compiler.reset()`, which drops all that is compiled.
 
     ## Why is this bad
     `torch.compile` creates a wrapper. Creating it checks its options and, for a module, builds a
@@ -31,11 +38,13 @@ class CompileInHotPath(Rule):
     millisecond for a function and 1.5 ms for a module on a CPU where calling the wrapper takes 0.06
     and 0.1 ms. If a closure holds a number that changes, or the module is a new one each time, it
     is also compiled again, up to the limit of 8, and then runs eagerly. A forward of eight small
-    blocks that was compiled anew in each call took 4.6 times as long on an H200.
+    blocks that was compiled anew in each call took 4.6 times as long on an H200. After a reset, each
+    function is compiled again when it is called next, which takes seconds.
 
     ## When it is fine
     Once, behind a check whether it has been done (`if self.compiled is None`), in a function under
-    `functools.cache`, in `__init__` and set-up, in a loop over the layers of a model.
+    `functools.cache`, in `__init__` and set-up, in a loop over the layers of a model. A reset between models
+    that are compiled one after the other.
 
     ## Bad
     ```python
@@ -79,8 +88,8 @@ class CompileInHotPath(Rule):
     code, name = "TPF711", "compile-in-hot-path"
     effect, severity = Effect.RECOMPILE, Severity.ERROR
     measured = ("compile-each-call",)
-    costs = "compiling in each call makes a forward of eight small blocks {0} slower"
-    listens = (Calls("torch.compile", "torch.nn.Module.compile"), Files("compile", also=("@",)))
+    costs = None
+    listens = (Calls(*_COMPILES, *_RESETS), Files("compile", also=("@",)))
     since = (2, 0)
 
     def check(self, site: CallSite | FileSite) -> Iterator[Finding]:
@@ -93,16 +102,32 @@ class CompileInHotPath(Rule):
             heat = model.heat(place)
             if heat is not Heat.HOT or _is_done_once(model, place):
                 continue
+            resets = isinstance(site, CallSite) and site.target in _RESETS
+            if resets and _compiles_too(model, node):
+                continue
+            does = "drops all compiled code" if resets else "makes a new compiled object"
             yield self.finding(
                 site,
-                f"{quoted(('@' if defined else '') + site.text(node))} makes a new compiled object in each step",
-                confidence=Confidence.MEDIUM,
+                f"{quoted(('@' if defined else '') + site.text(node))} {does} in each step",
+                confidence=Confidence.HIGH if resets else Confidence.MEDIUM,
                 heat=heat,
                 span=model.source.span(node),
-                help="Compile once, in `__init__` or before the loop, and call the result."
-                if defined is None
-                else f"Define `{defined.name}` once, outside of this function, and pass it all that it needs.",
+                help="Remove it, or call it before the loop." if resets else _help(defined),
+                cost=None if resets else sentence(_COST, *self.measured),
             )
+
+
+def _compiles_too(model: Model, reset: ast.AST) -> bool:
+    """True if each iteration also compiles a model: a reset separates one model from the next."""
+    loop = next(loops_around(model, reset), None)
+    calls = (each for each in walk(loop) if isinstance(each, ast.Call)) if loop is not None else ()
+    return any(model.target(each) in _COMPILES for each in calls)
+
+
+def _help(defined: ast.FunctionDef | ast.AsyncFunctionDef | None) -> str:
+    if defined is None:
+        return "Compile once, in `__init__` or before the loop, and call the result."
+    return f"Define `{defined.name}` once, outside of this function, and pass it all that it needs."
 
 
 def _definitions(model: Model) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -119,17 +144,19 @@ def _plain_decorators(model: Model) -> list[ast.expr]:
 def _is_done_once(model: Model, made: ast.AST) -> bool:
     """True if something remembers the result, or a test keeps it from being made again."""
     inner: ast.AST = made
+    is_looped = False
     for outer in model.ancestors(made):
         if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:
             if _asks_whether_done(outer.test):
                 return True
-        if isinstance(outer, (ast.Try, ast.With)):
+        if isinstance(outer, (ast.Try, ast.With)) and not is_looped:
             return True
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return any(last_name(each) in _CACHES for each in outer.decorator_list)
         if isinstance(outer, (ast.For, ast.AsyncFor)) and names_in(outer.target) & names_in(made):
             # Each layer of a model, each iteration another.
             return True
+        is_looped = is_looped or isinstance(outer, LOOPS)
         inner = outer
     return False
 

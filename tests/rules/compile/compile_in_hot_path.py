@@ -124,3 +124,27 @@ class Decorated(nn.Module):
     @torch.compile
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x * 2
+
+
+def reset_each_step(model: nn.Module, loader, optimizer) -> None:
+    torch.compiler.reset()
+    model = torch.compile(model)
+    for x in loader:
+        torch._dynamo.reset()  # error: TPF711
+        model(x.cuda()).mean().backward()
+        optimizer.step()
+
+
+@torch.no_grad()
+def inside_a_context(model: nn.Module, loader) -> None:
+    with torch.autocast("cuda"):
+        for x in loader:
+            torch.compile(model)(x.cuda())  # error: TPF711
+
+
+def compared(models: list[nn.Module], x: torch.Tensor) -> list[torch.Tensor]:
+    found = []
+    for model in models:
+        torch._dynamo.reset()
+        found.append(torch.compile(model)(x))
+    return found
