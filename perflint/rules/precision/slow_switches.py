@@ -17,6 +17,7 @@ from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 from perflint.source.quoting import quoted
 
+_WAIT_FOR_KERNELS = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
 _CUDNN = "torch.backends.cudnn."
 
 
@@ -60,7 +61,7 @@ class SlowSwitches(Rule):
 
     ## What it does
     Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)` and
-    `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"` that no flag guards.
+    `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag guards.
 
     ## Why is this bad
     They apply to the whole program. Without cuDNN, convolutions and recurrent layers use slower
@@ -132,7 +133,7 @@ class SlowSwitches(Rule):
         "deterministic-algorithms-step-gpt",
     )
     costs = None
-    listens = (Files("cudnn", "deterministic", "CUDA_LAUNCH_BLOCKING"),)
+    listens = (Files("cudnn", "deterministic", *_WAIT_FOR_KERNELS),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
@@ -177,9 +178,9 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
 def _is_blocking(name: ast.expr, value: ast.expr) -> bool:
     return (
         isinstance(name, ast.Constant)
-        and name.value == "CUDA_LAUNCH_BLOCKING"
+        and name.value in _WAIT_FOR_KERNELS
         and isinstance(value, ast.Constant)
-        and value.value == "1"
+        and value.value not in ("", "0")
     )
 
 

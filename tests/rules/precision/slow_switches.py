@@ -7,6 +7,8 @@ import torch
 import torch.backends.cudnn as cudnn
 
 os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # error: TPF358
+os.environ["HIP_LAUNCH_BLOCKING"] = "1"  # error: TPF358
+os.environ["AMD_SERIALIZE_KERNEL"] = "3"  # error: TPF358
 torch.backends.cudnn.enabled = False  # error: TPF358
 cudnn.deterministic = True
 
@@ -64,6 +66,8 @@ def switched_off() -> None:
     cudnn.benchmark = True
     cudnn.enabled = True
     os.environ["CUDA_LAUNCH_BLOCKING"] = "0"
+    os.environ["AMD_SERIALIZE_KERNEL"] = "0"
+    os.environ["AMD_LOG_LEVEL"] = "3"
 
 
 def around_a_layer(layer: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
