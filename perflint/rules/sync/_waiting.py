@@ -19,7 +19,7 @@ from perflint.semantics.binders import LOOPS, targets
 from perflint.semantics.dataflow.flow import Use
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import FUNCTIONS, GROWS, keyword, last_name, names_in, walk
+from perflint.semantics.structure import FUNCTIONS, GROWS, keyword, last_name, root_of, walk
 from perflint.semantics.values import Const, Device, DeviceValue, Value
 
 _CLOCKS = frozenset(
@@ -168,8 +168,9 @@ def _is_filled_again(copy: CallSite, place: ast.AST) -> bool:
     source = copy.argument("src", 0) if copy.target == _COPY else copy.owner
     if source is None:
         return False
-    root = names_in(source)
-    if any(isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in root for node in walk(place)):
+    # `host[step % 2]` is part of the same memory in each turn.
+    root = root_of(source)
+    if any(isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == root for node in walk(place)):
         return False
     memory, statement = memory_around(copy.model, copy.node), statement_of(copy.model, copy.node) or copy.node
     # `batch[key] = batch[key].to(device)` fills no memory.

@@ -268,3 +268,15 @@ class Stage(nn.Module):
         x = x.relu()
         self.event.synchronize()  # audit: TPF122
         return x
+
+
+def two_buffers(model: nn.Module, queue: list[list[int]]) -> None:
+    """The CPU fills the pinned memory that an earlier copy may still read."""
+    host, device = torch.empty(2, 256, pin_memory=True), torch.empty(256, device="cuda")
+    done = [torch.cuda.Event(), torch.cuda.Event()]
+    for step, batch in enumerate(queue):
+        done[step % 2].synchronize()
+        host[step % 2, : len(batch)] = torch.tensor(batch)
+        device.copy_(host[step % 2], non_blocking=True)
+        done[step % 2].record()
+        model(device)
