@@ -116,7 +116,7 @@ def _knows_rank(site: CallSite) -> bool:
     model = site.model
     inner: ast.AST = site.node
     for outer in model.ancestors(site.node):
-        if is_condition(outer):
+        if is_condition(outer) and not _counts_alone(outer):
             return True
         for name in ("body", "orelse"):
             block = getattr(outer, name, None)
@@ -129,6 +129,14 @@ def _knows_rank(site: CallSite) -> bool:
                     return True
         inner = outer
     return _RANK.search(site.text(site.node)) is not None
+
+
+def _counts_alone(outer: ast.AST) -> bool:
+    """True for `if step % 1000 == 0:`, which all processes do alike."""
+    test = outer.test if isinstance(outer, ast.If) else None
+    if not isinstance(test, ast.Compare) or _RANK.search(ast.unparse(test)):
+        return False
+    return isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod)
 
 
 def _leaves(branch: ast.If) -> bool:

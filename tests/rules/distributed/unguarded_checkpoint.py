@@ -34,6 +34,18 @@ def in_a_function_of_its_own(model: nn.Module, path: str) -> None:
     torch.save(model.state_dict(), path)
 
 
+def now_and_then(model: nn.Module, loader, path: str, local_rank: int) -> None:
+    model = DistributedDataParallel(model)
+    for step, x in enumerate(loader):
+        model(x).sum().backward()
+        if step % 1000 == 0:
+            torch.save(model.state_dict(), path)  # audit: TPF926
+        if step % 1000 == local_rank:
+            torch.save(model.state_dict(), path)
+        if step % 1000 == 0 and local_rank == 0:
+            torch.save(model.state_dict(), path)
+
+
 def decided(model: nn.Module, path: str, save_logs: bool) -> None:
     model = DistributedDataParallel(model)
     if save_logs:
