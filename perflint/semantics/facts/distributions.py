@@ -19,6 +19,7 @@ from perflint.semantics.values import (
     Scalar,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     scalar_type,
 )
@@ -80,12 +81,18 @@ def result(name: str, value: Value, others: Iterable[Value] = ()) -> Value | Non
     return tensor([value, *others], kind)
 
 
+_KNOWN = (Device.CPU, Device.CUDA, Device.CALLER, Device.MODEL)
+
+
 def tensor(values: Iterable[Value], kind: Kind = Kind.FLOAT) -> Tensor:
     """A tensor that is computed from distributions and tensors."""
     given = [parameter for value in values for parameter in _parameters(value)]
     charge = operand_in_charge(value.tensor for value in given if value.tensor is not None)
     if charge is None and given and all(isinstance(value, (Const, Scalar)) for value in given):
         return Tensor(Device.CPU, kind)
+    if charge is None:
+        # The parameters of a distribution are tensors, also if unknown code makes them.
+        charge = next((Tensor(each.near) for each in given if isinstance(each, Unknown) and each.near in _KNOWN), None)
     if charge is None or charge.device is Device.UNKNOWN:
         # A tensor with a known dtype was computed by the code of the project, on its device.
         charge = charge or Tensor()

@@ -16,7 +16,7 @@ class Policy(nn.Module):
         return chosen, score, below, imported, distribution.entropy()
 
     def choose(self, logits: torch.Tensor, action: torch.Tensor):
-        distribution = Categorical(logits=self.unknown(logits))  # audit: TPF127
+        distribution = Categorical(logits=self.unknown(logits))  # error: TPF127
         return distribution.sample(), action
 
 
@@ -86,3 +86,11 @@ def skips_what_is_not_allowed(mean: torch.Tensor, std: torch.Tensor):
         return Normal(mean.cuda(), std.cuda())  # error: TPF127
     except ValueError:
         return None
+
+
+def rollout(policy, env, steps: int):
+    """The parameters of a distribution are tensors, and these were computed from tensors of the GPU."""
+    state = env.reset()
+    for _ in range(steps):
+        action = Categorical(logits=policy(state.cuda())).sample()  # error: TPF127
+        state = env.step(action, Categorical(logits=policy(state.cuda()).cpu()).sample())
