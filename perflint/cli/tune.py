@@ -206,17 +206,23 @@ class _Job:
 
     def _run(self, texts: Mapping[str, str], way: Way) -> Run:
         left = self._deadline - time.monotonic()
+        spent = Stopped(f"the budget of {self._arguments.budget:g} s is spent", 1)
         if left <= self._slowest:
-            raise Stopped(f"the budget of {self._arguments.budget:g} s is spent", 1)
-        limit = min(left, max(self._slowest * _PATIENCE, _AT_LEAST)) if texts else left
+            raise spent
+        patience = max(self._slowest * _PATIENCE, _AT_LEAST) if texts else left
         root = self._workspace.root
         changes = {str(root / path): self._text(path).encode(text) for path, text in texts.items()}
         key = json.dumps(
             [self._arguments.command, self._arguments.steps, self._arguments.warmup, way.value, dict(texts)]
         )
-        run, is_known = self._log.run(
-            key, lambda: self._program.run(changes, limit, way is Way.RESEEDED, way is Way.DETERMINISTIC)
-        )
+
+        def do() -> Run:
+            done = self._program.run(changes, min(left, patience), way is Way.RESEEDED, way is Way.DETERMINISTIC)
+            if done.status is None and left < patience:
+                raise spent
+            return done
+
+        run, is_known = self._log.run(key, do)
         if not texts:
             self._slowest = max(self._slowest, run.seconds)
         ms = f"{run.ms:.3f} ms/step" if run.ms is not None else "no steps timed"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from statistics import fmean, median
 
-from perflint.frozen import dataclass, field
+from perflint.frozen import dataclass, field, replace
 from perflint.tune.changes import Change, Texts
 from perflint.tune.evidence import Evidence, evidence_of
 from perflint.tune.proof import Kind, Proof, compared, first_difference
@@ -118,7 +118,14 @@ class Tuning:
 
     def search(self, changes: Sequence[Change]) -> Outcome:
         """Try changes, and those that failed again on top of others that were kept."""
-        waiting = list(changes)
+        try:
+            self._try_all(list(changes))
+            self._confirm()
+        finally:
+            self._drop_idle()
+        return self.outcome
+
+    def _try_all(self, waiting: list[Change]) -> None:
         progress = True
         while progress and waiting:
             progress = False
@@ -134,8 +141,6 @@ class Tuning:
                     self.outcome.best = list(trial.after)
                     progress = True
                     break
-        self._drop_idle()
-        return self.outcome
 
     def _run(self, texts: Mapping[str, str], way: Way = Way.PLAIN) -> Run:
         return self._run_program(texts, way)
@@ -171,26 +176,31 @@ class Tuning:
             return Trial(
                 change, tuple(before), tuple(after), None, False, f"a step takes {1 / ratio:.2f} times as long"
             )
-        while len(after) < self._repeat:
-            before.append(self._run(self.outcome.texts))
-            if not self.outcome.texts:
-                self.outcome.original.append(before[-1])
-            after.append(self._run(texts))
+        # One run shows that a change does no harm. The pairs of later changes are faster with it, or it is left out.
+        if not change.clears:
+            self._repeated(before, after, self.outcome.texts, texts)
         reference = before if self.outcome.texts else [*self.outcome.original, *before[1:]]
         proof = compared(reference, after[0], self._tolerance, self._other_seeds)
         trial = Trial(change, tuple(before), tuple(after), proof, False, "")
         reason = self._against(trial) or self._against_graphs(change, texts)
         return Trial(change, tuple(before), tuple(after), proof, not reason, reason)
 
+    def _repeated(self, before: list[Run], after: list[Run], old: dict[str, str], new: dict[str, str]) -> None:
+        """Add runs in turns up to the number of a comparison."""
+        while len(after) < self._repeat:
+            before.append(self._run(old))
+            if not old:
+                self.outcome.original.append(before[-1])
+            after.append(self._run(new))
+
     def _against(self, trial: Trial) -> str:
         """The reason against a change that was timed; empty if it is kept."""
         assert trial.proof is not None
         if trial.proof.kind not in self._allowed:
             return trial.proof.text
-        gain = trial.gain or 0.0
-        if _is_faster(trial) or (trial.change.clears and gain > 1 / LEAST):
+        if _is_faster(trial) or trial.change.clears:
             return ""
-        return f"no gain beyond the spread: {gain:.2f} ×"
+        return f"no gain beyond the spread: {trial.gain or 0.0:.2f} ×"
 
     def _against_graphs(self, change: Change, texts: dict[str, str]) -> str:
         """Why the graphs of a change do not compute what its eager steps do; empty if they do, bit for bit."""
@@ -204,15 +214,27 @@ class Tuning:
         found = first_difference(runs[1], runs[0])
         return f"its graph does not compute what its eager steps do: {found}" if found else ""
 
-    def _drop_idle(self) -> None:
-        """Leave out changes that only cleared the way if nothing was gained with them."""
+    def _confirm(self) -> None:
+        """Complete the comparison of a change that was to clear the way, if it is all that was kept."""
         kept = self.outcome.kept
-        if kept and all(each.change.clears and not _is_faster(each) for each in kept):
+        if len(kept) == 1 and kept[0].change.clears:
+            before, after = list(kept[0].before), list(kept[0].after)
+            self._repeated(before, after, {}, self.outcome.texts)
+            self.outcome.best = after
+            trial = replace(kept[0], before=tuple(before), after=tuple(after))
+            self.outcome.trials = [trial if each is kept[0] else each for each in self.outcome.trials]
+
+    def _drop_idle(self) -> None:
+        """Leave out what only cleared the way if nothing was gained with it."""
+        kept = self.outcome.kept
+        if len(kept) == 1 and kept[0].change.clears and not self._is_confirmed(kept[0]):
+            reason = f"no gain beyond the spread: {kept[0].gain or 0.0:.2f} ×"
             self.outcome.texts, self.outcome.best = {}, list(self.outcome.original)
-            self.outcome.trials = [
-                Trial(each.change, each.before, each.after, each.proof, False, "no gain beyond the spread")
-                for each in self.outcome.trials
-            ]
+            dropped = replace(kept[0], kept=False, reason=reason)
+            self.outcome.trials = [dropped if each is kept[0] else each for each in self.outcome.trials]
+
+    def _is_confirmed(self, trial: Trial) -> bool:
+        return len(trial.after) == self._repeat and _is_faster(trial)
 
 
 def _is_faster(trial: Trial) -> bool:

@@ -19,6 +19,7 @@ from perflint.tune.refused import Refused
 from perflint.tune.tuning import Outcome, Tuning, Way
 from perflint.verify.execution import Run
 from perflint.verify.states import States
+from perflint.verify.stopping import Stopped
 from tests.verify.runs import run
 
 LOSSES = [2.0, 1.0, 0.5]
@@ -41,9 +42,12 @@ class Programs:
         self.fails: set[str] = set()
         self.graphs_differ = False
         self.runs: list[str] = []
+        self.most = 100
 
     def run(self, texts: Mapping[str, str], way: Way) -> Run:
         text = texts.get("a.py", "")
+        if len(self.runs) == self.most:
+            raise Stopped("the budget is spent", 1)
         self.runs.append(text + {Way.PLAIN: "", Way.RESEEDED: "!", Way.DETERMINISTIC: "="}[way])
         names = [name for name in text.replace("(eager)", "").split("+") if name]
         ms = 10.0 + sum(self.ms[name] for name in names)
@@ -57,6 +61,7 @@ class Programs:
 
     def search(self, *changes: Change, allowed: tuple[Kind, ...] = (Kind.IDENTICAL, Kind.ROUNDING)) -> Outcome:
         tuning = Tuning(self.run, lambda _: "", 2, 0.05, allowed)
+        self.outcome = tuning.outcome
         tuning.start()
         return tuning.search(changes)
 
@@ -181,3 +186,30 @@ def test_the_page() -> None:
         "+a <b>",
     ):
         assert part in shown
+
+
+def test_what_clears_the_way_is_run_once_until_it_is_all_that_is_kept() -> None:
+    programs = Programs(f=-3.0, g=-4.0)
+    outcome = programs.search(change("f", clears=True), change("g", needs="f"))
+    assert programs.runs == ["", "+f", "+f+g", "+f", "+f+g"] and names(outcome) == ["f", "g"]
+    programs = Programs(f=-3.0)
+    assert names(programs.search(change("f", clears=True))) == ["f"] and programs.runs == ["", "+f", "", "+f"]
+
+
+def test_a_search_that_is_stopped_leaves_no_patch_that_only_cleared_the_way() -> None:
+    programs = Programs(f=0.0, g=-4.0)
+    programs.most = 3
+    with pytest.raises(Stopped):
+        programs.search(change("f", clears=True), change("g", needs="f"))
+    assert not programs.outcome.texts and [each.kept for each in programs.outcome.trials] == [False]
+
+
+def test_a_failure_is_told_though_nothing_is_kept() -> None:
+    programs = Programs(f=0.0, g=-4.0)
+    programs.fails = {"g"}
+    outcome = programs.search(change("f", clears=True), change("g", needs="f"))
+    assert not names(outcome)
+    assert [each.reason.partition(":")[0] for each in outcome.trials] == [
+        "no gain beyond the spread",
+        "the program failed with status 1",
+    ]
