@@ -6,8 +6,9 @@ The programs, their arguments and data are those of `run.py`, and DIR of `--chec
 the clock of the GPU. A program whose tuning leaves no patch is timed against itself.
 
 Each GPU measures one program after the other; the CPUs are shared out. A program gets `--each` seconds: two thirds for
-its tuning, the rest for the rounds. All end after `--time` seconds. The same command goes on from the folder of
-`--work`: finished programs are left out, and a search whose time was over goes on from its log.
+its tuning, the rest for the rounds; with `--rounds 0` all for its tuning, and another call adds the rounds. All end
+after `--time` seconds. The same command goes on from the folder of `--work`: finished programs are left out, and a
+search whose time was over goes on from its log.
 `--work DIR/results.json` has the results after each stage.
 """
 
@@ -99,7 +100,7 @@ def tuned(
 ) -> dict[str, Any]:
     """The report of the tuning, which went on for so many seconds before."""
     began = time.monotonic()
-    budget = f"{max(options.each * 2 / 3, 1):.0f}s"
+    budget = f"{max(options.each * (2 / 3 if options.rounds else 1), 1):.0f}s"
     own = ["--root", str(root), "--apply", "--budget", budget, "-o", str(options.work / f"{name}.patch"), *OPTIONS]
     done = subprocess.run(
         [sys.executable, "-c", _TUNE, str(ROOT), "tune", *own, "--", *command],

@@ -29,8 +29,9 @@ def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
     Raises ValueError for inputs and results that a graph would treat differently.
     """
     import torch
+    from torch.utils._pytree import tree_flatten
 
-    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+    tensors = [each for each in tree_flatten(inputs)[0] if isinstance(each, torch.Tensor)]
     if any(each.requires_grad for each in tensors):
         raise ValueError("an input of the step needs a gradient, and a graph gets copies of its inputs")
     versions = [each._version for each in tensors]
@@ -41,7 +42,7 @@ def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
         _open.pop(get_ident(), None)
     if versions != [each._version for each in tensors]:
         raise ValueError("the step writes to one of its inputs, and a graph gets copies of them")
-    for each in result:
+    for each in tree_flatten(result)[0]:
         if not isinstance(each, (torch.Tensor, bool, int, float, str, type(None))):
             raise ValueError(f"a result of the step is a {type(each).__name__}, which each replay would write over")
     for do in actions:

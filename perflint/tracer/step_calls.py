@@ -20,7 +20,8 @@ class StepCalls:
         self._files: dict[str, str] = {}
         self._calls: dict[tuple[str, int, CodeType], tuple[str, int, str, int]] = {}
         self._steps: dict[tuple[str, int], int] = {}
-        self._models: dict[tuple[str, int], set[str]] = {}
+        self._stepping: set[CodeType] = set()
+        self._models: list[tuple[tuple[str, int, str, int, str, int], set[CodeType]]] = []
         self._known: set[tuple[tuple[str, int], int]] = set()
         self._model_call: CodeType | None = None
         self._compile: CodeType | None = None
@@ -45,16 +46,19 @@ class StepCalls:
         place = self.place(frame)
         if place is not None:
             self._steps[place] = self._steps.get(place, 0) + 1
+            self._stepping.add(next(each.f_code for each in _upwards(frame) if self._file(each.f_code.co_filename)))
 
     def report(self) -> dict[str, Any]:
-        """The calls, each with the file and line of both sides, the counts of steps, and the names of models by line.
+        """The calls, each with the file and line of both sides, the counts of steps, and the models of the step.
 
-        `compiles` is true if the process compiles something.
+        A model has the place of its call; the place of the outermost function on the stack that holds it by a name,
+        with that name; and the number of its copies. `compiles` is true if the process compiles something.
         """
+        models = {found for found, codes in self._models if codes & self._stepping or not self._stepping}
         return {
             "calls": sorted(set(self._calls.values())),
             "steps": [[*place, count] for place, count in sorted(self._steps.items())],
-            "models": [[*place, sorted(names)] for place, names in sorted(self._models.items())],
+            "models": sorted(models),
             "compiles": self._compiles,
         }
 
@@ -74,19 +78,31 @@ class StepCalls:
             self._calls[(*place, code)] = (*place, callee, code.co_firstlineno)
 
     def _model_called(self, frame: FrameType) -> None:
-        """Note the line and the names of a model with parameters that no other module calls."""
+        """Note the holder of a model with parameters that no other module calls."""
         module: Any = frame.f_locals.get("self")
-        above = frame.f_back
-        place = self.place(above)
+        place = self.place(frame.f_back)
         if place is None or (place, id(module)) in self._known:
             return
         self._known.add((place, id(module)))
-        caller = next(each for each in _upwards(above) if self._file(each.f_code.co_filename))
-        if any(each.f_code is self._model_call for each in _upwards(above)) or not any(
-            True for _ in module.parameters()
-        ):
+        above = list(_upwards(frame.f_back))
+        if any(each.f_code is self._model_call for each in above) or next(module.parameters(), None) is None:
             return
-        self._models.setdefault(place, set()).update(_names_of(module, caller))
+        own = [each for each in above if self._file(each.f_code.co_filename)]
+        held, name = next(
+            (
+                (each, name)
+                for each in reversed(own)
+                for name, value in each.f_locals.items()
+                if value is module and name != "self"
+            ),
+            (own[0], _attribute(own[0].f_locals.get("self"), module)),
+        )
+        copies = len(module.device_ids) if isinstance(module, sys.modules["torch"].nn.DataParallel) else None
+        holder = self.place(held)
+        assert holder is not None
+        found = (*place, *holder, name + (".module" if copies is not None else ""), copies or 1)
+        has_gradients = sys.modules["torch"].is_grad_enabled()
+        self._models.append((found, {each.f_code for each in own[: None if has_gradients else 1]}))
 
     def place(self, frame: FrameType | None) -> tuple[str, int] | None:
         """The innermost line of the project at or above a frame."""
@@ -113,10 +129,7 @@ def _upwards(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _names_of(module: Any, frame: FrameType) -> Iterator[str]:
-    """The names that a module has in a frame, also as an attribute of `self`."""
-    for names in (frame.f_locals, frame.f_globals):
-        yield from (name for name, value in names.items() if value is module)
-    holder = frame.f_locals.get("self")
-    for attributes in (getattr(holder, "__dict__", {}), getattr(holder, "_modules", {})):
-        yield from (f"self.{name}" for name, value in attributes.items() if value is module)
+def _attribute(holder: Any, module: Any) -> str:
+    """The name of a module as an attribute of `self`; empty if it has none."""
+    parts = (getattr(holder, "__dict__", {}), getattr(holder, "_modules", {}))
+    return next((f"self.{name}" for part in parts for name, value in part.items() if value is module), "")

@@ -51,7 +51,7 @@ def without_graphs(text: str) -> str:
     """A file whose helper makes no graph: each step is eager, and is observed like a replay."""
     text = text.replace("*optimizers, most=8)", "*optimizers, most=0)")
     whole = '__import__("perflint.tracer.replays", fromlist=["replays"]).run_whole(self.step, inputs)'
-    return text.replace("return self.step(*inputs)", f"return {whole}")
+    return text.replace("self.step(*inputs)", whole)
 
 
 LOADER = Change("loader", "batches are prepared by worker processes", with_workers, lambda each: each.loading)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from perflint.frozen import dataclass
-from perflint.tune.graphs.outlining import Seen
+from perflint.tune.graphs.outlining import Model, Seen
 from perflint.tune.graphs.reached import Called
 from perflint.verify.execution import Run
 
@@ -35,6 +35,7 @@ class Evidence:
     def files(self) -> set[str]:
         """The files of the project that ran in the first steps."""
         called = {path for each in self.seen.calls for path in (each.path, each.callee)}
+        called |= {path for each in self.seen.models for path in (each.path, each.holder)}
         return called | set(self.seen.steps) | {each.path for each in self.loaders if each.path}
 
     @property
@@ -59,7 +60,7 @@ def evidence_of(run: Run) -> Evidence:
     calls = tuple(Called(*each) for each in look["calls"])
     loaders = tuple(Loader(*each) for each in look["loaders"])
     step = fmean(run.seen.times) if run.seen.times else 0.0
-    models = {(path, line): names for path, line, names in look.get("models", ())}
+    models = tuple(Model(*each) for each in look.get("models", ()))
     return Evidence(
         Seen(steps, calls, models, look.get("compiles", False), look.get("distributed", False)),
         loaders,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perflint.tune.graphs.outlining import Seen, outlined
+from perflint.tune.graphs.outlining import Model, Seen, outlined
 from perflint.tune.graphs.reached import Called
 from perflint.tune.refused import Refused
 
@@ -232,7 +232,6 @@ def test_the_tensor_of_a_read_is_computed_in_the_step() -> None:
         ("loss.backward()", "accelerator.backward(loss)", "has an effect"),
         ("out = model(x)", "norm = model[0].weight.grad.norm()\n        out = model(x)", "reads a gradient"),
         ("for epoch", "model[0].register_forward_hook(print)\nfor epoch", "a hook runs Python"),
-        ("for epoch", "model = nn.DataParallel(model)\nfor epoch", "DataParallel"),
         ("for epoch", "scaler = torch.amp.GradScaler()\nfor epoch", "GradScaler"),
         ("    for index", "    optimizer = torch.optim.Adam(model.parameters())\n    for index", ""),
     ],
@@ -251,6 +250,12 @@ def test_preconditions(old: str, new: str, reason: str) -> None:
 def test_a_process_of_a_group_is_refused() -> None:
     with pytest.raises(Refused, match="one of a group"):
         outlined("a.py", {"a.py": HEAD + LOOP}, Seen({"a.py": {20}}, (), distributed=True))
+
+
+def test_a_replicated_model_is_refused() -> None:
+    copied = Model("a.py", 3, "a.py", 9, "model.module", 2)
+    with pytest.raises(Refused, match="the model is replicated"):
+        outlined("a.py", {"a.py": HEAD + LOOP}, Seen({"a.py": [9]}, (), (copied,)))
 
 
 def test_hooks_of_functions_that_did_not_run_do_not_count() -> None:
@@ -314,7 +319,9 @@ def test_functions_that_the_step_calls(body: str, reason: str) -> None:
 def test_a_loop_in_another_function_is_refused() -> None:
     body = "    loss = model(x).mean()\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
     with pytest.raises(Refused, match="the loop of the step is in another function"):
-        outline(HEAD + "def step(x):\n" + body)
+        outline(HEAD + "def step(x, optimizer):\n" + body)
+    with pytest.raises(Refused, match="the loop of the step is in another function"):
+        outline(HEAD + "def step(x):\n" + body + "\n\noptimizer = torch.optim.SGD(model.parameters(), 0.2)\n")
 
 
 def test_accumulated_gradients_are_refused() -> None:

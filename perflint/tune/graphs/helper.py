@@ -27,33 +27,35 @@ class GraphedStep:
             group.update(number and {"lr": rate.fill_(number["lr"]), "capturable": True})
         key = [x.data_ptr() for group in groups for x in group["params"]]
         key += [x for group in groups for x in group.values() if isinstance(x, (bool, int, float, tuple))]
-        key += [(x.shape, x.dtype) if torch.is_tensor(x) else (x, getattr(x, "training", type(x))) for x in inputs]
+        leaves, form = torch.utils._pytree.tree_flatten(inputs)
+        key += [(x.shape, x.dtype) if torch.is_tensor(x) else (x, getattr(x, "training", type(x))) for x in leaves]
         self.stream.wait_stream(torch.cuda.current_stream(device))
         try:
             with torch.cuda.stream(self.stream):
-                return self.run(tuple(key), inputs, device)
+                return self.run((*key, str(form)), inputs, leaves, device)
         finally:
             torch.cuda.current_stream(device).wait_stream(self.stream)
             for group, number in zip(groups, numbers):
                 group.update(number)
 
-    def run(self, key, inputs, device):
+    def run(self, key, inputs, leaves, device):
         calls, *captured = self.graphs.pop(key, (0,))
         if calls == 3 and not captured:
             for optimizer in self.optimizers:
                 optimizer.zero_grad(set_to_none=True)
-            held = [x.to(device, copy=True) if torch.is_tensor(x) else x for x in inputs]
+            held = self.each(lambda x: x.to(device, copy=True), inputs)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
                 captured = graph, held, self.step(*held)
         self.graphs[key] = min(calls + 1, 3), *captured
         if len(self.graphs) > self.most:
             del self.graphs[next(iter(self.graphs))]
-        if not captured:
-            return self.step(*inputs)
-        graph, held, results = captured
-        for copy, x in zip(held, inputs):
-            if torch.is_tensor(x):
-                copy.copy_(x, non_blocking=True)
-        graph.replay()
-        return tuple(x.detach().clone() if torch.is_tensor(x) else x for x in results)
+        if captured:
+            for copy, x in zip(torch.utils._pytree.tree_flatten(captured[1])[0], leaves):
+                if torch.is_tensor(x):
+                    copy.copy_(x, non_blocking=True)
+            captured[0].replay()
+        return self.each(lambda x: x.detach().clone(), captured[2] if captured else self.step(*inputs))
+
+    def each(self, change, values):
+        return torch.utils._pytree.tree_map(lambda x: change(x) if torch.is_tensor(x) else x, values)

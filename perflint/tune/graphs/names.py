@@ -31,7 +31,7 @@ class Names:
     given: tuple[Given, ...]
     returned: tuple[str, ...]
     anchor: ast.stmt | None
-    """The loop in front of which the function is defined; None in a method, which becomes two."""
+    """The loop or function in front of which the new one is defined; None in a method, which becomes two."""
 
 
 class Sorter:
@@ -88,7 +88,10 @@ class Sorter:
         ]
 
     def _anchor(self) -> ast.stmt | None:
-        """The outermost loop of the owner in which no optimizer is bound. Raises Refused."""
+        """The outermost loop of the owner in which no optimizer is bound, or a function that is called in a loop.
+
+        Raises Refused.
+        """
         roots = {root_of(each) for each in self._optimizers}
         paths = {path_of(each) for each in self._optimizers}
         for loop in self._region.loops:
@@ -99,19 +102,27 @@ class Sorter:
             raise Refused("the optimizer is made in the loop of the step", self._region.loops[-1])
         if isinstance(self._scope, ast.Module):
             raise Refused("the step is not in a loop", self._region.whole[0])
-        return None
+        return self._scope if self._scope in self._tree.body and self._made_before(roots) else None
+
+    def _made_before(self, roots: Collection[str]) -> bool:
+        """True if the module binds names once, before the function that is the owner of the step."""
+        assert isinstance(self._scope, Function)
+        before = self._tree.body[: self._tree.body.index(self._scope)]
+        bound = [name for each in before for name in stored_names(each)]
+        return all(name in bound and list(stored_names(self._tree)).count(name) == 1 for name in roots) and not any(
+            each.arg in roots for each in ast.walk(self._scope.args) if isinstance(each, ast.arg)
+        )
 
     def _varies(self, name: str, anchor: ast.stmt | None) -> bool:
         """True if a name may stand for something else in another step."""
-        if name in self._imports or (name in dir(builtins) and not self._stored_in(self._tree, name)):
+        if (name in self._imports or name in dir(builtins)) and not self._stored_in(self._tree, name):
             return False
         if self._switches_modes and name in self._called() and not self._is_function(name):
             return True
         if isinstance(self._scope, Function) and self._is_local(name):
-            return not self._is_self(name) if anchor is None else self._stored_in(anchor, name)
-        outside = anchor if isinstance(self._scope, ast.Module) and anchor is not None else None
+            return not self._is_self(name) if anchor in (None, self._scope) else self._stored_in(anchor, name)
         shared = {each for node in ast.walk(self._tree) if isinstance(node, ast.Global) for each in node.names}
-        return name in shared or (outside is not None and self._stored_in(outside, name))
+        return name in shared or any(self._stored_in(loop, name) for loop in _own_loops(self._tree.body))
 
     def _stored_in(self, node: ast.AST, name: str) -> bool:
         """True if code inside a node binds a name, an element of it, or changes it as a container."""
@@ -152,6 +163,8 @@ class Sorter:
             if names & self._bound:
                 continue
             if any(self._varies(name, anchor) for name in names) or any(self._varying_paths(node.test)):
+                if node in self._region.conditions:
+                    raise Refused("the optimizer steps only if a condition holds, so gradients may add up", node)
                 text = short(node.test, limit=10_000)
                 is_bool = isinstance(node.test, ast.Compare) or text.startswith("not ")
                 yield Given(self._free("is_due"), (node.test,), text if is_bool else f"bool({text})")
@@ -203,6 +216,15 @@ class Sorter:
         known = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
         known |= {node.arg for node in ast.walk(self._tree) if isinstance(node, ast.arg)} | set(dir(builtins))
         return free(name, known)
+
+
+def _own_loops(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """The loops of a module that are in no function."""
+    for node in block:
+        if isinstance(node, (ast.For, ast.While)):
+            yield node
+        elif not isinstance(node, (*_DEFINITIONS, ast.ClassDef)):
+            yield from _own_loops(list(ast.iter_child_nodes(node)))
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

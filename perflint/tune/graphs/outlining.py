@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from perflint.frozen import dataclass, field
+from perflint.frozen import dataclass
 from perflint.source.text import Source
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.purity import Purity
@@ -18,7 +18,6 @@ from perflint.tune.refused import Refused
 _HOOK = re.compile(r"\bregister_(?!buffer|parameter|module)\w*hook\w*\(")
 _OTHERS = (
     (_HOOK, "a hook runs Python in each step"),
-    (re.compile(r"\bDataParallel\b"), "{0} is used"),
     (re.compile(r"\bGradScaler\b"), "{0} decides on the CPU if a step is skipped"),
     (
         re.compile(r"(?<!def )\b(deepcopy|dumps?|save)\(self\s*[,)]"),
@@ -29,13 +28,28 @@ _OTHERS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Model:
+    """A model with parameters that a line of the step calls, and no other model."""
+
+    path: str
+    line: int
+    holder: str
+    """The file of the outermost function on the stack that holds it by a name."""
+    holder_line: int
+    """The line there that was running."""
+    name: str
+    """Its name there; an attribute of `self` in the calling function if none holds it by a name."""
+    copies: int = 1
+    """The GPUs that `DataParallel` has given it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """The facts of a run: the lines that stepped optimizers, by file, and calls between lines of the project."""
 
     steps: Mapping[str, Collection[int]]
     calls: Collection[Called]
-    models: Mapping[tuple[str, int], Collection[str]] = field(default_factory=dict)
-    """The names of the models with parameters that a line calls; not those that other models call."""
+    models: Sequence[Model] = ()
     compiles: bool = False
     """True if the program compiles a model."""
     distributed: bool = False
@@ -47,6 +61,8 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     source = Source(path, texts[path])
     if seen.distributed:
         raise Refused("the process is one of a group", 1)
+    if any(each.copies > 1 for each in seen.models):
+        raise Refused("the model is replicated", 1)
     if HELPER in source.text:
         raise Refused("the file has a graph of its step", 1)
     trees = {name: ast.parse(text) for name, text in texts.items()}

@@ -46,6 +46,8 @@ class Region:
     """Statements that are moved in front of it."""
     behind: list[Moved] = field(default_factory=list)
     """Statements that are moved behind it, also out of a `with` in it."""
+    conditions: list[ast.If] = field(default_factory=list)
+    """Those around the step of the optimizer, without its backward pass: they must always be the same."""
 
 
 class Finder:
@@ -72,14 +74,21 @@ class Finder:
             raise Refused("the step of the optimizer has a closure or other arguments", first)
         if not isinstance(statement, ast.Expr):
             raise Refused("the result of the optimizer's step is used", first)
-        return self._in_block(statement, [around[step] for step in steps])
+        conditions: list[ast.If] = []
+        above = self._parents[statement]
+        while isinstance(above, ast.If) and not any(_is_method(node, "backward") for node in ast.walk(above)):
+            conditions.append(above)
+            above = self._parents[above]
+        region = self._in_block(conditions[-1] if conditions else statement, list(around.values()))
+        region.conditions = conditions
+        return region
 
     def _is_optimizer_step(self, call: ast.Call) -> bool:
         return isinstance(call.func, ast.Attribute) and call.func.attr == "step" and self._is_step(call)
 
-    def _in_block(self, step: ast.Expr, all_steps: Sequence[ast.stmt]) -> Region:
+    def _in_block(self, step: ast.stmt, all_steps: Sequence[ast.stmt]) -> Region:
         block = block_in(self._parents.get(step), step)
-        at = [index for index, each in enumerate(block) if each in all_steps]
+        at = [index for index, each in enumerate(block) if each is step or each in all_steps]
         start, end, stop = at[0], at[-1] + 1, None
         while start > 0 and (stop := self._stop(block[start - 1 : end])) is None:
             start -= 1
@@ -334,12 +343,22 @@ def counters_of(loop: ast.AST) -> Iterator[str]:
     for node in ast.walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant):
             yield from stored_names(node.target)
-        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
-            called = path_of(node.iter.func)
-            if called in ("range", "trange", "tqdm.trange"):
-                yield from stored_names(node.target)
-            elif called == "enumerate" and isinstance(node.target, ast.Tuple):
-                yield from stored_names(node.target.elts[0])
+        if isinstance(node, ast.For):
+            yield from _counted(node.target, node.iter)
+
+
+def _counted(target: ast.expr, iterated: ast.expr) -> Iterator[str]:
+    """The names in the target of a loop that are numbers."""
+    if not isinstance(iterated, ast.Call):
+        return
+    called = path_of(iterated.func).rpartition(".")[2]
+    if called in ("range", "trange"):
+        yield from stored_names(target)
+    elif called == "tqdm" and iterated.args:
+        yield from _counted(target, iterated.args[0])
+    elif called == "enumerate" and iterated.args and isinstance(target, ast.Tuple):
+        yield from stored_names(target.elts[0])
+        yield from _counted(target.elts[1], iterated.args[0])
 
 
 def _written_into(statement: ast.stmt) -> Iterator[ast.expr]:

@@ -49,7 +49,7 @@ class Writer:
         self._require_own_lines()
         first, last = self._region.whole[0], self._region.whole[-1]
         whole = Span(first.lineno, 1, _end(last) + 1, 1)
-        edits = [Edit(whole, self._call()), *self._definition(), *self._helper()]
+        edits = [Edit(whole, self._call()), *self._helper(), *self._definition()]
         text = edited(self._source, edits)
         if all(line.endswith("\r\n") for line in self._source.lines[:-1]):
             text = re.sub(r"\r?\n", "\r\n", text)
