@@ -41,6 +41,7 @@ BEYOND = frozenset(
         "TPF214",
         "TPF309",
         "TPF310",
+        "TPF716",
         "TPF981",
         "TPF982",
         "TPF983",

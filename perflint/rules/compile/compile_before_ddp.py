@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._memory.flows import made
 from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.compile._results import compiling
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import path_of
 from perflint.source.quoting import quoted
 
 _DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -78,7 +76,8 @@ class CompileBeforeDdp(Rule):
     since = (2, 0)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        call = _compiled(site)
+        given = site.argument("module", 0)
+        call = None if given is None else compiling(site.model, given)
         if call is None:
             return
         wrapper = site.target.rpartition(".")[2]
@@ -92,25 +91,3 @@ class CompileBeforeDdp(Rule):
             heat=Heat.WARM,
             help=f"Compile the wrapper: `torch.compile({wrapper}(model))`.",
         )
-
-
-def _compiled(site: CallSite) -> ast.Call | None:
-    """The call of torch.compile that returned the wrapped module."""
-    given = site.argument("module", 0)
-    source = None if given is None else made(site.model, given)
-    if isinstance(source, ast.Call):
-        return source if site.model.target(source) == "torch.compile" else None
-    path = "" if given is None else path_of(given)
-    return _last_made(site, path) if path else None
-
-
-def _last_made(site: CallSite, path: str) -> ast.Call | None:
-    """The callee of the last assignment of a path before the call, in the same function, if it is torch.compile."""
-    model, found = site.model, None
-    function = model.function(site.node)
-    for assignment in model.nodes(ast.Assign):
-        if assignment.lineno >= site.node.lineno or model.function(assignment) is not function:
-            continue
-        if any(path_of(target) == path for target in assignment.targets):
-            found = assignment.value
-    return found if isinstance(found, ast.Call) and model.target(found) == "torch.compile" else None

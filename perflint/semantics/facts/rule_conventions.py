@@ -43,7 +43,7 @@ def names_data(name: str) -> Entry | None:
 
 
 def holds_positions(name: str) -> Entry | None:
-    """Why a tensor of unknown dtype that indexes another holds positions, and is no mask."""
+    """Why a tensor of unknown dtype that indexes another holds positions rather than a mask."""
     return concept("positions").of_any(words(name)[-1:])
 
 
