@@ -41,6 +41,8 @@ BEYOND = frozenset(
         "TPF214",
         "TPF309",
         "TPF310",
+        "TPF505",
+        "TPF715",
         "TPF716",
         "TPF981",
         "TPF982",

@@ -18,6 +18,8 @@ ONE_SIDE = {
     "TPF122": "each call of a watched function is a wait, so that a run refutes no finding",
     "TPF203": "pinning in place was never slower when it was measured, so that a run confirms no cost",
     "TPF710": "a result that lives on may still be called, so that a run refutes no finding",
+    "TPF505": "a trace does not record what is dropped",
+    "TPF715": "a trace does not record the backend of the compiler",
     "TPF716": "a trace records the calls of the compiler, and not those that pass it by",
     "TPF802": "a replay shows which work a CUDA graph lacks; the simulation records no CUDA graphs",
     "TPF803": "a replay shows which memory it reads; the simulation records no CUDA graphs",

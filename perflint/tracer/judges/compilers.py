@@ -142,6 +142,7 @@ UNDECIDED: dict[str, str] = {
     "TPF711": "no call of `torch.compile` was seen here",
     "TPF712": "torch.compile did not come to this line; `TORCH_LOGS=recompiles` prints each compilation with its guard",
     "TPF713": "nothing was compiled in this run; trace without `--simulate`",
+    "TPF715": "a trace does not show the backend; a profile shows the kernels of the eager program",
     "TPF716": "a trace does not know the method's object; a profile shows whether it ran a `Torch-Compiled Region`",
     "TPF801": _NOT_CAPTURED,
     "TPF802": "a trace does not show which work the graph recorded; compare its first replay with an eager run",

@@ -173,4 +173,5 @@ UNDECIDED: dict[str, str] = {
     "TPF502": "no call of a module was seen under this context",
     "TPF503": "no call of a module was seen here",
     "TPF504": "no call on a module was seen here",
+    "TPF505": "a trace does not record what is dropped; compare two runs in evaluation mode",
 }

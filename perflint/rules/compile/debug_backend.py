@@ -1,0 +1,106 @@
+"""TPF715: debugging of torch.compile that stayed on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._guards import is_guarded
+from perflint.rules._methods import in_tests
+from perflint.rules.base import Files, Rule
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import keyword
+from perflint.semantics.values import Const
+from perflint.source.quoting import quoted
+
+_COMPILE = "torch.compile"
+_DEBUGGING = ("eager", "aot_eager", "pre_dispatch_eager")
+"""The beginnings of the names of backends that run the traced operators one by one."""
+_VARIABLE = "TORCH_COMPILE_DEBUG"
+
+
+class DebugBackend(Rule):
+    """torch.compile runs with a backend or a switch for debugging.
+
+    ## What it does
+    Finds `torch.compile(…, backend="eager")`, `"aot_eager"` and their variants, and
+    `os.environ["TORCH_COMPILE_DEBUG"] = "1"`, that no condition guards.
+
+    ## Why is this bad
+    These backends exist to find out which part of the compiler fails. They trace the program, guard it and compile it
+    again like `inductor`, and then call the same kernels as without `torch.compile`: all of the overhead, and none of
+    the fusion. `TORCH_COMPILE_DEBUG` writes the graphs and the code of each compilation to files. The
+    cost has not been measured here.
+
+    ## When it is fine
+    - While a failure of the compiler is looked for: behind a flag, and in tests. Neither is reported.
+    - `aot_eager` for its memory: the partitioner may recompute activations.
+
+    ## Bad
+    ```python
+    import torch
+
+    def build(model: torch.nn.Module):
+        return torch.compile(model, backend="aot_eager")
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def build(model: torch.nn.Module):
+        return torch.compile(model)
+    ```
+
+    ## Fix safety
+    No fix: the backend may be there because `inductor` fails.
+
+    ## How a GPU shows it
+    A profile shows the kernels of the eager program, and `Torch-Compiled Region` around them.
+
+    ## References
+    - [torch.compile troubleshooting: ablation](https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html)
+    """
+
+    code, name = "TPF715", "debug-backend"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Files("backend", _VARIABLE),)
+    since = (2, 0)
+
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        if in_tests(model):
+            return
+        found: list[tuple[ast.expr | ast.stmt, str]] = [*_compiling(model), *_switching(model)]
+        for node, does in found:
+            if is_guarded(model, node):
+                continue
+            yield self.finding(
+                site,
+                f"{quoted(model.source.written(node))} {does}",
+                confidence=Confidence.HIGH,
+                # It is said once, and holds for every step.
+                heat=Heat.HOT,
+                span=model.source.span(node),
+                help="Choose it with a flag, only while you look for a failure of the compiler.",
+            )
+
+
+def _compiling(model: Model) -> Iterator[tuple[ast.expr, str]]:
+    """The calls of torch.compile with a backend that compiles nothing."""
+    for call in model.nodes(ast.Call):
+        backend = keyword(call, "backend")
+        value = None if backend is None else model.value(backend)
+        if isinstance(value, Const) and str(value.value).startswith(_DEBUGGING) and model.target(call) == _COMPILE:
+            yield call, "traces the program and runs its operators one by one, as without `torch.compile`"
+
+
+def _switching(model: Model) -> Iterator[tuple[ast.stmt, str]]:
+    """The assignments that make each compilation write files."""
+    for assignment in model.nodes(ast.Assign):
+        target = assignment.targets[0]
+        if isinstance(target, ast.Subscript) and model.symbols.full_name(target.value) == "os.environ":
+            if model.value(target.slice) == Const(_VARIABLE) and model.value(assignment.value) == Const("1"):
+                yield assignment, "writes the graphs and the code of each compilation to files"

@@ -1,0 +1,52 @@
+"""Backends and switches of torch.compile: those for debugging, and others."""
+
+import os
+
+import torch
+from torch import nn
+
+os.environ["TORCH_COMPILE_DEBUG"] = "1"  # audit: TPF715
+os.environ["TORCH_COMPILE_DEBUG"] = "0"
+os.environ["TORCH_LOGS"] = "1"
+
+
+def build(model: nn.Module) -> nn.Module:
+    return torch.compile(model, backend="eager")  # audit: TPF715
+
+
+@torch.compile(backend="aot_eager", dynamic=True)  # audit: TPF715
+def step(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+BACKEND = "aot_eager_decomp_partition"
+
+
+def named(model: nn.Module) -> nn.Module:
+    return torch.compile(model, backend=BACKEND)  # audit: TPF715
+
+
+# Look-alikes
+
+
+def real(model: nn.Module) -> list[nn.Module]:
+    return [torch.compile(model), torch.compile(model, backend="inductor"), torch.compile(model, backend="cudagraphs")]
+
+
+def chosen(model: nn.Module, backend: str) -> nn.Module:
+    return torch.compile(model, backend=backend)
+
+
+def behind_a_flag(model: nn.Module, debug: bool) -> nn.Module:
+    if debug:
+        os.environ["TORCH_COMPILE_DEBUG"] = "1"
+        return torch.compile(model, backend="eager")
+    return torch.compile(model)
+
+
+def of_other_code(library, model: nn.Module) -> nn.Module:
+    return library.compile(model, backend="eager")
+
+
+def of_processes() -> None:
+    torch.distributed.init_process_group(backend="nccl")
