@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._places import loops_around
-from perflint.rules.base import Calls, Rule
+from perflint.rules._turns import turn_around
+from perflint.rules._words import often
+from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.worth import sentence
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
-from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, path_of, walk
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import last_name, names_in, path_of, walk
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
 _MOVES = tuple(f"torch.nn.Module.{name}" for name in _METHODS)
-_LOADS = "torch.load"
+_LOADS = ("torch.load", "transformers.pipeline", "torch.hub.load")
+_PRETRAINED = "from_pretrained"
 
 
 class ModelMovedInLoop(Rule):
@@ -26,7 +32,7 @@ class ModelMovedInLoop(Rule):
 
     ## What it does
     Finds `.to(…)`, `.cuda()`, `.half()` and similar calls on modules in code that runs each step,
-    and `torch.load` of a file whose name does not change there.
+    and `torch.load`, `from_pretrained` and the like of a file or model whose name does not change there.
 
     ## Why is this bad
     If the model is there already, each call still walks over all of its parameters and buffers on
@@ -80,21 +86,41 @@ class ModelMovedInLoop(Rule):
     effect, severity = Effect.TRANSFER, Severity.INFO
     measured = ("model-moved-step-gpt",)
     costs = None
-    listens = (Calls(*_MOVES, _LOADS),)
+    listens = (Calls(*_MOVES, *_LOADS), Files(f".{_PRETRAINED}("))
 
-    def check(self, site: CallSite) -> Iterator[Finding]:
-        if site.heat is not Heat.HOT or not (_loads_the_same(site) if site.target == _LOADS else _moves(site)):
+    def check(self, site: CallSite | FileSite) -> Iterator[Finding]:
+        if isinstance(site, FileSite):
+            calls = (call for call in site.model.nodes(ast.Call) if last_name(call) == _PRETRAINED)
+            for call in calls:
+                yield from self._at(site.model.call(call), loads=True)
+        else:
+            yield from self._at(site, loads=site.target in _LOADS)
+
+    def _at(self, site: CallSite, *, loads: bool) -> Iterator[Finding]:
+        if not (_is_repeated(site, loads=loads) and (_loads_the_same(site) if loads else _moves(site))):
             return
-        what = "reads the same file" if site.target == _LOADS else "goes through the whole model, or copies it"
+        what = "loads the same again" if loads else "goes through the whole model, or copies it"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {what} (runs every step)",
+            f"{quoted(site.text(site.node))} {what}{often(site) or ' in each iteration of a loop'}",
             confidence=Confidence.MEDIUM,
             help="Call it once, before the loop.",
             cost=None
-            if site.target == _LOADS
+            if loads
             else sentence("for a model that is there already it costs GPT-2 training {0}", *self.measured),
         )
+
+
+def _is_repeated(site: CallSite, *, loads: bool) -> bool:
+    """True in code that runs each step; any loop will do for what takes as long as loading a model."""
+    if site.heat is Heat.HOT:
+        return True
+    if not loads or site.heat is Heat.COLD or not isinstance(turn_around(site.model, site.node), LOOPS):
+        return False
+    # `for attempt in range(3): try: return torch.load(path)`
+    function = site.model.function(site.node)
+    outer = itertools.takewhile(lambda each: each is not function, site.model.ancestors(site.node))
+    return not any(isinstance(each, ast.Try) for each in outer)
 
 
 def _moves(site: CallSite) -> bool:
@@ -141,8 +167,11 @@ def _is_made_in(around: ast.AST, path: str) -> bool:
 
 
 def _loads_the_same(site: CallSite) -> bool:
-    loop = next(loops_around(site.model, site.node), None)
-    if loop is None or not site.node.args:
+    """True if nothing that a turn of the code around a call binds decides what is loaded, nor whether."""
+    around = next(loops_around(site.model, site.node), None) or site.model.function(site.node)
+    given = [*site.node.args, *(keyword.value for keyword in site.node.keywords)]
+    if around is None or not given or is_guarded(site.model, site.node) or in_tests(site.model):
         return False
-    bound = {part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    return not names_in(site.node.args[0]) & bound
+    bound = {part.arg for part in walk(around) if isinstance(part, ast.arg)}
+    bound |= {part.id for part in walk(around) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return not any(names_in(each) & (bound | {"self"}) for each in given)
