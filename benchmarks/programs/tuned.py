@@ -27,7 +27,7 @@ import threading
 import time
 import tomllib
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -73,7 +73,7 @@ def measured(name: str, entry: dict[str, Any], options: argparse.Namespace) -> N
     result: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
     roots = {kind: options.work / kind / name for kind in KINDS}
     # On another machine the log of the search brings the patch back.
-    is_open = not result.get("report") or result["status"] or not roots["tuned"].exists()
+    is_open = not result.get("report") or not roots["tuned"].exists() or (result["status"] and not options.tuned)
     if is_open:
         shutil.rmtree(roots["tuned"], ignore_errors=True)
     places = {kind: prepared(name, entry, root, options) for kind, root in roots.items()}
@@ -85,7 +85,7 @@ def measured(name: str, entry: dict[str, Any], options: argparse.Namespace) -> N
         for kind, figures in turn.items():
             result[kind].append(figures)
         is_over = len(result["tuned"]) >= options.rounds or any("error" in each for each in turn.values())
-        result["done"] = is_over and not result["status"]
+        result["done"] = is_over and (options.tuned or not result["status"])
         written(place, result)
         if is_over:
             return
@@ -111,7 +111,7 @@ def tuned(
     took = before + time.monotonic() - began
     report = {"report": done.stdout.splitlines(), "told": done.stderr.splitlines()[-20:], "status": done.returncode}
     runs = [float(line.rpartition("(")[2].split()[0]) for line in report["told"] if line.endswith(" s)")]
-    return report | {"tune_seconds": round(took, 1), "seconds": max(runs, default=30.0), **{kind: [] for kind in KINDS}}
+    return report | {"tune_seconds": round(took, 1), "seconds": median(runs or [30.0]), **{kind: [] for kind in KINDS}}
 
 
 def timed(folder: Path, command: list[str], root: Path, limit: float) -> dict[str, Any]:
@@ -208,6 +208,7 @@ def main() -> int:
     parser.add_argument("--least", type=float, default=60.0, metavar="S", help="seconds below which none is begun")
     parser.add_argument("--devices", default="0", help="numbers of GPUs, with commas; empty for the CPU")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tuned", action="store_true", help="only time the programs as far as they are tuned")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--only-here", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")

@@ -34,7 +34,8 @@ class Look:
         listen(lambda _: self._calls.stepped(sys._getframe(1)))
         self._calls.start()
         base: Any = dataloader._BaseDataLoaderIter
-        next_batch, make = base.__next__, base.__init__
+        loader_class: Any = dataloader.DataLoader
+        next_batch, make, begin = base.__next__, base.__init__, loader_class._get_iterator
 
         @functools.wraps(make)
         def made(iterator: Any, loader: Any) -> None:
@@ -47,11 +48,24 @@ class Look:
             try:
                 return next_batch(iterator)
             finally:
-                place = self._places.get(id(iterator), ("", 0, 0))
-                self._loading[place] = self._loading.get(place, 0.0) + time.perf_counter() - began
+                self._waited(iterator, began)
 
+        @functools.wraps(begin)
+        def begun(loader: Any) -> Any:
+            # Workers start here, which takes long.
+            began = time.perf_counter()
+            try:
+                return begin(loader)
+            finally:
+                self._waited(loader, began)
+
+        loader_class._get_iterator = begun
         base.__next__, base.__init__ = timed, made
         self._watch_loaders(dataloader.DataLoader)
+
+    def _waited(self, loader: Any, began: float) -> None:
+        place = self._places.get(id(loader), ("", 0, 0))
+        self._loading[place] = self._loading.get(place, 0.0) + time.perf_counter() - began
 
     def _watch_loaders(self, kind: Any) -> None:
         make = kind.__init__

@@ -22,7 +22,10 @@ class StepCalls:
         self._steps: dict[tuple[str, int], int] = {}
         self._stepping: set[CodeType] = set()
         self._models: list[tuple[tuple[str, int, str, int, str, int], set[CodeType]]] = []
-        self._known: set[tuple[tuple[str, int], int]] = set()
+        self._known: set[tuple[tuple[str, int], int, bool]] = set()
+        self._training: set[CodeType] = set()
+        self._evaluating: dict[CodeType, str] = {}
+        """The functions that call models with gradients and without, these with their file."""
         self._model_call: CodeType | None = None
         self._compile: CodeType | None = None
         self._compiles = False
@@ -53,12 +56,18 @@ class StepCalls:
 
         A model has the place of its call; the place of the outermost function on the stack that holds it by a name,
         with that name; and the number of its copies. `compiles` is true if the process compiles something.
+        Evaluations are functions that call models without gradients only, by their file and line.
         """
+        compiler = getattr(sys.modules.get("torch"), "compiler", None)
+        # Only these versions can leave a function as it is.
+        has_eager = self._stepping and hasattr(compiler, "set_stance")
+        evaluating = self._evaluating.keys() - self._training - self._stepping if has_eager else set()
         models = {found for found, codes in self._models if codes & self._stepping or not self._stepping}
         return {
             "calls": sorted(set(self._calls.values())),
             "steps": [[*place, count] for place, count in sorted(self._steps.items())],
             "models": sorted(models),
+            "evaluations": sorted((self._evaluating[code], code.co_firstlineno) for code in evaluating),
             "compiles": self._compiles,
         }
 
@@ -81,9 +90,10 @@ class StepCalls:
         """Note the holder of a model with parameters that no other module calls."""
         module: Any = frame.f_locals.get("self")
         place = self.place(frame.f_back)
-        if place is None or (place, id(module)) in self._known:
+        has_gradients = sys.modules["torch"].is_grad_enabled()
+        if place is None or (place, id(module), has_gradients) in self._known:
             return
-        self._known.add((place, id(module)))
+        self._known.add((place, id(module), has_gradients))
         above = list(_upwards(frame.f_back))
         if any(each.f_code is self._model_call for each in above) or next(module.parameters(), None) is None:
             return
@@ -101,8 +111,12 @@ class StepCalls:
         holder = self.place(held)
         assert holder is not None
         found = (*place, *holder, name + (".module" if copies is not None else ""), copies or 1)
-        has_gradients = sys.modules["torch"].is_grad_enabled()
-        self._models.append((found, {each.f_code for each in own[: None if has_gradients else 1]}))
+        if has_gradients:
+            self._models.append((found, {each.f_code for each in own}))
+            self._training.add(own[0].f_code)
+        else:
+            self._models.append((found, {own[0].f_code}))
+            self._evaluating[own[0].f_code] = place[0]
 
     def place(self, frame: FrameType | None) -> tuple[str, int] | None:
         """The innermost line of the project at or above a frame."""

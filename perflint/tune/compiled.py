@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from perflint.findings import Edit
@@ -14,12 +15,14 @@ from perflint.tune.edited import edited
 from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.outlining import Model
 from perflint.tune.graphs.purity import stored_names
-from perflint.tune.graphs.reached import Function
+from perflint.tune.graphs.reached import Function, first_line
 from perflint.tune.graphs.writing import HELPER
 from perflint.tune.refused import Refused
 
 _MODE = 'mode="reduce-overhead"'
 _MARK = "torch.compiler.cudagraph_mark_step_begin()"
+_EAGER = '@torch.compiler.set_stance("force_eager")'
+"""It is there from torch 2.6 on."""
 
 
 def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
@@ -35,21 +38,26 @@ def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
         raise Refused("the step is a graph already", 1)
     if not seen.models:
         raise Refused("the step calls no model with parameters", 1)
-    finders = {path: _Finder(Source(path, texts[path])) for each in seen.models for path in (each.path, each.holder)}
+    paths = {path for each in seen.models for path in (each.path, each.holder)}
+    paths |= {path for path, _ in seen.evaluations}
+    finders = {path: _Finder(Source(path, texts[path])) for path in paths}
     places: dict[tuple[str, str, int], ast.stmt] = {}
     for model in seen.models:
         path, statement = finders[model.holder].place(model)
         places[path, model.name, statement.lineno] = statement
-    edits: dict[str, list[Edit]] = {path: [] for path, *_ in places}
+    edits: dict[str, list[Edit]] = defaultdict(list)
     for path, name, line in places:
         margin = indentation(finders[path].source, line)
         edits[path].append(insert(line, 1, f"{margin}{name}.compile({_MODE})\n"))
     if len(places) > 1:
         first = seen.models[0]
         source = finders[first.path].source
-        edits.setdefault(first.path, []).extend(
-            [*import_edits(source, ["import torch"]), _mark(source, finders[first.path].loop(first.line))]
-        )
+        edits[first.path].append(_mark(source, finders[first.path].loop(first.line)))
+    for path, line in seen.evaluations:
+        edits[path] += finders[path].eager(line)
+    for path, changes in edits.items():
+        if any("torch." in each.text for each in changes):
+            changes += import_edits(finders[path].source, ["import torch"])
     return {path: edited(finders[path].source, changes) for path, changes in edits.items()}
 
 
@@ -84,6 +92,13 @@ class _Finder:
         if not self.source.lines[outer.lineno - 1][: self.source.span(outer).column - 1].isspace() and outer.col_offset:
             raise Refused("two statements share a line", outer)
         return model.holder, outer
+
+    def eager(self, line: int) -> Iterator[Edit]:
+        """The edit that keeps a function from compiling: its shapes and modes would need graphs of their own."""
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.FunctionDef) and first_line(node) == line:
+                if not any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in ast.walk(node)):
+                    yield insert(node.lineno, 1, f"{indentation(self.source, node.lineno)}{_EAGER}\n")
 
     def loop(self, line: int) -> ast.For | ast.While:
         """The innermost loop around a line. Raises Refused."""

@@ -36,6 +36,7 @@ class Evidence:
         """The files of the project that ran in the first steps."""
         called = {path for each in self.seen.calls for path in (each.path, each.callee)}
         called |= {path for each in self.seen.models for path in (each.path, each.holder)}
+        called |= {path for path, _ in self.seen.evaluations}
         return called | set(self.seen.steps) | {each.path for each in self.loaders if each.path}
 
     @property
@@ -61,8 +62,9 @@ def evidence_of(run: Run) -> Evidence:
     loaders = tuple(Loader(*each) for each in look["loaders"])
     step = fmean(run.seen.times) if run.seen.times else 0.0
     models = tuple(Model(*each) for each in look.get("models", ()))
+    evaluations = tuple((path, line) for path, line in look.get("evaluations", ()))
     return Evidence(
-        Seen(steps, calls, models, look.get("compiles", False), look.get("distributed", False)),
+        Seen(steps, calls, models, evaluations, look.get("compiles", False), look.get("distributed", False)),
         loaders,
         step,
         look["busy_ms"],

@@ -11,7 +11,7 @@ from perflint.fixes.edits import indentation, insert
 from perflint.semantics.structure import keyword, path_of
 from perflint.source.text import Source
 from perflint.tune.edited import edited
-from perflint.tune.evidence import Evidence
+from perflint.tune.evidence import Evidence, Loader
 from perflint.tune.refused import Refused
 
 LEAST = 0.05
@@ -38,7 +38,7 @@ def with_workers(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]
     )
     if call is None:
         raise Refused("the loader is not made by a call of a class", slowest.line)
-    return {slowest.path: edited(source, _edits(source, call, _workers(slowest.share, slowest.workers)))}
+    return {slowest.path: edited(source, _edits(source, call, slowest))}
 
 
 def _makes(call: ast.Call) -> bool:
@@ -49,13 +49,16 @@ def _workers(share: float, now: int) -> int:
     """As many workers as can prepare a batch in the rest of a step, and one more for each four."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wanted = round(share / max(1 - share, 0.05) * 1.25) + 1
-    return max(min(max(wanted, 2, now * 2), cpus, MOST), 1)
+    return max(min(max(wanted, 2, now * 2), cpus, MOST), now, 1)
 
 
-def _edits(source: Source, call: ast.Call, workers: int) -> list[Edit]:
-    if any(each.arg is None for each in call.keywords):
-        raise Refused("the arguments of the loader are in a dictionary", call)
+def _edits(source: Source, call: ast.Call, loader: Loader) -> list[Edit]:
+    workers = _workers(loader.share, loader.workers)
     wanted = {"num_workers": str(workers), "persistent_workers": "True", "pin_memory": "torch.cuda.is_available()"}
+    if any(each.arg is None for each in call.keywords):
+        if not loader.workers or "persistent_workers" in source.text:
+            raise Refused("the arguments of the loader are in a dictionary", call)
+        wanted = {"persistent_workers": "True"}
     edits, missing = [], []
     for name, value in wanted.items():
         given = keyword(call, name)

@@ -90,7 +90,8 @@ def seen(text: str) -> Seen:
             calls.stop()
             forget()
     steps = {"a.py": [line for _, line, _ in calls.report()["steps"]]}
-    return Seen(steps, (), tuple(Model(*each) for each in calls.report()["models"]))
+    report = calls.report()
+    return Seen(steps, (), tuple(Model(*each) for each in report["models"]), report["evaluations"])
 
 
 def written(text: str, busy: float | None = 1.0) -> str:
@@ -191,10 +192,21 @@ def test_a_program_that_compiles_or_is_one_of_a_group_is_refused() -> None:
             compiled({"a.py": SCRIPT}, Evidence(seen, (), 10.0, 1.0))
 
 
-def test_other_functions_do_not_count() -> None:
-    evaluation = "\n\ndef evaluate(model):\n    return model(torch.ones(1, 4))\n\n\nevaluate(nn.Linear(4, 1))\n"
-    new = written(HEAD + FUNCTIONS + evaluation)
-    assert new.count(".compile(") == 1 and new.endswith(evaluation)
+def test_evaluations_stay_eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation = "\n\n@torch.no_grad()\ndef evaluate(model):\n    shown.append(model(torch.ones(1, 4)).item())\n"
+    text = HEAD + evaluation + FUNCTIONS.replace("        train(3, net", "        evaluate(net)\n        train(3, net")
+    new = written(text)
+    assert '@torch.no_grad()\n@torch.compiler.set_stance("force_eager")\ndef evaluate(model):\n' in new
+    assert ran(new, monkeypatch)[0] == ran(text, monkeypatch)[0] and new.count("set_stance") == 1
+
+
+def test_a_function_for_training_and_evaluation_is_compiled() -> None:
+    shared = "\n\ndef forward(model):\n    return model(torch.ones(2, 4))\n"
+    text = HEAD + shared + FUNCTIONS.replace("model(torch.ones(2, 4))", "forward(model)")
+    text = text.replace(
+        "        train(3, net", "        with torch.no_grad():\n            forward(net)\n        train(3, net"
+    )
+    assert "set_stance" not in written(text) and written(text).count(".compile(") == 1
 
 
 def test_a_program_without_a_gpu_is_refused() -> None:

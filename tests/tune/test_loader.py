@@ -12,8 +12,8 @@ from perflint.tune.refused import Refused
 HEAD = "import torch\nfrom torch.utils.data import DataLoader\n"
 
 
-def written(call: str, share: float = 0.5, line: int = 3, head: str = HEAD) -> str:
-    loader = Loader("a.py", line, 0, share)
+def written(call: str, share: float = 0.5, line: int = 3, head: str = HEAD, workers: int = 0) -> str:
+    loader = Loader("a.py", line, workers, share)
     text = with_workers({"a.py": head + call}, Evidence(Seen({}, ()), (loader,), 10.0, None))["a.py"]
     return text.removeprefix(head)
 
@@ -37,6 +37,16 @@ def test_on_several_lines_and_given_arguments() -> None:
 
 def test_more_workers_for_a_loader_that_takes_most_of_a_step() -> None:
     assert "num_workers=8" in written("loader = DataLoader(data, 4)\n", 0.95)
+
+
+def test_never_fewer() -> None:
+    assert "num_workers=12" in written("loader = DataLoader(data, num_workers=n)\n", workers=12)
+
+
+def test_arguments_in_a_dictionary_that_has_workers() -> None:
+    assert written("loader = DataLoader(data, **options)\n", workers=2) == (
+        "loader = DataLoader(data, **options, persistent_workers=True)\n"
+    )
 
 
 def test_without_torch_by_name() -> None:

@@ -50,6 +50,8 @@ class Seen:
     steps: Mapping[str, Collection[int]]
     calls: Collection[Called]
     models: Sequence[Model] = ()
+    evaluations: Sequence[tuple[str, int]] = ()
+    """The functions that call models without gradients only, by their file and first line."""
     compiles: bool = False
     """True if the program compiles a model."""
     distributed: bool = False
