@@ -16,6 +16,8 @@ from perflint.semantics.values import scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
+_Rebinding = ast.Assign | ast.AugAssign
+
 
 class ReboundGraphInput(Rule):
     """A CUDA graph's input is bound to another tensor before a replay.
@@ -89,7 +91,7 @@ class ReboundGraphInput(Rule):
         if not site.model.captures.blocks:
             return
         model = site.model
-        seen: set[ast.Assign] = set()
+        seen: set[_Rebinding] = set()
         for block in recorded(model):
             for assignment, path in _rebound(model, block):
                 if assignment in seen:
@@ -112,22 +114,25 @@ class ReboundGraphInput(Rule):
                 )
 
 
-def _rebound(model: Model, block: Recorded) -> Iterator[tuple[ast.Assign, str]]:
+def _rebound(model: Model, block: Recorded) -> Iterator[tuple[_Rebinding, str]]:
     """Assignments to an input of a recorded block that stand before a replay, but not before a capture."""
     every = replays(model)
-    for assignment in model.nodes(ast.Assign):
-        if len(assignment.targets) != 1:
+    assignments: list[_Rebinding] = [*model.nodes(ast.Assign), *model.nodes(ast.AugAssign)]
+    for assignment in assignments:
+        targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
+        if len(targets) != 1:
             continue
-        path = path_of(assignment.targets[0])
+        path = path_of(targets[0])
         if not path or path not in block.reads or not is_visible(model, block, assignment, path):
             continue
         if any(is_inside(model, assignment, statement) or assignment is statement for statement in block.capture.body):
             continue
-        if _precedes_replay(model, block, assignment, every) and _brings_data(model, assignment, path):
+        brings_data = _is_number(model, block, path) or _brings_data(model, assignment, path)
+        if _precedes_replay(model, block, assignment, every) and brings_data:
             yield assignment, path
 
 
-def _precedes_replay(model: Model, block: Recorded, assignment: ast.Assign, every: list[ast.Call]) -> bool:
+def _precedes_replay(model: Model, block: Recorded, assignment: _Rebinding, every: list[ast.Call]) -> bool:
     scope = model.function(assignment)
     if scope is block.scope:
         if assignment.lineno < block.capture.start.lineno:
@@ -153,8 +158,10 @@ def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:
     return any(last_name(node) == name for node in walk(scope) if isinstance(node, (ast.Attribute, ast.Name)))
 
 
-def _brings_data(model: Model, assignment: ast.Assign, path: str) -> bool:
+def _brings_data(model: Model, assignment: _Rebinding, path: str) -> bool:
     """True if other data is meant: not None, and not a view or result of the old value."""
+    if isinstance(assignment, ast.AugAssign):
+        return False
     value = assignment.value
     if isinstance(value, ast.Constant) and value.value is None:
         return False
@@ -169,13 +176,13 @@ def _is_number(model: Model, block: Recorded, path: str) -> bool:
     return False
 
 
-def _is_global(model: Model, assignment: ast.Assign, path: str) -> bool:
+def _is_global(model: Model, assignment: _Rebinding, path: str) -> bool:
     """True if a `global` or `nonlocal` statement names the input: a copy would leave it behind without a use."""
     function = model.function(assignment)
     return function is not None and model.symbols.declares(function, path)
 
 
-def _fix(model: Model, assignment: ast.Assign, path: str) -> Fix | None:
+def _fix(model: Model, assignment: _Rebinding, path: str) -> Fix | None:
     new = model.source.concrete(assignment.value)
     if not isinstance(new, cst.BaseExpression) or isinstance(assignment.value, (ast.Tuple, ast.Constant)):
         return None
