@@ -44,6 +44,7 @@ BEYOND = frozenset(
         "TPF505",
         "TPF715",
         "TPF716",
+        "TPF927",
         "TPF981",
         "TPF982",
         "TPF983",

@@ -27,6 +27,7 @@ ONE_SIDE = {
     "TPF805": "a replay shows what it overwrites; the simulation records no CUDA graphs",
     "TPF807": "only a compiler for a GPU makes CUDA graphs, and names the line for which it makes none",
     "TPF924": "each collective of several processes is a wait, so that a run refutes no finding",
+    "TPF927": "a trace is of one process, and does not compare its parameters with those of others",
     "TPF944": "each collective of several processes is a wait, so that a run refutes no finding",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),
 }

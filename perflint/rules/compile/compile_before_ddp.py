@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._results import COMPILE, result_of
 from perflint.rules.base import Calls, Mentions, Rule
-from perflint.rules.compile._results import compiling
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
@@ -77,7 +77,7 @@ class CompileBeforeDdp(Rule):
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         given = site.argument("module", 0)
-        call = None if given is None else compiling(site.model, given)
+        call = None if given is None else result_of(site.model, given, COMPILE)
         if call is None:
             return
         wrapper = site.target.rpartition(".")[2]

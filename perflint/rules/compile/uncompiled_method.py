@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._results import COMPILE, result_of
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
-from perflint.rules.compile._results import COMPILE, compiling
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite, FileSite
@@ -106,7 +106,7 @@ class UncompiledMethod(Rule):
                 continue
             call = model.call(node)
             confidence = _runs_layers(call)
-            if confidence is None or compiling(model, method.value) is None or _is_compiled(model, method):
+            if confidence is None or result_of(model, method.value, COMPILE) is None or _is_compiled(model, method):
                 continue
             yield self.finding(
                 call,

@@ -111,5 +111,6 @@ UNDECIDED: dict[str, str] = {
     "TPF923": _NO_GROUP,
     "TPF924": _NO_GROUP,
     "TPF926": "the trace is of the first process; give `--trace` those of the others, too",
+    "TPF927": "a trace does not compare the parameters of the processes; do it after a step",
     "TPF944": _NO_GROUP,
 }

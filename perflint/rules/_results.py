@@ -1,4 +1,4 @@
-"""The call of torch.compile whose result an expression is."""
+"""The call of a wrapper, such as torch.compile, whose result an expression is."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ from perflint.semantics.structure import path_of
 COMPILE = "torch.compile"
 
 
-def compiling(model: Model, node: ast.expr) -> ast.Call | None:
-    """The call of torch.compile that returned a value; None if other code did, or if it is not known."""
+def result_of(model: Model, node: ast.expr, *functions: str) -> ast.Call | None:
+    """The call of one of some functions that returned a value; None if other code did, or if it is not known."""
     source = made(model, node)
-    if isinstance(source, ast.Call):
-        return _as_compiling(model, source)
-    path = path_of(node)
-    *_, last = [None, *_assigned(model, node, path)] if path else [None]
-    return None if last is None else _as_compiling(model, made(model, last))
-
-
-def _as_compiling(model: Model, value: ast.expr) -> ast.Call | None:
-    return value if isinstance(value, ast.Call) and model.target(value) == COMPILE else None
+    if not isinstance(source, ast.Call):
+        path = path_of(node)
+        *_, last = [None, *_assigned(model, node, path)] if path else [None]
+        source = node if last is None else made(model, last)
+    return source if isinstance(source, ast.Call) and model.target(source) in functions else None
 
 
 def _assigned(model: Model, node: ast.expr, path: str) -> Iterator[ast.expr]:

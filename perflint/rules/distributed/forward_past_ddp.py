@@ -1,0 +1,103 @@
+"""TPF927: a training forward pass that goes past the wrapper of DDP."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._results import result_of
+from perflint.rules.base import Calls, Mentions, Rule
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import last_name, path_of, walk
+from perflint.source.quoting import quoted
+
+_DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
+_OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+
+
+class ForwardPastDdp(Rule):
+    """A training step calls the module inside of `DistributedDataParallel`.
+
+    ## What it does
+    Finds `ddp.module(x)` in functions that also call `backward()`, where `ddp` is the result of
+    `DistributedDataParallel(…)`.
+
+    ## Why is this bad
+    The wrapper prepares the reduction of the gradients in its own forward pass. A forward pass of `ddp.module` does not
+    prepare it, so that the gradients of the processes are not averaged: each process trains a model of its own, on
+    its part of the data. Nothing fails and nothing warns.
+
+    ## When it is fine
+    - Evaluation and sampling: the wrapper is not needed there. Calls under `torch.no_grad()`, and functions without
+      `backward()`, are not reported.
+    - The wrapper runs in the same backward pass, too, which prepares the reduction for both.
+    - The gradients are reduced by hand.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def train(model: torch.nn.Module, loader, optimizer, rank: int):
+        ddp = DistributedDataParallel(model.cuda(rank), device_ids=[rank])
+        for x in loader:
+            ddp.module(x.cuda(rank)).mean().backward()
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def train(model: torch.nn.Module, loader, optimizer, rank: int):
+        ddp = DistributedDataParallel(model.cuda(rank), device_ids=[rank])
+        for x in loader:
+            ddp(x.cuda(rank)).mean().backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    No fix: the results of the training change.
+
+    ## How a GPU shows it
+    A profile shows no `ncclDevKernel_AllReduce` in the backward pass, and the parameters of two processes differ after
+    a step.
+
+    ## References
+    - [DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+    - [Distributed data parallel: internal design](https://docs.pytorch.org/docs/stable/notes/ddp.html)
+    """
+
+    code, name = "TPF927", "forward-past-ddp"
+    effect, severity = Effect.CORRECTNESS, Severity.INFO
+    listens = (Calls("torch.nn.Module.__call__"),)
+    mentions = Mentions("DistributedDataParallel", also=("backward(",), without=("all_reduce", "reduce_gradients"))
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        called = site.node.func
+        if not isinstance(called, ast.Attribute) or called.attr != "module" or not _trains(site.model, site.node):
+            return
+        if result_of(site.model, called.value, *_DDP) is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} goes past `DistributedDataParallel`, which then reduces no gradients",
+            confidence=Confidence.HIGH,
+            help=f"Call the wrapper: `{site.text(called.value)}(…)`.",
+        )
+
+
+def _trains(model: Model, node: ast.Call) -> bool:
+    """True if the function around a call goes backward, without a call of the wrapper, and autograd is on."""
+    function, inner = model.function(node), path_of(node.func)
+    calls = [each for each in walk(function) if isinstance(each, ast.Call)] if function is not None else []
+    if not any(last_name(each) == "backward" for each in calls):
+        return False
+    if any(f"{path_of(each.func)}.module" == inner for each in calls):
+        return False
+    around = (outer for outer in model.ancestors(node) if isinstance(outer, ast.With))
+    contexts = (item.context_expr for outer in around for item in outer.items)
+    return not any(isinstance(each, ast.Call) and last_name(each) in _OFF for each in contexts)
