@@ -44,6 +44,7 @@ BEYOND = frozenset(
         "TPF505",
         "TPF715",
         "TPF716",
+        "TPF810",
         "TPF927",
         "TPF981",
         "TPF982",

@@ -26,6 +26,7 @@ ONE_SIDE = {
     "TPF804": "the call raises on a GPU and records nothing; the simulation records no CUDA graphs",
     "TPF805": "a replay shows what it overwrites; the simulation records no CUDA graphs",
     "TPF807": "only a compiler for a GPU makes CUDA graphs, and names the line for which it makes none",
+    "TPF810": "a replay shows which memory it reads; the simulation records no CUDA graphs",
     "TPF924": "each collective of several processes is a wait, so that a run refutes no finding",
     "TPF927": "a trace is of one process, and does not compare its parameters with those of others",
     "TPF944": "each collective of several processes is a wait, so that a run refutes no finding",

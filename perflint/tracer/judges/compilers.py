@@ -150,5 +150,6 @@ UNDECIDED: dict[str, str] = {
     "TPF804": "a trace does not see how graphed callables are called; run the call once on a GPU: torch raises",
     "TPF805": "a trace does not show what a replay overwrites; compare the kept value before and after the next call",
     "TPF807": "the compiler named no skipped CUDA graph for this line; `TORCH_LOGS=cudagraphs` prints them",
+    "TPF810": "a trace does not show which memory a replay reads; capture with `check_input_liveness=True`",
     "TPF809": _NOT_CAPTURED,
 }
