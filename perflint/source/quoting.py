@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import re
+from keyword import iskeyword
+from typing import NamedTuple, TypeAlias
 
 LONGEST = 60
 """Characters of code in a sentence."""
-_LONGEST_PARSED = 2000
+_LONGEST_READ = 2000
 _SPACES = re.compile(r"\s+")
+_TOKENS = re.compile(
+    r"""\w{0,2}(?:\"{3}.*?\"{3}|'{3}.*?'{3}|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')|\d[\w.]*|\w+|\S""", re.DOTALL
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 _BESIDE_BRACKETS = re.compile(r"(?<=[(\[{]) | (?=[)\]}])|,(?= ?[)\]}])")
+
+Stretch: TypeAlias = tuple[int, int]
 
 
 def quoted(text: str) -> str:
@@ -52,64 +59,79 @@ def _without_comments(text: str) -> str:
 
 def _shortened(line: str) -> str:
     """A long line with "…" for arguments, as few as it takes; then for the beginning of a chain, or the end."""
-    code = line.encode() if len(line) < _LONGEST_PARSED else b""
-    while len(code.decode()) > LONGEST:
-        parts = _arguments(code)
-        if not parts:
-            break
-        over = len(code.decode()) - LONGEST
-        enough = [part for part in parts if len(code[part[0] : part[1]].decode()) - 1 >= over]
-        start, end = min(enough, key=_length) if enough else max(parts, key=_length)
-        code = code[:start] + "…".encode() + code[end:]
-    line = code.decode() or line
-    if len(line) <= LONGEST:
-        return line
-    links = [match.start() for match in re.finditer(r"\.(?=[^\W\d])", line)] if _is_chain(code) else []
-    last = next((at for at in links if len(line) - at < LONGEST and _is_balanced(line[at:])), None)
-    return f"…{line[last:]}" if last is not None else f"{line[: LONGEST - 1].rstrip()}…"
+    if len(line) <= _LONGEST_READ:
+        for start, end in reversed(_left_out(line)):
+            line = f"{line[:start]}…{line[end:]}"
+        if len(line) <= LONGEST:
+            return line
+        last = next((at for at in _brackets(line).links if len(line) - at < LONGEST), None)
+        if last is not None:
+            return f"…{line[last:]}"
+    return f"{line[: LONGEST - 1].rstrip()}…"
 
 
-def _length(part: tuple[int, int]) -> int:
-    return part[1] - part[0]
+def _left_out(line: str) -> list[Stretch]:
+    """The arguments without which a line is short enough, or all if it never is; in order."""
+    parts = _brackets(line).arguments[::-1]
+    found = _outermost(parts)
+    if len(line) - sum(map(_saved, found)) > LONGEST:
+        return found
+    found, over = [], len(line) - LONGEST
+    while over > 0:
+        enough = [part for part in parts if _saved(part) >= over]
+        cut = min(enough, key=_saved) if enough else max(parts, key=_saved)
+        found.append(cut)
+        over -= _saved(cut)
+        parts = [part for part in parts if part[1] <= cut[0] or cut[1] <= part[0]]
+    return sorted(found)
 
 
-def _parsed(code: bytes) -> ast.Expression | None:
-    try:
-        # Both are three bytes long.
-        return ast.parse(code.replace("…".encode(), b"..."), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def _saved(part: Stretch) -> int:
+    return part[1] - part[0] - len("…")
 
 
-def _is_chain(code: bytes) -> bool:
-    """True if code is one call, attribute or element of something."""
-    tree = _parsed(code)
-    return tree is not None and isinstance(tree.body, (ast.Call, ast.Attribute, ast.Subscript))
-
-
-def _arguments(code: bytes) -> list[tuple[int, int]]:
-    """The stretches between brackets of calls, lists and dicts that are longer than "…"."""
-    tree = _parsed(code)
-    if tree is None:
-        return []
-    found = []
-    for node in ast.walk(tree):
-        start = None
-        if isinstance(node, ast.Call) and (node.args or node.keywords):
-            start = code.find(b"(", node.func.end_col_offset or 0) + 1
-        elif isinstance(node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp)):
-            start = node.col_offset + 1
-        if start is not None and isinstance(node, ast.expr):
-            end = (node.end_col_offset or 0) - 1
-            if end - start > len("…".encode()):
-                found.append((start, end))
+def _outermost(parts: list[Stretch]) -> list[Stretch]:
+    """Those that lie in no other, in order."""
+    found: list[Stretch] = []
+    for part in sorted(parts):
+        if not found or part[0] >= found[-1][1]:
+            found.append(part)
     return found
 
 
-def _is_balanced(text: str) -> bool:
-    depth = 0
-    for character in text:
-        depth += (character in "([{") - (character in ")]}")
-        if depth < 0:
-            return False
-    return depth == 0
+class _Brackets(NamedTuple):
+    """The brackets of a line: none if they do not fit together."""
+
+    arguments: list[Stretch]
+    """The stretches between brackets of calls, lists and dicts that are longer than "...", which is as good as "…"."""
+    links: list[int]
+    """Where the attributes of a chain begin: of one call, attribute or element of something."""
+
+
+def _brackets(line: str) -> _Brackets:
+    arguments: list[Stretch] = []
+    links: list[int] = []
+    opened: list[tuple[str, int, bool]] = []
+    before, is_chain = "", True
+    for token in _TOKENS.finditer(line):
+        text, follows = token[0], _is_operand(before)
+        if text in _CLOSING:
+            is_arguments = {"(": follows, "[": not follows, "{": True}[text]
+            opened.append((_CLOSING[text], token.end(), is_arguments))
+        elif text in _CLOSING.values():
+            closing, start, is_arguments = opened.pop() if opened else ("", 0, False)
+            if text != closing:
+                return _Brackets([], [])
+            if is_arguments and token.start() - start > len("..."):
+                arguments.append((start, token.start()))
+        elif not opened:
+            if text == ".":
+                links.append(token.start())
+            is_chain &= follows if text == "." else before in ("", ".") and _is_operand(text)
+        before = text
+    return _Brackets([], []) if opened else _Brackets(arguments, links if is_chain else [])
+
+
+def _is_operand(token: str) -> bool:
+    """True if a bracket after a token belongs to it."""
+    return token[-1:] in (*")]}\"'_",) or (token[-1:].isalnum() and not iskeyword(token))

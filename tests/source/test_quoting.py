@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflint.source.quoting import LONGEST, quoted
+from tests.growth import calls, is_linear
 
 QUOTES = [
     ("model(x)", "model(x)"),
@@ -38,6 +39,11 @@ def test_quotes(text: str, expected: str) -> None:
 def test_any_text_is_quoted_on_one_short_line(text: str) -> None:
     found = quoted(text)
     assert "\n" not in found and len(found) <= LONGEST + 2
+
+
+def test_each_part_of_a_long_sum_is_quoted_in_linear_time() -> None:
+    texts = ["+".join(f"f_{index}(argument)" for index in range(size)) for size in (25, 50, 100)]
+    assert is_linear([calls(lambda text=text: quoted(text)) for text in texts])
 
 
 def test_very_long_code_takes_no_time() -> None:
