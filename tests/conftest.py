@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from tests.cli.command import Command
 
 # Tests of the cache name a folder.
 os.environ["PERFLINT_NO_CACHE"] = "1"
+# As the command does, and for its reason.
+gc.disable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,6 +28,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
+
+
+def pytest_collection_finish() -> None:
+    """Tests that collect garbage need not look at all modules and tests."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Nor does pytest in the end."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

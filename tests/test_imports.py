@@ -11,9 +11,8 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from tests.test_layers import imports, module_name
-from tests.trees import trees
+from tests.trees import paths, trees
 
-MODULES = {module_name(path): tree for path, tree in trees().items()}
 PROGRAMS = {"perflint.__main__", "perflint.tracer.hook.sitecustomize"}
 """Modules that do their work when they are imported."""
 
@@ -53,7 +52,7 @@ def circle(known: Mapping[str, ast.Module]) -> list[str]:
 
 
 def test_imports_go_round_in_no_circle() -> None:
-    assert not circle(MODULES)
+    assert not circle({module_name(path): tree for path, tree in trees().items()})
 
 
 def test_the_test_of_circles() -> None:
@@ -70,7 +69,7 @@ def test_the_test_of_circles() -> None:
 def packages() -> dict[str, list[str]]:
     """The modules of each package directly below perflint."""
     found: dict[str, list[str]] = {}
-    for module in sorted(MODULES.keys() - PROGRAMS):
+    for module in sorted({module_name(path) for path in paths()} - PROGRAMS):
         found.setdefault(".".join(module.split(".")[:2]), []).append(module)
     return found
 

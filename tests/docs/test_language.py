@@ -63,6 +63,11 @@ def _prose(text: str) -> list[str]:
     return _HIDDEN.sub(lambda found: "…" + "\n" * found[0].count("\n"), text).splitlines()
 
 
+def _found_in(paths: list[Path], phrases: dict[str, str]) -> list[str]:
+    """The phrases in some files, with their places; a rule's page is the docstring of its class."""
+    return [f"{path.relative_to(ROOT)}, {each}" for path in paths for each in _found(path.read_text("utf-8"), phrases)]
+
+
 def _found(text: str, phrases: dict[str, str]) -> list[str]:
     lines = list(enumerate(_prose(text), 1))
     return [
@@ -73,10 +78,10 @@ def _found(text: str, phrases: dict[str, str]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", [*PAGES, *RULES], ids=lambda path: path.name)
-def test_plain_phrases(path: Path) -> None:
-    found = _found(path.read_text(encoding="utf-8"), PHRASES)
-    assert not found, f"{path.relative_to(ROOT)} (a rule's page is the docstring of its class)\n" + "\n".join(found)
+@pytest.mark.parametrize("paths", [PAGES, RULES, WORDS], ids=["pages", "rules", "messages"])
+def test_plain_phrases(paths: list[Path]) -> None:
+    found = _found_in(paths, PHRASES)
+    assert paths and not found, "\n".join(found)
 
 
 def test_docstrings_are_plain() -> None:
@@ -89,16 +94,9 @@ def test_docstrings_are_plain() -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("path", WORDS, ids=lambda path: path.name.partition(".")[0])
-def test_messages_are_plain(path: Path) -> None:
-    found = _found(path.read_text(encoding="utf-8"), PHRASES)
-    assert not found, f"{path.relative_to(ROOT)}\n" + "\n".join(found)
-
-
-@pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
-def test_words_for_hardware(path: Path) -> None:
-    found = _found(path.read_text(encoding="utf-8"), HARDWARE)
-    assert not found, f"{path.relative_to(ROOT)} (a rule's page is the docstring of its class)\n" + "\n".join(found)
+def test_words_for_hardware() -> None:
+    found = _found_in(RULES, HARDWARE)
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,8 @@ def test_a_changed_text_is_checked_as_if_it_were_the_first(case: Case) -> None:
 
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[Model]]]:
-    """The models that are made during a test, which runs without the garbage collector, as the command does."""
+    """The models that are made during a test; tests run without the garbage collector, as the command does."""
+    assert not gc.isenabled()
     made: list[weakref.ref[Model]] = []
     begin = Model.__init__
 
@@ -88,11 +89,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[Model]]
         begin(self, *arguments, **settings)
 
     monkeypatch.setattr(Model, "__init__", noted)
-    was_on = gc.isenabled()
-    gc.disable()
     yield made
-    if was_on:
-        gc.enable()
 
 
 @pytest.mark.parametrize("case", FIRST_OF_FAMILY.values(), ids=str)
@@ -126,14 +123,10 @@ def test_a_model_is_freed_after_a_crash(models: list[weakref.ref[Model]]) -> Non
 
 
 def test_a_tree_that_is_not_kept_is_freed_without_the_collector() -> None:
+    gc.freeze()
     text = "class Net:\n    def forward(self, x):\n        return [lambda: x + y for y in x if (z := y)]\n"
     source = Source("a.py", text)
     module = Project().module_of(source)
     assert {variable.name for variable in module.symbols.variables} >= {"Net", "forward", "x", "y", "z"}
-    gc.collect()
-    gc.disable()
-    try:
-        del source, module
-        assert gc.collect() == 0
-    finally:
-        gc.enable()
+    del source, module
+    assert gc.collect() == 0

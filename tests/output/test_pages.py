@@ -13,8 +13,6 @@ from perflint.rules.base import Rule
 from perflint.rules.registry import all_rules
 from tests.engine.toys import Zeros
 
-by_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
-
 
 def documented(section: str) -> Rule:
     """A rule whose section on fixes says something."""
@@ -53,23 +51,23 @@ def test_the_safety_of_fixes_is_read_off_the_page(section: str, expected: tuple[
     assert fix_safeties(documented(section)) == expected
 
 
-@by_rule
-def test_every_page_says_how_safe_its_fix_is(rule: Rule) -> None:
-    section = (type(rule).__doc__ or "").partition("## Fix safety\n")[2].lstrip()
-    assert section.startswith("No fix") or fix_safeties(rule), (
-        "it must begin with No fix, or name safe, unsafe or risky"
-    )
+def test_every_page_says_how_safe_its_fix_is() -> None:
+    for rule in all_rules():
+        section = (type(rule).__doc__ or "").partition("## Fix safety\n")[2].lstrip()
+        assert section.startswith("No fix") or fix_safeties(rule), (
+            f"{rule.code}: it must begin with No fix, or name safe, unsafe or risky"
+        )
 
 
-@by_rule
-def test_pages(rule: Rule) -> None:
-    text = page(rule)
-    assert text.startswith(
-        f"# {rule.name} ({rule.code})\n\nSeverity {rule.severity.value}, effect {rule.effect.value}, "
-    )
-    assert text.endswith("\n") and not text.endswith("\n\n")
-    assert "\n## What it does\n" in text and "\n## References\n" in text
-    assert not re.search(r"^    ## ", text, re.MULTILINE)
+def test_pages() -> None:
+    for rule in all_rules():
+        text = page(rule)
+        assert text.startswith(
+            f"# {rule.name} ({rule.code})\n\nSeverity {rule.severity.value}, effect {rule.effect.value}, "
+        )
+        assert text.endswith("\n") and not text.endswith("\n\n")
+        assert "\n## What it does\n" in text and "\n## References\n" in text
+        assert not re.search(r"^    ## ", text, re.MULTILINE)
 
 
 def test_a_page_without_docstrings() -> None:

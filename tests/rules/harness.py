@@ -17,6 +17,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import perflint.rules
@@ -153,7 +154,12 @@ def lint(text: str, rules: Iterable[type[Rule]], profile: str) -> list[Finding]:
 
     Fails if a rule crashes.
     """
-    asked = {rule.code for rule in rules}
+    return list(_linted(text, frozenset(rule.code for rule in rules), profile))
+
+
+@lru_cache(maxsize=1000)
+def _linted(text: str, asked: frozenset[str], profile: str) -> list[Finding]:
+    """The findings; tests of several files ask for those of the fixtures."""
     source = Source("example.py", text)
     settings = Settings(profile=Profile(profile), torch_version=NEWEST)
     report = check_source(source, Project([Path(source.path)]), with_replacing(asked), settings)

@@ -16,16 +16,11 @@ def load(case: Case) -> Fixture:
 
 
 @by_rule
-def test_markers_are_well_formed(case: Case) -> None:
+def test_markers(case: Case) -> None:
     fixture = load(case)
     foreign = {code for _, code in (*fixture.error, *fixture.audit)} - {case.rule.code}
     assert not fixture.malformed, "\n".join(fixture.malformed)
     assert not foreign, f"{case} is {case.rule.code}; its fixture speaks of {sorted(foreign)}"
-
-
-@by_rule
-def test_enough_cases(case: Case) -> None:
-    fixture = load(case)
     bad = fixture.error.total() + fixture.audit.total()
     silent = silent_blocks(fixture.text, fixture.marked)
     assert bad >= 3, f"{case}: {bad} marked findings, at least 3 are needed"
