@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,14 @@ AUDIT = Settings(profile=Profile.AUDIT)
 SAMPLE = Path(__file__).parent / "order_sample"
 LARGE, SAMPLE_OF_LARGE = 1000, 120
 PACKAGES = ("trl", "verl", "detr", "open_clip", "transformers")
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    """A copy of the sample, which is a project of its own: as a part of this one it would be searched with it."""
+    shutil.copytree(SAMPLE, tmp_path / "sample", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "sample" / "pyproject.toml").touch()
+    return tmp_path / "sample"
 
 
 def documents(files: Sequence[str]) -> dict[str, str]:
@@ -58,15 +67,15 @@ def check_orders(files: list[str], alone: Sequence[str]) -> int:
     return sum(len(json.loads(text)) for text in forward.values())
 
 
-def test_of_a_sample() -> None:
-    files = list(below(str(SAMPLE), AUDIT))
+def test_of_a_sample(sample: Path) -> None:
+    files = list(below(str(sample), AUDIT))
     assert check_orders(files, files) >= 10
 
 
-def test_an_edit_and_its_undo() -> None:
+def test_an_edit_and_its_undo(sample: Path) -> None:
     """What was learned of a text is forgotten with it."""
     rules = active_rules(AUDIT)
-    ops, train = SAMPLE / "net" / "ops.py", SAMPLE / "train.py"
+    ops, train = sample / "net" / "ops.py", sample / "train.py"
     project = Projects(AUDIT).of(train)
 
     def check(project: Project) -> str:
@@ -78,9 +87,9 @@ def test_an_edit_and_its_undo() -> None:
     assert check(project) == before == check(edited.overlay({ops: ops.read_text()}))
 
 
-def test_hash_seeds() -> None:
+def test_hash_seeds(sample: Path) -> None:
     """Sets of names have another order in each process."""
-    command = [sys.executable, "-m", "perflint", "check", "--profile", "audit", "--output-format", "json", str(SAMPLE)]
+    command = [sys.executable, "-m", "perflint", "check", "--profile", "audit", "--output-format", "json", str(sample)]
     runs = [
         subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=False).stdout
         for seed in ("1", "2")
