@@ -74,6 +74,7 @@ def packages() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", packages())
 def test_each_module_can_be_imported_first(package: str) -> None:
     # Earlier layers stay imported: they import nothing of this one.

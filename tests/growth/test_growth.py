@@ -49,7 +49,7 @@ def checked(text: str) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_checking(name: str, factor: int) -> None:
     family = FAMILIES[name]
-    sizes = [family.size * factor * each for each in (1, 4)]
+    sizes = [family.size * factor * each for each in (1, 3)]
     programs = [family.program(size) for size in sizes]
     checked(family.program(2))
     assert exponent(checked, programs) < STEEPEST
@@ -59,6 +59,6 @@ def test_checking(name: str, factor: int) -> None:
 @pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.fixed])
 def test_fixing(name: str, factor: int) -> None:
     family = FAMILIES[name]
-    programs = [family.program(family.size * factor * each) for each in (1, 4)]
+    programs = [family.program(family.size * factor * each) for each in (1, 3)]
     fix(family.program(2))
     assert exponent(fix, programs) < STEEPEST

@@ -76,7 +76,11 @@ def test_fixes_bring_no_finding_of_any_rule(case: Case) -> None:
     assert outcome.text == alone.text
 
 
-@by_rule
+@pytest.mark.parametrize(
+    "case",
+    [case if not at % 6 else pytest.param(case, marks=pytest.mark.slow) for at, case in enumerate(CASES)],
+    ids=str,
+)
 def test_fixes_keep_windows_newlines(case: Case) -> None:
     before = fixture(case)
     windows = fix(before.replace("\n", "\r\n"), case.rule).text

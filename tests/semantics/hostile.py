@@ -223,7 +223,7 @@ def calls_in_calls(n: int) -> str:
     return "def f(x, y):\n    return [x, y]\nx = 1\n" + _lines("x = f(f(x, #), f(#, x))", n)
 
 
-@growing(25)
+@growing(12)
 def functions_as_values(n: int) -> str:
     return "def g0(x):\n    return x\n" + _lines("def g$(x, f=g#):\n    return f(f(x)), g#\nh# = g$(g#)", n)
 
@@ -238,7 +238,7 @@ def properties(n: int) -> str:
     return _block("class A:", _lines("@property\ndef p#(self):\n    return self.p$, self.p0", n))
 
 
-@growing(60)
+@growing(30)
 def self_changing(n: int) -> str:
     return _block("class A:", _lines("def m#(self):\n    self.a = [self.a, self.b]\n    self.b = {'k': self.a}", n))
 

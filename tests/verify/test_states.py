@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -170,9 +171,13 @@ main()
 """
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX")
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-def test_a_fix_that_stops_shared_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+with_torch = pytest.mark.skipif(os.name == "nt" or find_spec("torch") is None, reason="needs torch and POSIX")
+Runner = Callable[..., Run]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
+    """Runs the program, with one text in place of another."""
     (tmp_path / "train.py").write_text(PROGRAM)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -183,6 +188,11 @@ def test_a_fix_that_stops_shared_layers(tmp_path: Path, monkeypatch: pytest.Monk
         assert done.status == 0 and done.seen is not None and not done.seen.problems, done.told
         return done
 
+    return run
+
+
+@with_torch
+def test_a_fix_that_stops_shared_layers(run: Runner) -> None:
     known = [run(), run()]
     assert known[0].seen is not None and known[1].seen is not None
     recorded = known[0].seen.states
@@ -197,6 +207,12 @@ def test_a_fix_that_stops_shared_layers(tmp_path: Path, monkeypatch: pytest.Monk
     assert all(recorded.movements().values()) and known[0].seen.memory > 1e6
     stopped = difference(known, run("shared.zero_grad(set_to_none=False)", "shared.zero_grad()"), Safety.RISKY, 0.05)
     assert stopped == "parameter Net.shared.weight no longer moves, as 1 more"
+
+
+@pytest.mark.slow
+@with_torch
+def test_other_settings_of_an_optimizer(run: Runner) -> None:
+    known = [run(), run()]
     fused = run("lr=0.02", "lr=0.02, fused=True")
     assert difference(known, fused, UNSAFE, 0.05) is None
     assert "must not change" in (difference(known, run("lr=0.02", "lr=0.021"), SAFE, 0.05) or "")

@@ -128,7 +128,7 @@ EDITS: list[tuple[str, Callable[[str], str]]] = [
 ]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_edits_and_their_undo(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("edits")
@@ -317,10 +317,10 @@ def _check(folder: str, cache: str, results: multiprocessing.Queue[object]) -> N
     results.put(documents(Path(folder), Means(cache=Path(cache))))
 
 
-def test_eight_processes_at_once(sample: Path, means: Means) -> None:
+def test_processes_at_once(sample: Path, means: Means) -> None:
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[object] = context.Queue()
-    processes = [context.Process(target=_check, args=(str(sample), str(means.cache), results)) for _ in range(8)]
+    processes = [context.Process(target=_check, args=(str(sample), str(means.cache), results)) for _ in range(4)]
     for process in processes:
         process.start()
     found = [results.get(timeout=300) for _ in processes]

@@ -39,7 +39,7 @@ class Effort:
     runs: int
 
 
-QUICK, WHOLE = Effort(30, 1), Effort(500, 12)
+QUICK, WHOLE = Effort(12, 0), Effort(500, 12)
 
 
 @dataclass(slots=True)

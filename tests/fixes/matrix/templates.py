@@ -606,6 +606,7 @@ return list(layer.parameters()), <given>""",
         "given": ("0", 'checkpoint["epoch"]', 'checkpoint["model"]', '(lambda: checkpoint["model"])()'),
     },
     header="import io\n",
+    weight=2,
 )
 
 _STATE = "torch.is_autocast_enabled(), torch.get_autocast_dtype('cuda'), torch.is_autocast_cache_enabled()"
