@@ -27,7 +27,8 @@ from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
-from perflint.engine.workers import mapped, summary_before_checks, tasks
+from perflint.engine.summaries import summary_before_checks
+from perflint.engine.workers import mapped, tasks
 from perflint.findings import Report
 from perflint.rules.registry import RuleSet
 from perflint.semantics.callers.kept import summaries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from perflint.config.settings import Settings
 from perflint.engine.cache.caches import Caches
 from perflint.engine.projects import Projects
+from perflint.engine.summaries import summary_before_checks
 from perflint.findings import Report
 from perflint.frozen import dataclass
 from perflint.rules.registry import RuleSet
@@ -119,11 +120,15 @@ class _Run:
     def _is_worth_workers(self, sizes: Mapping[str, int]) -> bool:
         return min(self._means.jobs, len(sizes)) > 1 and sum(sizes.values()) > _WORTH_A_WORKER
 
-    def _here(self, files: Iterable[str]) -> Iterator[tuple[str, Report]]:
+    def _here(self, files: Collection[str]) -> Iterator[tuple[str, Report]]:
         """Check files in this process, in order."""
         for file in files:
             source, problem = _source(file, None)
-            yield file, problem or self._caches.make(source, self._projects.of(file))
+            project = self._projects.of(file)
+            if problem is None and len(files) > 1:
+                # The check of the file goes on from there.
+                summary_before_checks(project, file)
+            yield file, problem or self._caches.make(source, project)
 
     def _by_workers(self, sizes: Mapping[str, int], stack: ExitStack) -> Iterator[tuple[str, Report]]:
         """Check files in other processes, the largest first; those of a process that dies are checked here."""

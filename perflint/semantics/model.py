@@ -21,7 +21,7 @@ from perflint.semantics.callers.public import is_imported, is_live, is_offered, 
 from perflint.semantics.callers.training import is_outside_training
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.heat.switches import is_off
-from perflint.semantics.interpreter.analysis import analyse, parameters
+from perflint.semantics.interpreter.analysis import Analysis, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.interpreter.records import field_given
@@ -87,6 +87,7 @@ def _summary(project: Project, path: Path) -> Summary | None:
         return summarised(model)
     finally:
         model.close()
+        summaries(project).keep_run(model.analysis)
 
 
 @once
@@ -121,10 +122,16 @@ class Model:
         """
         self.source = source
         self.part = part
-        self.view = View(project)
-        """The other files as this model has read them, and the results for them."""
         self._calls = calls
-        self.module: Module = self.view.enter(source)
+        self.module: Module = project.module_of(source)
+        goes_on = calls is CallsOf.PROJECT and part is None
+        begun = summaries(project).take_run(self.module) if goes_on else None
+        self.view = begun.view if begun is not None else View(project, self.module)
+        """The other files as this model has read them, and the results for them."""
+        self.analysis = begun or Analysis(
+            self.view, self.module, calls is CallsOf.PRIVATE, keeps_calls=calls is CallsOf.FILE
+        )
+        self._is_begun = begun is not None
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
         self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
@@ -141,10 +148,14 @@ class Model:
 
     @cached_property
     def _recorder(self) -> Recorder:
-        if self.callers is not None:
-            self.view.outside, self.view.every_call = self.callers.arguments, self.callers.every
-        any_caller, keeps_calls = self._calls is CallsOf.PRIVATE, self._calls is CallsOf.FILE
-        return analyse(self.view, self.module, any_caller, keeps_calls, self.part)
+        callers = self.callers
+        if self.part is not None and callers is not None:
+            self.view.outside, self.view.every_call = callers.arguments, callers.every
+        if not self._is_begun:
+            self.analysis.run_alone(self.part)
+        if self.part is None and callers is not None:
+            self.analysis.run_with_callers(callers.arguments, callers.every)
+        return self.analysis.recorder
 
     @cached_property
     def callers(self) -> Callers | None:

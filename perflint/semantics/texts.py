@@ -163,10 +163,14 @@ class Texts:
         """Read all files and their imports now."""
         _ = self._exact, self._below
 
-    def has_calls(self, path: Path) -> bool:
-        """True if a file may call functions of others: it imports one of these files."""
+    def is_connected(self, path: Path) -> bool:
+        """True if a file may call functions of others, or they those of the file: one imports the other."""
         file = self.file(path)
-        return file is not None and any(start in self._named for name in file.imports for start in _starts(name))
+        if file is None:
+            return False
+        return any(start in self._named for name in file.imports for start in _starts(name)) or bool(
+            self.around(file.name)
+        )
 
     def file(self, path: Path) -> FileText | None:
         """One of the files by its path."""

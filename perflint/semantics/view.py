@@ -18,7 +18,6 @@ from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.texts import FileText, Question
-from perflint.source.text import Source
 
 
 def no_arguments(module: Module, info: FunctionInfo) -> list[Arguments]:
@@ -39,6 +38,11 @@ def no_call(module: Module, info: FunctionInfo) -> Every:
     """Other code may call any function."""
     return Every((), False)
 
+
+Outside = Callable[[Module, FunctionInfo], list[Arguments]]
+"""Gives the arguments that known calls pass to a function."""
+EveryCall = Callable[[Module, FunctionInfo], Every]
+"""Gives all calls of a function that are known."""
 
 _SPELLED = {"False": "[Ff]alse|no|off", "True": "[Tt]rue|yes|on", "None": "None|null|~"}
 """The spellings of a value in files of settings, as patterns."""
@@ -66,10 +70,10 @@ def _key_of(name: str, importer: Module) -> tuple[Path, Path | None, str]:
 class View:
     """The files of a project as one run reads them, and its results for them."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, checked: Module | None = None) -> None:
         self.project = project
         self.memory = Memory()
-        self.checked: Path | None = None
+        self.checked = None if checked is None else checked.path
         """The file that the run is about; None for the run of one top level."""
         self.reads: dict[Path, Module | None] = {}
         """The other files whose contents the answers depend on; None for those that do not parse, and for files and
@@ -79,11 +83,11 @@ class View:
         """The other files whose texts were searched."""
         self.questions: dict[Question, object] = {}
         """The questions about texts that the answers depend on, with the answers to them."""
-        self.outside: Callable[[Module, FunctionInfo], list[Arguments]] = no_arguments
+        self.outside: Outside = no_arguments
         """Gives the arguments that other files pass to a function of the file that is checked."""
-        self.inside: Callable[[Module, FunctionInfo], list[Arguments]] = no_arguments
+        self.inside: Outside = no_arguments
         """Gives the arguments that the file that is checked passes to its own functions."""
-        self.every_call: Callable[[Module, FunctionInfo], Every] = no_call
+        self.every_call: EveryCall = no_call
         """Gives all calls that are known of a function of the file that is checked."""
         self.is_informed = False
         """True if attributes of objects may come from calls of methods that other code may call, too."""
@@ -93,12 +97,8 @@ class View:
         self._entered: dict[Path, Module] = {}
         self._modules: dict[str, Module] = {}
         self._states: dict[str, ModuleState] = {}
-
-    def enter(self, source: Source) -> Module:
-        """The module of the file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""
-        module = self.project.module_of(source)
-        self.checked = module.path
-        return self._enter(module)
+        if checked is not None:
+            self._enter(checked)
 
     def find(self, name: str, importer: Module) -> Module | None:
         """A module by the full name that a file uses; None if it is outside of the project."""

@@ -10,6 +10,8 @@ from typing import Protocol
 from perflint.frozen import replace
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.changes import changes_of
+from perflint.semantics.interpreter.analysis import Analysis
+from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.source.changed import changed_lines
 
@@ -35,6 +37,8 @@ class Summaries:
         self._drafted: set[Path] | None = None
         """During a draft, the files whose summaries may not hold."""
         self._known: dict[Path, Summary | None] = {}
+        self._runs: dict[Path, Analysis] = {}
+        """The runs that summaries were made from. Checks of the same files go on from there."""
 
     @contextmanager
     def draft(self) -> Iterator[set[Path]]:
@@ -64,6 +68,16 @@ class Summaries:
                     self.store.keep(found)
             self._known[path] = found
         return self._known[path]
+
+    def keep_run(self, analysis: Analysis) -> None:
+        """Keep the run that a summary was made from."""
+        if analysis.can_go_on:
+            self._runs[analysis.module.path] = analysis
+
+    def take_run(self, module: Module) -> Analysis | None:
+        """The run that the summary of a file was made from, if it is kept; for one check, which changes it."""
+        known = self._runs.pop(module.path, None)
+        return known if known is not None and known.module is module else None
 
     def _before(self, project: Project, path: Path) -> Summary | None:
         """The summary that was made before and still holds: for the project that this is an overlay of, or stored."""

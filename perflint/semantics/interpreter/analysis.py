@@ -8,12 +8,12 @@ from perflint.frozen import dataclass
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter import functions, statements
-from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
+from perflint.semantics.interpreter.frame import Budget, Frame, Names, Position, Recorder
 from perflint.semantics.interpreter.inherited import note_inherited
 from perflint.semantics.interpreter.lineage import decorator_names
-from perflint.semantics.interpreter.members import run_for_attributes
+from perflint.semantics.interpreter.members import run_changed_again, run_for_attributes
 from perflint.semantics.interpreter.memory import Effects
-from perflint.semantics.interpreter.observed import needs_callers, take_observed, take_passed
+from perflint.semantics.interpreter.observed import needs_callers, take_observed, take_passed, takes_arguments
 from perflint.semantics.interpreter.resolve import class_at, run_module
 from perflint.semantics.module import Module
 from perflint.semantics.structure import FunctionInfo
@@ -23,7 +23,7 @@ from perflint.semantics.values import (
     Instance,
     Value,
 )
-from perflint.semantics.view import View
+from perflint.semantics.view import Every, EveryCall, Outside, View, no_call
 
 _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
@@ -36,44 +36,110 @@ _STEPS_OF_PART = 500
 part are the same, and the time hardly depends on the called functions."""
 
 
-def analyse(
-    view: View, module: Module, any_caller: bool = False, keeps_calls: bool = False, part: range | None = None
-) -> Recorder:
-    """Run a file's top level, then each of its functions once, and record their values and calls.
+class Analysis:
+    """The run over one file, in two stages: by the calls of the file alone, then with those of other files.
 
-    With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
-    With `part`, only the functions that begin on these lines are run, and those that may call them.
+    The first stage gives the summary of the file. A check goes on from there, and runs again only the functions for
+    which other files tell more.
     """
-    recorder = Recorder(module.name, any_caller=any_caller, keeps_calls=keeps_calls)
-    with deep_stack():
-        steps = _steps(view, module, _STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE)
-        if keeps_calls and module.is_program:
-            steps += _STEPS_OF_PROGRAM
-        budget = Budget(steps if part is None else _STEPS_OF_PART)
-        top = Frame(view, module, budget, names={}, recorder=recorder)
-        if not any_caller:
-            view.inside = lambda callee, info: _inside(recorder, callee, info)
-        run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))
-        if part is None and not any_caller:
-            _run(recorder, lambda: note_inherited(view, module, budget, recorder))
-        order = list(_order(module))
-        if part is not None:
-            budget.left = _STEPS_OF_PART
-            order = _concerned(order, part)
-        runs: dict[FunctionInfo, _Run] = {}
-        for info in order:
-            _run(recorder, lambda info=info: _run_function(top, info, recorder, runs))  # type: ignore[misc]
-        for _ in range(_MOST_ROUNDS if part is None else 0):
-            for cls, method in list(view.memory.attribute_runs):
+
+    def __init__(self, view: View, module: Module, any_caller: bool = False, keeps_calls: bool = False) -> None:
+        """With `any_caller`, only functions that no other file can call take arguments from calls in the file."""
+        self.view, self.module = view, module
+        self.recorder = Recorder(module.name, any_caller=any_caller, keeps_calls=keeps_calls)
+        per_node = _STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE
+        more = _STEPS_OF_PROGRAM if keeps_calls and module.is_program else 0
+        self._budget = Budget(_steps(view, module, per_node) + more)
+        self._top = Frame(view, module, self._budget, names={}, recorder=self.recorder)
+        self._order: list[FunctionInfo] = []
+        self._runs: dict[FunctionInfo, _Run] = {}
+        self._asked: set[FunctionInfo] = set()
+        """The functions for which the first stage asked for all calls of the project."""
+        self._is_inherited_whole = True
+        self.can_go_on = False
+        """True if the budget of the first stage was enough for the top level. Functions can be run again."""
+
+    def run_alone(self, part: range | None = None) -> None:
+        """Run the top level, then each function once, and record their values and calls.
+
+        With `part`, only the functions that begin on these lines are run, and those that may call them.
+        """
+        view, module, recorder, top = self.view, self.module, self.recorder, self._top
+        with deep_stack():
+            if part is not None:
+                self._budget.left = _STEPS_OF_PART
+            if not recorder.any_caller:
+                view.inside = lambda callee, info: _inside(recorder, callee, info)
+            if part is None and not recorder.any_caller:
+                view.every_call = self._note_question
+            run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))
+            self.can_go_on = not self._budget.refused
+            if part is None and not recorder.any_caller:
+                self._note_inherited()
+            self._order = list(_order(module))
+            if part is not None:
+                self._budget.left = _STEPS_OF_PART
+                self._order = _concerned(self._order, part)
+            self._run_functions(self._order)
+            if part is None:
+                self._settle()
+        view.every_call = no_call
+        recorder.steps = self._budget.steps
+
+    def run_with_callers(self, outside: Outside, every_call: EveryCall) -> None:
+        """Run the functions again to which calls in other files pass arguments, and those that depend on these."""
+        self.view.outside, self.view.every_call = outside, every_call
+        if self.recorder.keeps_calls:
+            self.recorder.keep_no_calls()
+            self._budget.left += _steps(self.view, self.module, _STEPS_PER_NODE - _STEPS_OF_SUMMARY)
+        with deep_stack():
+            _run(self.recorder, lambda: run_changed_again(self._top))
+            inherited = set() if self._is_inherited_whole else self._note_inherited()
+            told: dict[FunctionInfo, None] = {}
+            for info in self._order:
+                if info.outer in told or _place(info) in inherited or self._is_told_more(info):
+                    told[info] = None
+            self._run_functions(list(told))
+            self._settle()
+        self.recorder.steps = self._budget.steps
+
+    def _is_told_more(self, info: FunctionInfo) -> bool:
+        """True if calls in other files may change what a function knows of its parameters."""
+        run = self._runs.get(info)
+        if run is None or not run.is_whole or info in self._asked:
+            return True
+        is_bound = _receiver(self.module, info) is not None
+        return takes_arguments(info, is_bound) and bool(self.view.outside(self.module, info))
+
+    def _note_inherited(self) -> set[Position]:
+        """Note the arguments that inherited methods pass. Gives the functions that now get others."""
+        before, refused = self.recorder.inherited, self._budget.refused
+        self.recorder.inherited = {}
+        _run(self.recorder, lambda: note_inherited(self.view, self.module, self._budget, self.recorder))
+        self._is_inherited_whole = self._budget.refused == refused
+        now = self.recorder.inherited
+        return {place for place in before.keys() | now.keys() if before.get(place) != now.get(place)}
+
+    def _note_question(self, module: Module, info: FunctionInfo) -> Every:
+        """The answer of the first stage, which cannot know whether a function gets other calls."""
+        self._asked.add(info)
+        return no_call(module, info)
+
+    def _run_functions(self, functions: list[FunctionInfo]) -> None:
+        for info in functions:
+            _run(self.recorder, lambda info=info: _run_function(self._top, info, self.recorder, self._runs))  # type: ignore[misc]
+
+    def _settle(self) -> None:
+        """Run functions again until calls pass them nothing new, and attributes have no other values."""
+        memory, top, recorder = self.view.memory, self._top, self.recorder
+        for _ in range(_MOST_ROUNDS):
+            for cls, method in list(memory.attribute_runs):
                 _run(recorder, lambda cls=cls, method=method: run_for_attributes(top, cls, method))  # type: ignore[misc]
-            view.memory.forget_replaced()
-            stale = _stale(top, order, runs)
-            for info in stale:
-                _run(recorder, lambda info=info: _run_function(top, info, recorder, runs))  # type: ignore[misc]
+            memory.forget_replaced()
+            stale = _stale(top, self._order, self._runs)
+            self._run_functions(stale)
             if not stale:
                 break
-    recorder.steps = budget.steps
-    return recorder
 
 
 def _steps(view: View, module: Module, per_node: int) -> int:
@@ -83,7 +149,11 @@ def _steps(view: View, module: Module, per_node: int) -> int:
 def _inside(recorder: Recorder, module: Module, info: FunctionInfo) -> list[Arguments]:
     """The arguments of the calls of the checked file, if a function is of that file."""
     is_own = module.name == recorder.module
-    return recorder.passed_to((info.node.lineno, info.node.col_offset)) if is_own else []
+    return recorder.passed_to(_place(info)) if is_own else []
+
+
+def _place(info: FunctionInfo) -> Position:
+    return info.node.lineno, info.node.col_offset
 
 
 def _run(recorder: Recorder, part: Callable[[], None]) -> None:
@@ -192,14 +262,19 @@ class _Run:
     given: list[Arguments]
     """The arguments of the known calls in the file."""
     effects: Effects
+    is_whole: bool = False
+    """True if it ended, and the budget was enough for all of its calls."""
 
 
 def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder, runs: dict[FunctionInfo, _Run]) -> None:
     top.view.project.go_on()
-    place = (info.node.lineno, info.node.col_offset)
+    place = _place(info)
     recorder.begin(place)
+    if info in runs:
+        recorder.forget(info.node)
+    refused = top.budget.refused
     with top.view.memory.run(place) as effects:
-        runs[info] = _Run(recorder.passed_to(place), effects)
+        run = runs[info] = _Run(recorder.passed_to(place), effects)
         inner = _activation(top, info)
         take_observed(inner, info, recorder)
         take_passed(inner, info, inner.names)
@@ -210,6 +285,7 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder, runs: dict
             _inherit_self(inner, info)
         functions.run_body(inner, info)
         top.view.memory.settle(effects)
+    run.is_whole = top.budget.refused == refused
 
 
 def _stale(top: Frame, order: list[FunctionInfo], runs: dict[FunctionInfo, _Run]) -> list[FunctionInfo]:
@@ -219,10 +295,11 @@ def _stale(top: Frame, order: list[FunctionInfo], runs: dict[FunctionInfo, _Run]
     found: dict[FunctionInfo, None] = {}
     for info in order:
         run = runs.get(info)
-        if run is None or top.budget.left < info.size:
+        if run is None:
             continue
-        given = recorder.passed_to((info.node.lineno, info.node.col_offset)) if needs_callers(info) else run.given
-        if given != run.given or info.outer in found or not memory.holds(run.effects):
+        given = recorder.passed_to(_place(info)) if needs_callers(info) else run.given
+        is_stale = given != run.given or info.outer in found or not memory.holds(run.effects)
+        if is_stale and top.budget.allows(info.size):
             found[info] = None
     return list(found)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass, field
 from perflint.semantics.lattice import join
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Function, Origin, Value
 
 if TYPE_CHECKING:
@@ -70,6 +71,17 @@ class Recorder:
         for callee in self._called_by.pop(caller, ()):
             del self.arguments[callee][caller]
 
+    def forget(self, function: ast.AST) -> None:
+        """Forget the values and targets of a function, which is about to be run again."""
+        for node in walk(function):
+            self.values.pop(node, None)  # type: ignore[call-overload]
+            self.targets.pop(node, None)  # type: ignore[call-overload]
+
+    def keep_no_calls(self) -> None:
+        """Forget the callees of calls, and keep no more of them."""
+        self.keeps_calls = False
+        self.passed.clear()
+
     def note(self, line: int, column: int, arguments: Arguments) -> None:
         """Keep the arguments of a call of the function at a position."""
         seen = self.arguments.setdefault((line, column), {})
@@ -85,15 +97,22 @@ class Recorder:
 class Budget:
     """How much work the calls of one file may still take; keeps a run linear in the file's size."""
 
-    __slots__ = ("contexts", "left", "steps", "too_deep")
+    __slots__ = ("contexts", "left", "refused", "steps", "too_deep")
 
     def __init__(self, limit: int) -> None:
         self.left = limit
         self.steps = 0
+        self.refused = 0
+        """Calls that were not followed because they would have taken more than was left."""
         self.too_deep = 0
         """Calls that were not followed because of their depth."""
         self.contexts: dict[Function, set[CallKey]] = {}
         """The arguments with which this file, and the code that it calls, call each function."""
+
+    def allows(self, steps: int) -> bool:
+        """True if enough is left for some work."""
+        self.refused += self.left < steps
+        return self.left >= steps
 
 
 class Frame:

@@ -131,7 +131,7 @@ def _remembered(
         outcome: Outcome = memory.passed(mark)
         memory.replay(outcome.effects)
         return outcome.value
-    if budget.left < info.size:
+    if not budget.allows(info.size):
         memory.cut()
         return promised
     too_deep = budget.too_deep
@@ -193,7 +193,7 @@ def _followed(
         if not question.is_assumed or value == question.assumed:
             return value
         memory.again(key, start, widen(value))
-        if frame.budget.left < size:
+        if not frame.budget.allows(size):
             memory.cut()
             return value
     memory.cut()

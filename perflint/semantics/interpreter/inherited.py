@@ -25,7 +25,7 @@ def note_inherited(view: View, module: Module, budget: Budget, recorder: Recorde
             continue
         cls = class_at(view, module, info.node).name
         for base, method in _inherited(frame, info, cls):
-            if not wanted.isdisjoint(method.calls) and budget.left >= method.size:
+            if not wanted.isdisjoint(method.calls) and budget.allows(method.size):
                 view.project.go_on()
                 budget.left -= method.size
                 _run(frame, base, method, cls, collected)

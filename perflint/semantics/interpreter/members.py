@@ -21,7 +21,7 @@ from perflint.semantics.interpreter.lineage import (
     is_property,
     lineage,
 )
-from perflint.semantics.interpreter.memory import ClassFacts
+from perflint.semantics.interpreter.memory import AttributeRun, ClassFacts
 from perflint.semantics.interpreter.moves import anywhere, moves
 from perflint.semantics.interpreter.resolve import class_at, resolve
 from perflint.semantics.lattice import join, union
@@ -143,23 +143,58 @@ def _run_methods(frame: Frame, facts: ClassFacts, info: ClassInfo, name: str) ->
 
 def run_for_attributes(frame: Frame, cls: str, method: FunctionInfo) -> None:
     """Run a method of a class that sets attributes, unless it has been run and would do the same again."""
-    memory, facts = frame.view.memory, facts_of(frame, cls)
-    module = None if facts is None else frame.view.loaded(facts.module)
-    if module is None or facts is None:
+    memory, budget, module = frame.view.memory, frame.budget, _home(frame, cls)
+    if module is None:
         return
-    # The attributes of an object must not depend on the call that asks first, nor on its depth.
-    asker = Frame(frame.view, module, frame.budget, names={})
-    # There may be other callers: a default is one value of several.
-    given = constructions.passed(asker, module, facts.qualname, method)
+    given = _arguments(frame, cls, method)
     known = memory.attribute_runs.get((cls, method))
-    if known is not None and known[0] == given and memory.holds(known[1]):
-        return
+    if known is not None and known.given == given and memory.holds(known.effects):
+        if known.refused_at is None or budget.left <= known.refused_at:
+            return
     node = method.node
     function = Function(module.name, method.qualname, node.lineno, node.col_offset, cls)
+    refused = budget.refused
     with memory.run(("attributes", cls, method)) as effects:
+        # The attributes of an object must not depend on the call that asks first, nor on its depth.
+        asker = Frame(frame.view, module, budget, names={})
         functions.activate(asker, bound(function, Instance(cls)), given)
         memory.settle(effects)
-    memory.attribute_runs[cls, method] = given, effects
+    memory.attribute_runs[cls, method] = AttributeRun(given, effects, budget.left if budget.refused > refused else None)
+
+
+def _home(frame: Frame, cls: str) -> Module | None:
+    """The module of a class of the project."""
+    facts = facts_of(frame, cls)
+    return None if facts is None else frame.view.loaded(facts.module)
+
+
+def _arguments(frame: Frame, cls: str, method: FunctionInfo) -> Arguments:
+    """The arguments that known calls pass to a method; there may be others, so a default is one value of several."""
+    facts, module = frame.view.memory.classes[cls], _home(frame, cls)
+    assert module is not None
+    return constructions.passed(Frame(frame.view, module, frame.budget, names={}), module, facts.qualname, method)
+
+
+def run_changed_again(frame: Frame) -> None:
+    """Run methods that set attributes again if calls pass them other arguments now, with all that have read these.
+
+    What they set before is forgotten first: a list that once held anything would keep it.
+    """
+    memory = frame.view.memory
+    runs = dict(memory.attribute_runs)
+    changed = {key for key, run in runs.items() if _arguments(frame, *key) != run.given}
+    while True:
+        gone = {attribute for key in changed for attribute, _ in runs[key].effects.stores}
+        readers = {key for key, run in runs.items() if not gone.isdisjoint(run.effects.reads)}
+        if readers <= changed:
+            break
+        changed |= readers
+    for key in changed:
+        memory.forget(("attributes", *key))
+        del memory.attribute_runs[key]
+    for key in runs:
+        if key in changed:
+            run_for_attributes(frame, *key)
 
 
 def below(frame: Frame, value: Instance, name: str) -> Value | None:

@@ -168,6 +168,16 @@ class ModuleState:
         return self.names is not None and not self.is_run
 
 
+@dataclass(frozen=True, slots=True)
+class AttributeRun:
+    """A run of a method for the sake of the attributes that it sets."""
+
+    given: Arguments
+    effects: Effects
+    refused_at: int | None
+    """What was left of the budget when a call was not followed because that was not enough; None if all were."""
+
+
 @dataclass(slots=True)
 class Memory(Questions):
     """The results of one run for the project."""
@@ -179,8 +189,8 @@ class Memory(Questions):
     """The effects of the calls that are being followed in them, and of the runs themselves."""
     stored_by: dict[Hashable, set[str]] = field(default_factory=dict)
     """The classes whose attributes each run has set."""
-    attribute_runs: dict[tuple[str, FunctionInfo], tuple[Arguments, Effects]] = field(default_factory=dict)
-    """The runs of methods for the sake of attributes, by class and method, with the arguments that they got."""
+    attribute_runs: dict[tuple[str, FunctionInfo], AttributeRun] = field(default_factory=dict)
+    """The runs of methods for the sake of attributes, by class and method."""
     replaced: dict[tuple[int, str], _Values] = field(default_factory=dict)
     """The attributes for which second runs have other values."""
     results: dict[CallKey, Outcome] = field(default_factory=dict)
@@ -236,6 +246,13 @@ class Memory(Questions):
                 for attribute, value in values.items():
                     if held.by_run[attribute].get(name) != value:
                         self.replaced[id(held), attribute] = held
+
+    def forget(self, run: Hashable) -> None:
+        """Forget the values of attributes that a run has set."""
+        for cls in self.stored_by.pop(run, ()):
+            for held in (self.classes[cls].initial, self.classes[cls].attributes):
+                for name in held.take(run):
+                    held.join(name)
 
     def forget_replaced(self) -> None:
         """Forget the values of attributes that second runs of code have not set again."""

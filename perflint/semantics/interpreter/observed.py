@@ -91,7 +91,7 @@ def _called(annotation: ast.AST | None) -> str:
 
 def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     """Parameters get the arguments of known calls, as far as these tell more than annotations and defaults do."""
-    if not _takes_arguments(inner, info):
+    if not takes_arguments(info, is_bound=inner.receiver is not None):
         # Other files are not asked in vain.
         return
     seen = [
@@ -191,12 +191,10 @@ def _is_guess(value: Value) -> bool:
     return value == NONE or isinstance(value, Unknown) or (isinstance(value, Tensor) and value.evidence is Evidence.USE)
 
 
-def _takes_arguments(inner: Frame, info: FunctionInfo) -> bool:
-    """True if calls may tell more of a parameter than its annotation does."""
+def takes_arguments(info: FunctionInfo, is_bound: bool) -> bool:
+    """True if calls may tell more of a parameter than its annotation does. A bound method takes its object first."""
     args = info.node.args
-    ordered = [*args.posonlyargs, *args.args]
-    if inner.receiver is not None:
-        ordered = ordered[1:]
+    ordered = [*args.posonlyargs, *args.args][is_bound:]
     every = [*ordered, *args.kwonlyargs]
     rest = [arg for arg in (args.vararg, args.kwarg) if arg is not None]
     return (

@@ -121,7 +121,7 @@ def _fits(found: TopLevel, view: View, module: Module, budget: Budget) -> bool:
     The file that a view is about may have arguments of other files, and a module whose top level is being run has only
     some of its variables.
     """
-    if budget.left < found.cost or found.modules.get(module.name) != module.path:
+    if not budget.allows(found.cost) or found.modules.get(module.name) != module.path:
         return False
     for name, path in found.modules.items():
         known = view.loaded(name)

@@ -1,0 +1,26 @@
+"""Makes the summaries of files before they are checked."""
+
+from __future__ import annotations
+
+from perflint.config.disk import absolute
+from perflint.engine.crashes import Crash, contained
+from perflint.semantics.callers.summary import Summary
+from perflint.semantics.depth import deep_stack
+from perflint.semantics.model import summary_of
+from perflint.semantics.project import Project
+from perflint.semantics.test_files import is_test_path
+
+
+def summary_before_checks(project: Project, file: str) -> Summary | None:
+    """The summary of a file if its check, or checks of other files, may need it."""
+    path = absolute(file)
+    if not project.texts.is_connected(path) or is_test_path(path):
+        return None
+    with contained([], file, _crash), deep_stack():
+        return summary_of(project, path)
+    return None
+
+
+def _crash() -> Crash:
+    # It is reported when a check needs the summary.
+    return "a summary", None, ""
