@@ -174,7 +174,6 @@ def modules(*layers: str) -> Iterator[tuple[str, ast.Module]]:
 
 ALLOWED = {
     "rules/index.py": ("changes a rule", "a rule that is not imported yet keeps the rule that it stands for"),
-    "engine/workers.py": ("global _worker", "a pool gives its functions no other place for what each process holds"),
     "engine/house.py": (
         ("changes a rule", "changes sys"),
         "a house rule takes the declarations of its class, and its import must not see the working directory",

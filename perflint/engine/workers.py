@@ -11,27 +11,24 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent import futures
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from perflint.config.disk import absolute
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.cache.cache import Handle
 from perflint.engine.cache.caches import Caches
-from perflint.engine.crashes import Crash, contained
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
+from perflint.engine.summaries import summary_before_checks
 from perflint.findings import Report
-from perflint.semantics.callers.summary import Summary
-from perflint.semantics.depth import deep_stack
-from perflint.semantics.model import summary_of
-from perflint.semantics.project import Project
-from perflint.semantics.test_files import is_test_path
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkContext, SpawnContext
 
 _TASKS_PER_WORKER = 12
 """Tasks are about equal in size, and small enough that no worker is the last for long."""
@@ -68,12 +65,16 @@ class Worker:
         self._rules = active_rules(self._settings)
         self._caches = Caches(self._projects, self._settings, self._rules, self._cache, self._handles)
 
-    def summarize(self, files: list[str]) -> None:
-        """Make the summaries of some files, so that the processes do not make the same ones while they check."""
+    def summarize(self, files: list[str]) -> list[tuple[str, Report]]:
+        """Make the summaries of some files, so that the processes do not make the same ones while they check.
+
+        Gives no report.
+        """
         for file in files:
             if self._caches.of(file) is not None:
                 summary_before_checks(self._projects.of(file), file)
         self._caches.flush()
+        return []
 
     def check(self, files: list[str]) -> list[tuple[str, Report]]:
         """The reports of some files."""
@@ -90,43 +91,89 @@ class Worker:
         return check_source(source, project, self._rules, self._settings, keep=self._caches.keep)
 
 
-def summary_before_checks(project: Project, file: str) -> Summary | None:
-    """The summary of a file if checks of other files may need it."""
-    path = absolute(file)
-    if not project.texts.has_calls(path) or is_test_path(path):
-        return None
-    with contained([], file, _crash), deep_stack():
-        return summary_of(project, path)
-    return None
-
-
-def _crash() -> Crash:
-    # It is reported when a check needs the summary.
-    return "a summary", None, ""
-
-
 def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> Iterator[tuple[str, Report]]:
     """Check files, whose sizes are given, in `jobs` processes, as they come. Ends early if a process dies."""
     forks = sys.platform == "linux" and threading.active_count() == 1
     if forks:
         worker.prepare()
-    context = multiprocessing.get_context("fork" if forks else "spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(sizes)), context, _start, (worker,))
+    context = multiprocessing.get_context("fork") if forks else multiprocessing.get_context("spawn")
+    batches = list(tasks(sizes, jobs))
+    processes: list[_Process] = []
     is_done = False
     try:
-        for work in (_summarize, _check):
-            yield from mapped(pool, work, tasks(sizes, jobs), lost=(BrokenProcessPool,))
+        processes += [_Process(context, worker) for _ in range(min(jobs, len(sizes)))]
+        owners: dict[int, _Process] = {}
+        for stage in range(len(_STAGES)):
+            yield from _shared(processes, stage, batches, owners)
         is_done = True
-    except BrokenProcessPool:
+    except (EOFError, OSError):
         return
     finally:
-        # Idle processes end at once. If they are not waited for, the end of the interpreter may use a pipe of the pool
-        # that is just being closed.
-        pool.shutdown(wait=is_done, cancel_futures=True)
+        for process in processes:
+            process.end(is_idle=is_done)
+
+
+_STAGES = (Worker.summarize, Worker.check)
+
+
+class _Process:
+    """A process that works on one batch of files at a time."""
+
+    def __init__(self, context: ForkContext | SpawnContext, worker: Worker) -> None:
+        self.connection, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(worker, other, self.connection), daemon=True)
+        self._process.start()
+        # The death of the process ends the connection if nobody else holds its other end.
+        other.close()
+
+    def work(self, stage: int, files: list[str]) -> None:
+        """Begin to work on a batch."""
+        self.connection.send((stage, files))
+
+    def end(self, is_idle: bool) -> None:
+        """End the process, whose results are not needed any more."""
+        if is_idle:
+            self.connection.send(None)
+        else:
+            self._process.terminate()
+        self._process.join()
+        self.connection.close()
+
+
+def _serve(worker: Worker, connection: Connection, other: Connection) -> None:
+    other.close()
+    worker.start()
+    while (task := connection.recv()) is not None:
+        stage, files = task
+        connection.send(_STAGES[stage](worker, files))
+
+
+def _shared(
+    processes: list[_Process], stage: int, batches: list[list[str]], owners: dict[int, _Process]
+) -> Iterator[tuple[str, Report]]:
+    """The results of work on batches of files, as they come.
+
+    A process gets the batches that it has had before: it remembers what it found out. Who has none left takes the
+    smallest ones of others. Raises EOFError or OSError if a process dies.
+    """
+    left, busy = list(range(len(batches))), dict[object, _Process]()
+    idle = list(processes)
+    while left or busy:
+        for process in idle if left else ():
+            own = (index for index in left if owners.get(index, process) is process)
+            index = next(own, left[-1] if left else None)
+            if index is not None:
+                left.remove(index)
+                owners.setdefault(index, process)
+                process.work(stage, batches[index])
+                busy[process.connection] = process
+        idle = [busy.pop(connection) for connection in wait([each.connection for each in busy.values()])]
+        for process in idle:
+            yield from process.connection.recv()
 
 
 def mapped(
-    pool: Executor,
+    pool: futures.Executor,
     work: Callable[..., list[_Result]],
     tasks: Iterable[list[str]],
     arguments: tuple[object, ...] = (),
@@ -140,7 +187,7 @@ def mapped(
     """
     waiting = {pool.submit(work, *arguments, task) for task in tasks}
     while waiting:
-        done, waiting = wait(waiting, _PATIENCE, FIRST_COMPLETED)
+        done, waiting = futures.wait(waiting, _PATIENCE, futures.FIRST_COMPLETED)
         if not done and not is_alive():
             return
         for future in done:
@@ -161,24 +208,3 @@ def tasks(sizes: Mapping[str, int], jobs: int) -> Iterator[list[str]]:
             task, size = [], 0
     if task:
         yield task
-
-
-_worker: Worker | None = None
-"""The worker of this process, if it is one."""
-
-
-def _start(worker: Worker) -> None:
-    global _worker
-    _worker = worker
-    worker.start()
-
-
-def _summarize(files: list[str]) -> list[tuple[str, Report]]:
-    assert _worker is not None
-    _worker.summarize(files)
-    return []
-
-
-def _check(files: list[str]) -> list[tuple[str, Report]]:
-    assert _worker is not None
-    return _worker.check(files)

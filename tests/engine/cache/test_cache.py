@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflint.config.settings import Profile, Settings
+from perflint.engine import workers
 from perflint.engine.active import active_rules
 from perflint.engine.cache import places
 from perflint.engine.cache.caches import Caches
@@ -368,18 +368,19 @@ def test_workers_find_the_same(
         assert misses(sample, means) == set()
 
 
-def test_idle_processes_end_before_the_run_does(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[bool] = []
-
-    class Pool(ProcessPoolExecutor):
-        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-            waited.append(wait)
-            super().shutdown(wait, cancel_futures=cancel_futures)
-
+def test_processes_end_before_the_run_does(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
-    monkeypatch.setattr("perflint.engine.workers.ProcessPoolExecutor", Pool)
     documents(sample, Means(jobs=2))
-    assert waited == [True]
+    assert not multiprocessing.active_children()
+
+
+def test_files_of_a_process_that_dies_are_checked(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
+    expected = documents(sample)
+    stages = workers._STAGES[0], lambda worker, files: os._exit(9)
+    monkeypatch.setattr(workers, "_STAGES", stages)
+    assert documents(sample, Means(jobs=2)) == expected
+    assert not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize("writes", [1, 99])
