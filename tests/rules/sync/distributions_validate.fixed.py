@@ -86,3 +86,11 @@ def skips_what_is_not_allowed(mean: torch.Tensor, std: torch.Tensor):
         return Normal(mean.cuda(), std.cuda())
     except ValueError:
         return None
+
+
+def rollout(policy, env, steps: int):
+    """The parameters of a distribution are tensors, and these were computed from tensors of the GPU."""
+    state = env.reset()
+    for _ in range(steps):
+        action = Categorical(logits=policy(state.cuda()), validate_args=False).sample()
+        state = env.step(action, Categorical(logits=policy(state.cuda()).cpu()).sample())

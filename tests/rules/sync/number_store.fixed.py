@@ -110,3 +110,14 @@ class Queue(nn.Module):
         self.place[:1] = (start + count) % self.size
         self.place[0] = (start + count) % step.sum(dim=0)
         return keys
+
+
+class UnknownIndices(nn.Module):
+    """A name tells positions from a mask."""
+
+    def forward(self, x: torch.Tensor, index: torch.Tensor, keep: torch.Tensor, i: int):
+        x[:, index] = 0
+        x[index, i] = 1.0
+        x[:, keep] = 0
+        x[index] = x.mean()
+        return x
