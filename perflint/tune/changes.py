@@ -28,6 +28,8 @@ class Change:
     """True if it is kept as long as it is not slower, since others need it."""
     eager: Callable[[str], str] | None = None
     """Turns its graphs off in a new file, for the proof that they compute the same."""
+    again: bool = False
+    """True if it is tried again once it is kept, since it changes one place at a time."""
 
 
 def graph(texts: Texts, evidence: Evidence) -> dict[str, str]:
@@ -54,7 +56,9 @@ def without_graphs(text: str) -> str:
     return text.replace("self.step(*inputs)", whole)
 
 
-LOADER = Change("loader", "batches are prepared by worker processes", with_workers, lambda each: each.loading)
+LOADER = Change(
+    "loader", "batches are prepared by worker processes", with_workers, lambda each: each.loading, again=True
+)
 COMPILE = Change("compile", "models are compiled, with CUDA graphs", compiled, _idle)
 GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs)
 

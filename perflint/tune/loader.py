@@ -38,7 +38,10 @@ def with_workers(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]
     )
     if call is None:
         raise Refused("the loader is not made by a call of a class", slowest.line)
-    return {slowest.path: edited(source, _edits(source, call, slowest))}
+    text = edited(source, _edits(source, call, slowest))
+    if text == source.text:
+        raise Refused("the loader has such workers already", slowest.line)
+    return {slowest.path: text}
 
 
 def _makes(call: ast.Call) -> bool:
@@ -56,7 +59,7 @@ def _edits(source: Source, call: ast.Call, loader: Loader) -> list[Edit]:
     workers = _workers(loader.share, loader.workers)
     wanted = {"num_workers": str(workers), "persistent_workers": "True", "pin_memory": "torch.cuda.is_available()"}
     if any(each.arg is None for each in call.keywords):
-        if not loader.workers or "persistent_workers" in source.text:
+        if not loader.workers or _is_in_dictionary(source.tree, "persistent_workers"):
             raise Refused("the arguments of the loader are in a dictionary", call)
         wanted = {"persistent_workers": "True"}
     edits, missing = [], []
@@ -84,6 +87,16 @@ def _edits(source: Source, call: ast.Call, loader: Loader) -> list[Edit]:
             text = ",".join(["", *(f"\n{margin}{each}" for each in missing)])
             edits.append(insert(end.end_line, end.end_column, text))
     return edits
+
+
+def _is_in_dictionary(tree: ast.Module, name: str) -> bool:
+    """True if a file writes a key as a text, or by `dict(name=…)`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value == name:
+            return True
+        if isinstance(node, ast.Call) and path_of(node.func) == "dict" and keyword(node, name) is not None:
+            return True
+    return False
 
 
 def _is_bracketed(source: Source, node: ast.expr) -> bool:

@@ -139,6 +139,7 @@ class Tuning:
                 if trial.kept:
                     self.outcome.texts = texts
                     self.outcome.best = list(trial.after)
+                    waiting += [change] if change.again else []
                     progress = True
                     break
 

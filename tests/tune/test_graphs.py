@@ -19,7 +19,6 @@ REFUSED = {
     "autocast_around": "autocast around the step keeps copies of weights, which a graph would not renew",
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
-    "scaled": "`GradScaler` decides on the CPU if a step is skipped",
     "writes_input": "the step writes to one of its inputs, and a graph gets copies of them",
 }
 

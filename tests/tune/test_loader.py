@@ -49,6 +49,15 @@ def test_arguments_in_a_dictionary_that_has_workers() -> None:
     )
 
 
+def test_other_loaders_of_the_dictionary() -> None:
+    before = "other = DataLoader(data, **options, persistent_workers=True)\n"
+    assert written(before + "loader = DataLoader(data, **options)\n", line=4, workers=2).count("persistent") == 2
+    with pytest.raises(Refused, match="has such workers already"):
+        written(before, workers=2)
+    with pytest.raises(Refused, match="in a dictionary"):
+        written("loader = DataLoader(data, **dict(persistent_workers=True))\n", workers=2)
+
+
 def test_without_torch_by_name() -> None:
     head = "\nfrom torch.utils.data import DataLoader\n"
     assert written("loader = DataLoader(data)\n", head=head) == (

@@ -213,3 +213,9 @@ def test_a_failure_is_told_though_nothing_is_kept() -> None:
         "no gain beyond the spread",
         "the program failed with status 1",
     ]
+
+
+def test_a_change_of_one_place_is_tried_again_on_the_next_one() -> None:
+    programs = Programs(a=-3.0)
+    outcome = programs.search(replace(change("a"), again=True))
+    assert names(outcome) == ["a", "a", "a"] and [each.kept for each in outcome.trials] == [True] * 3 + [False]

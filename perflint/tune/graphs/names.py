@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from perflint.frozen import dataclass
 from perflint.semantics.structure import path_of, root_of
-from perflint.tune.graphs.purity import CHANGING, Imports, loaded_names, short, stored_names
+from perflint.tune.graphs.purity import CHANGING, Purity, loaded_names, short, stored_names
 from perflint.tune.graphs.region import Function, Region, counters_of
 from perflint.tune.refused import Refused
 
@@ -41,14 +41,15 @@ class Sorter:
         self,
         tree: ast.Module,
         region: Region,
-        imports: Imports,
+        purity: Purity,
         changed: Collection[str],
         optimizers: Sequence[ast.expr],
         switches_modes: bool,
     ) -> None:
         self._tree = tree
         self._region = region
-        self._imports = imports
+        self._purity = purity
+        self._imports = purity.imports
         self._changed = changed
         self._optimizers = optimizers
         self._switches_modes = switches_modes
@@ -132,7 +133,7 @@ class Sorter:
             if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and path_of(each.value) == name:
                 return True
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CHANGING:
-                if path_of(each.func.value) == name:
+                if path_of(each.func.value) == name and not self._purity.updates_scale(each):
                     return True
         return False
 

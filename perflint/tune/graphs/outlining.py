@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from perflint.frozen import dataclass
 from perflint.source.text import Source
 from perflint.tune.graphs.names import Sorter
-from perflint.tune.graphs.purity import Purity
+from perflint.tune.graphs.purity import Imports, Purity, is_gradient
 from perflint.tune.graphs.reached import Called, Reached, changed, first_line
 from perflint.tune.graphs.region import Finder, Region
 from perflint.tune.graphs.writing import HELPER, Writer
@@ -18,7 +18,6 @@ from perflint.tune.refused import Refused
 _HOOK = re.compile(r"\bregister_(?!buffer|parameter|module)\w*hook\w*\(")
 _OTHERS = (
     (_HOOK, "a hook runs Python in each step"),
-    (re.compile(r"\bGradScaler\b"), "{0} decides on the CPU if a step is skipped"),
     (
         re.compile(r"(?<!def )\b(deepcopy|dumps?|save)\(self\s*[,)]"),
         "the holder of the graph is copied or saved",
@@ -77,12 +76,13 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
         return not lines.isdisjoint(range(getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) + 1))
 
     purity = Purity(source.tree, is_step, lambda node: reached.require(path, node))
-    region = Finder(source, purity, is_step).find()
-    optimizers = _optimizers(region, is_step)
+    finder = Finder(source, purity, is_step)
+    region = finder.find()
+    optimizers = finder.optimizers(region)
     _require_no_reader(trees, path, region)
     assigned = {attribute for name, tree in trees.items() for attribute, _ in changed(name, tree)}
     switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in texts.values())
-    names = Sorter(source.tree, region, purity.imports, assigned, optimizers, switches).sort()
+    names = Sorter(source.tree, region, purity, assigned, optimizers, switches).sort()
     return Writer(source, region, names, optimizers).text()
 
 
@@ -106,19 +106,10 @@ def _require_plain(text: str, name: str, path: str, idle: Collection[int]) -> No
             raise Refused(reason.format(f"`{found[0]}`") + place, line if name == path else 1)
 
 
-def _optimizers(region: Region, is_step: object) -> list[ast.expr]:
-    assert callable(is_step)
-    found = []
-    for node in (node for each in region.kept for node in ast.walk(each)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
-            if is_step(node):
-                found.append(node.func.value)
-    return found
-
-
 def _require_no_reader(trees: Mapping[str, ast.Module], path: str, region: Region) -> None:
     """Raise Refused if other files read gradients: after a replay they are those of the graph's own memory."""
     for name, tree in trees.items():
+        imports = Imports(tree)
         for node in ast.walk(tree):
-            if name != path and isinstance(node, ast.Attribute) and node.attr == "grad":
-                raise Refused(f"a gradient is read ({name}:{node.lineno})", region.whole[0])
+            if name != path and is_gradient(node, imports):
+                raise Refused(f"a gradient is read ({name}:{getattr(node, 'lineno', 1)})", region.whole[0])

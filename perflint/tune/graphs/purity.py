@@ -73,6 +73,8 @@ class Purity:
 
     def __init__(self, tree: ast.Module, is_step: Callable[[ast.AST], bool], reached: Callable[[ast.AST], int]) -> None:
         self.imports = Imports(tree)
+        self.scalers = set(_scalers(tree))
+        """The names of objects of `GradScaler`. With a fused optimizer they do not wait; others fail while captured."""
         self._is_step = is_step
         self._reached = reached
 
@@ -127,7 +129,15 @@ class Purity:
             return
         if (name == "step" and self._is_step(value)) or (function and self._reached(value)):
             return
+        if self.updates_scale(value):
+            return
         raise Refused(f"`{short(value)}` has an effect that a graph does not repeat", value)
+
+    def updates_scale(self, node: ast.AST) -> bool:
+        """True for `scaler.update()`."""
+        return isinstance(node, ast.Call) and path_of(node.func).rpartition(".")[::2] in {
+            (name, "update") for name in self.scalers
+        }
 
     @staticmethod
     def _is_of_tensor(call: ast.expr) -> bool:
@@ -182,9 +192,21 @@ class Purity:
                 return f"{text} waits for the GPU"
             if call.func.attr == "pin_memory":
                 return f"{text} makes memory on the CPU"
-            if call.func.attr in CHANGING:
+            if call.func.attr in CHANGING and not self.updates_scale(call):
                 return f"{text} changes a Python object"
         return ""
+
+
+def _scalers(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            if path_of(node.value.func).rpartition(".")[2] == "GradScaler":
+                yield from map(path_of, node.targets)
+
+
+def is_gradient(node: ast.AST, imports: Imports) -> bool:
+    """True for the attribute of a parameter; false for `torch.autograd.grad`."""
+    return isinstance(node, ast.Attribute) and node.attr == "grad" and not imports.full_name(node).startswith("torch.")
 
 
 def varies(call: ast.Call, imports: Imports) -> str:

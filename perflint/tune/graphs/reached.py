@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from perflint.frozen import dataclass
 from perflint.semantics.structure import root_of
-from perflint.tune.graphs.purity import CHANGING, Imports, short, stored_names, uses_generator, varies
+from perflint.tune.graphs.purity import CHANGING, Imports, is_gradient, short, stored_names, uses_generator, varies
 from perflint.tune.refused import Refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -85,7 +85,7 @@ class Reached:
                 return f"`{short(node)}` is assigned"
             if isinstance(node.ctx, ast.Load) and node.attr in self._changed:
                 return f"`{short(node)}` is read, which {self._changed[node.attr]} changes"
-            return "a gradient is read" if node.attr == "grad" else ""
+            return "a gradient is read" if is_gradient(node, imports) else ""
         if not isinstance(node, ast.Call):
             return ""
         if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING and root_of(node.func) not in local:

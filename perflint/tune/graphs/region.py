@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from perflint.frozen import dataclass, field
 from perflint.semantics.structure import block_in, path_of, root_of
 from perflint.source.text import Source
-from perflint.tune.graphs.purity import Purity, loaded_names, short, stored_names
+from perflint.tune.graphs.purity import Purity, is_gradient, loaded_names, short, stored_names
 from perflint.tune.refused import Refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -70,7 +70,7 @@ class Finder:
         depth = {step: len(self._chain(around[step])) for step in steps}
         first = min(steps, key=lambda step: (depth[step], step.lineno))
         statement = around[first]
-        if first.args or first.keywords:
+        if (first.args or first.keywords) and _receiver(first) not in self._purity.scalers:
             raise Refused("the step of the optimizer has a closure or other arguments", first)
         if not isinstance(statement, ast.Expr):
             raise Refused("the result of the optimizer's step is used", first)
@@ -82,6 +82,16 @@ class Finder:
         region = self._in_block(conditions[-1] if conditions else statement, list(around.values()))
         region.conditions = conditions
         return region
+
+    def optimizers(self, region: Region) -> list[ast.expr]:
+        """The optimizers that a region steps."""
+        calls = (node for each in region.kept for node in ast.walk(each) if isinstance(node, ast.Call))
+        return [self._optimizer(call) for call in calls if self._is_optimizer_step(call)]
+
+    def _optimizer(self, step: ast.Call) -> ast.expr:
+        """The optimizer that a call steps, also by `scaler.step(optimizer)`."""
+        assert isinstance(step.func, ast.Attribute)
+        return step.args[0] if step.args and _receiver(step) in self._purity.scalers else step.func.value
 
     def _is_optimizer_step(self, call: ast.Call) -> bool:
         return isinstance(call.func, ast.Attribute) and call.func.attr == "step" and self._is_step(call)
@@ -146,7 +156,8 @@ class Finder:
         earlier = [*block[: block.index(region.whole[0])], *(each.statement for each in region.before)]
         computed = {name for each in earlier for name in stored_names(each)}
         calls = [node for each in region.kept for node in ast.walk(each) if isinstance(node, ast.Call)]
-        wanted = {root_of(call.func) for call in calls if _is_method(call, "backward")}
+        wanted = {name.id for call in calls if _is_method(call, "backward") for name in loaded_names(call)}
+        wanted -= self._purity.scalers
         for statement in reversed(region.kept):
             if wanted.isdisjoint(stored_names(statement)):
                 continue
@@ -163,7 +174,7 @@ class Finder:
         ordered = sorted(calls, key=lambda call: (call.lineno, call.col_offset))
         backward = [call.lineno for call in ordered if _is_method(call, "backward")]
         cleared = [(_receiver(call), call.lineno) for call in ordered if _is_method(call, "zero_grad")]
-        stepped = {_receiver(call): call for call in ordered if self._is_optimizer_step(call)}
+        stepped = {path_of(self._optimizer(call)): call for call in ordered if self._is_optimizer_step(call)}
         for name, call in stepped.items():
             # `model.zero_grad()` clears those of any optimizer.
             own = [line for path, line in cleared if path == name or path not in stepped]
@@ -174,11 +185,11 @@ class Finder:
         """Raise Refused if the step reads, clears or gets gradients of other code: a graph has memory of its own."""
         kept = {node for each in region.kept for node in ast.walk(each)}
         backward = sorted(call.lineno for call in calls if _is_method(call, "backward"))
-        optimizers = {_receiver(call) for call in calls if self._is_optimizer_step(call)}
+        optimizers = {path_of(self._optimizer(call)) for call in calls if self._is_optimizer_step(call)}
         cleared = [call for call in calls if _is_method(call, "zero_grad")]
         for node in ast.walk(self._source.tree):
-            if isinstance(node, ast.Attribute) and node.attr == "grad":
-                if node not in kept or node.lineno <= backward[0]:
+            if is_gradient(node, self._purity.imports):
+                if node not in kept or getattr(node, "lineno", 0) <= backward[0]:
                     raise Refused(f"`{short(node)}` reads a gradient outside of the step that made it", node)
             if not isinstance(node, ast.Call):
                 continue
@@ -231,7 +242,7 @@ class Finder:
         changed = {name for each in later for name in self._touched(each)} - bound
         rebound = {name for each in later for name in stored_names(each)}
         needed = {name.id for each in later for name in loaded_names(each)}
-        if reads & (rebound | changed) or stores & (needed | bound) or _reads_gradient(statement):
+        if reads & (rebound | changed) or stores & (needed | bound) or self._reads_gradient(statement):
             raise refused
         written = {path_of(each) for each in _written_into(statement)}
         if self._hands_over(moved, bound) or any(written & set(_paths(each)) for each in later):
@@ -307,7 +318,11 @@ class Finder:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 name = node.func.attr
-                if self._is_optimizer_step(node) or name in ("backward", "zero_grad"):
+                if (
+                    self._purity.updates_scale(node)
+                    or self._is_optimizer_step(node)
+                    or name in ("backward", "zero_grad")
+                ):
                     return True
                 if name.endswith("_") and not name.endswith("__"):
                     return True
@@ -319,6 +334,9 @@ class Finder:
         # The backward pass leaves the loss as it is.
         roots = {root_of(call.func) for call in calls if not _is_method(call, "backward")}
         return set(stored_names(statement)) | {name for name in roots if name not in self._purity.imports}
+
+    def _reads_gradient(self, statement: ast.stmt) -> bool:
+        return any(is_gradient(node, self._purity.imports) for node in ast.walk(statement))
 
     def _statement(self, node: ast.AST) -> ast.stmt:
         while not isinstance(node, ast.stmt):
@@ -386,7 +404,3 @@ def _holds_flow(statement: ast.stmt) -> bool:
 def _loaded_outside(node: ast.AST, parts: Sequence[ast.expr]) -> list[ast.Name]:
     inside = {each for part in parts for each in ast.walk(part)}
     return [name for name in loaded_names(node) if name not in inside]
-
-
-def _reads_gradient(statement: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in ast.walk(statement))
