@@ -30,6 +30,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores, since some tests wait for other processes."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
     """Tests that collect garbage need not look at all modules and tests."""
     gc.freeze()

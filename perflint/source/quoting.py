@@ -8,11 +8,12 @@ from typing import NamedTuple, TypeAlias
 
 LONGEST = 60
 """Characters of code in a sentence."""
-_LONGEST_READ = 2000
+_LONGEST_READ = 1000
 _SPACES = re.compile(r"\s+")
 _TOKENS = re.compile(
     r"""\w{0,2}(?:\"{3}.*?\"{3}|'{3}.*?'{3}|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')|\d[\w.]*|\w+|\S""", re.DOTALL
 )
+_OPENING = re.compile(r"[(\[{]")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _BESIDE_BRACKETS = re.compile(r"(?<=[(\[{]) | (?=[)\]}])|,(?= ?[)\]}])")
 
@@ -64,7 +65,8 @@ def _shortened(line: str) -> str:
             line = f"{line[:start]}…{line[end:]}"
         if len(line) <= LONGEST:
             return line
-        last = next((at for at in _brackets(line).links if len(line) - at < LONGEST), None)
+        links = _brackets(line).links if "." in line[1 - LONGEST :] else []
+        last = next((at for at in links if len(line) - at < LONGEST), None)
         if last is not None:
             return f"…{line[last:]}"
     return f"{line[: LONGEST - 1].rstrip()}…"
@@ -72,6 +74,8 @@ def _shortened(line: str) -> str:
 
 def _left_out(line: str) -> list[Stretch]:
     """The arguments without which a line is short enough, or all if it never is; in order."""
+    if not _OPENING.search(line):
+        return []
     parts = _brackets(line).arguments[::-1]
     found = _outermost(parts)
     if len(line) - sum(map(_saved, found)) > LONGEST:

@@ -116,6 +116,7 @@ class Fixture:
         return {line for line, _ in (*self.error, *self.audit)}
 
 
+@lru_cache(maxsize=200)
 def parse_fixture(text: str) -> Fixture:
     """Take the markers out of a fixture. Raises SyntaxError where it is no Python."""
     lines = text.splitlines(keepends=True)
