@@ -20,24 +20,24 @@ from perflint.rules.registry import all_rules
 from tests.fixes.matrix.covering import covering
 from tests.fixes.matrix.running import QUICK, Effort, fixed, functions, rule_of, source
 from tests.fixes.matrix.templates import TEMPLATES, Template
+from tests.once import once
 
 ROOT = Path(__file__).parents[2]
 NAMES = [template.name for template in TEMPLATES]
 by_template = pytest.mark.parametrize("name", NAMES)
 
 
-def run(target: Path, *options: str) -> dict[str, Any]:
-    """What `running` says."""
+def run(target: Path, *options: str) -> None:
+    """Write what `running` says."""
     command = [sys.executable, "-m", "tests.fixes.matrix.running", str(target), *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stderr
-    return json.loads(target.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What `running` says of a sample of all templates."""
-    return run(tmp_path_factory.mktemp("matrix") / "said.json")
+    return once(tmp_path_factory, "matrix", run)
 
 
 OF_COMMENTS = {"TPF981", "TPF982"}
@@ -73,7 +73,9 @@ def test_known_changes_are_seen(said: dict[str, Any]) -> None:
 @pytest.mark.slow
 @by_template
 def test_same_meaning_in_many_more_combinations(name: str, tmp_path: Path) -> None:
-    check(run(tmp_path / "said.json", "--whole", "--only", name)["verdicts"][name])
+    target = tmp_path / "said.json"
+    run(target, "--whole", "--only", name)
+    check(json.loads(target.read_text(encoding="utf-8"))["verdicts"][name])
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=NAMES)

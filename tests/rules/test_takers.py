@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from perflint.rules._takers import is_taken
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
+from tests.tracer.warm import script
 
 OWN = "from torch.cuda.amp import autocast\n"
 
@@ -139,13 +138,13 @@ def test_a_fix_leaves_what_others_import(tmp_path: Path, monkeypatch: pytest.Mon
     pytest.importorskip("torch")
     put(tmp_path, FILES)
     monkeypatch.chdir(tmp_path)
-    before = subprocess.run([sys.executable, "-W", "ignore", "train.py"], capture_output=True, text=True, check=True)
+    before = script(tmp_path, "train.py")
     main(["fix", "--apply", "--isolated", "--torch-version", "2.6", "--select", "TPF902", *paths])
     fixed = Path("helpers.py").read_text(encoding="utf-8")
     assert "from torch.cuda.amp import GradScaler, autocast\n" in fixed
     assert 'with torch.amp.autocast("cuda", dtype=torch.float16):\n' in fixed
-    after = subprocess.run([sys.executable, "-W", "ignore", "train.py"], capture_output=True, text=True, check=True)
-    assert after.stdout == before.stdout
+    after = script(tmp_path, "train.py")
+    assert before.code == after.code == 0 and after.out == before.out
 
 
 MODEL = """import torch

@@ -368,7 +368,7 @@ def test_the_guide_shows_what_is_printed(tmp_path: Path) -> None:
     guide = (ROOT / "docs" / "guide" / "tracing.md").read_text("utf-8").partition("## Without a GPU")[2]
     program, printed = (guide.partition(f"```{language}\n")[2].partition("```")[0] for language in ("python", "text"))
     (tmp_path / "train.py").write_text(program)
-    done = python(tmp_path, "-m", "perflint", "trace", "--simulate", "train.py")
+    done = warm.trace(tmp_path, "--simulate", "train.py")
     said = done.err.replace(str(tmp_path) + os.sep, "")
     if sys.version_info < (3, 12):
         sentence = missing_lines(sys.version_info[:2])
