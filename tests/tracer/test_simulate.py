@@ -395,7 +395,7 @@ def test_statements_wait_as_they_did_on_a_gpu(tmp_path: Path) -> None:
 
 
 QUICK = {
-    "programs": ("train_amp.py", "trainer_hooks.py"),
+    "programs": ("train_amp.py",),
     "heldout": ("gnn.py", "quantile_ddp.py"),
 }
 """Programs of each set that take few seconds. The held-out set was written without a look at perflint."""
