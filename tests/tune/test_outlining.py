@@ -231,6 +231,8 @@ def test_the_tensor_of_a_read_is_computed_in_the_step() -> None:
         ("out = model(x)", "out = model(x) + torch.rand(1, generator=own)", "a generator of its own"),
         ("loss.backward()", "accelerator.backward(loss)", "has an effect"),
         ("out = model(x)", "norm = model[0].weight.grad.norm()\n        out = model(x)", "reads a gradient"),
+        ("loss.backward()", "print(model[0].weight)\n        loss.backward()", "has an effect"),
+        ("loss.backward()", "print(out)\n        out.mul_(2)\n        loss.backward()", "has an effect"),
         ("for epoch", "model[0].register_forward_hook(print)\nfor epoch", "a hook runs Python"),
         ("    for index", "    optimizer = torch.optim.Adam(model.parameters())\n    for index", ""),
     ],

@@ -75,7 +75,12 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     def is_step(node: ast.AST) -> bool:
         return not lines.isdisjoint(range(getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) + 1))
 
-    purity = Purity(source.tree, is_step, lambda node: reached.require(path, node))
+    purity = Purity(
+        source.tree,
+        is_step,
+        lambda node: reached.require(path, node),
+        lambda node: reached.stays_inside(path, node),
+    )
     finder = Finder(source, purity, is_step)
     region = finder.find()
     optimizers = finder.optimizers(region)

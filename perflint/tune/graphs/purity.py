@@ -71,7 +71,15 @@ class Purity:
     `is_step` is true for calls that the run saw as the step of an optimizer.
     """
 
-    def __init__(self, tree: ast.Module, is_step: Callable[[ast.AST], bool], reached: Callable[[ast.AST], int]) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        is_step: Callable[[ast.AST], bool],
+        reached: Callable[[ast.AST], int],
+        stays_inside: Callable[[ast.AST | None], bool] = lambda _: False,
+    ) -> None:
+        self.stays_inside = stays_inside
+        """True for a call of methods of the project that change their own object only, such as a meter."""
         self.imports = Imports(tree)
         self.scalers = set(_scalers(tree))
         """The names of objects of `GradScaler`. With a fused optimizer they do not wait; others fail while captured."""

@@ -52,6 +52,28 @@ class Reached:
                 raise Refused(refused.reason, node)
         return len(found)
 
+    def stays_inside(self, path: str, node: ast.AST | None) -> bool:
+        """True if a node of a file reached functions, and each changes nothing but attributes of its own object."""
+        if node is None:
+            return False
+        found = self._from(path, getattr(node, "lineno", 0), getattr(node, "end_lineno", 0))
+        return bool(found) and all(self._changes_itself(self._functions[where], where[0]) for where in found)
+
+    def _changes_itself(self, function: Function, path: str) -> bool:
+        arguments = [each.arg for each in function.args.args]
+        for node in _own_nodes(function):
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+                if root_of(node) != "self" or arguments[:1] != ["self"]:
+                    return False
+            if isinstance(node, (ast.Global, ast.Nonlocal)):
+                return False
+            if isinstance(node, ast.Call):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+                is_own = called in CHANGING and root_of(node.func) == "self"
+                if varies(node, self._imports[path]) or called.endswith("_") or (called in CHANGING and not is_own):
+                    return False
+        return True
+
     def _from(self, path: str, first: int, last: int) -> list[tuple[str, int]]:
         found: dict[tuple[str, int], None] = {}
         waiting = [(path, first, last)]

@@ -99,27 +99,30 @@ class Finder:
     def _in_block(self, step: ast.stmt, all_steps: Sequence[ast.stmt]) -> Region:
         block = block_in(self._parents.get(step), step)
         at = [index for index, each in enumerate(block) if each is step or each in all_steps]
-        start, end, stop = at[0], at[-1] + 1, None
-        while start > 0 and (stop := self._stop(block[start - 1 : end])) is None:
-            start -= 1
+        end = at[-1] + 1
+        # A statement may only be movable together with earlier ones, so all starts are tried.
+        counted = [each for each in range(at[0]) if self._counter(block[each]) is not None]
+        starts = range(max(counted, default=-1) + 1, at[0])
+        start = next((each for each in starts if self._reason(block[each:end]) is None), at[0])
+        stop = self._stop(block[start - 1 : end]) if start else None
         while end < len(block):
             further = next((to for to in range(end + 1, len(block) + 1) if self._works(block[to - 1])), None)
             if further is None or self._reason(block[start:further]) is not None:
                 break
             end = further
         region = self._arranged(block[start:end])
-        self._require_whole_step(region, step, stop if start else None)
+        self._require_whole_step(region, step, stop)
         return region
 
     def _stop(self, statements: Sequence[ast.stmt]) -> Refused | None:
         """The reason why a region cannot begin with the first of some statements."""
-        counters = {
-            name for each in self._chain(statements[0]) if isinstance(each, _LOOPS) for name in counters_of(each)
-        }
-        for name in loaded_names(statements[0]):
-            if name.id in counters:
-                return Refused(f"the step uses `{name.id}`, a number that changes each time", name)
-        return self._reason(statements)
+        return self._counter(statements[0]) or self._reason(statements)
+
+    def _counter(self, statement: ast.stmt) -> Refused | None:
+        """The reason against a statement that reads a number that changes each time; None if it reads none."""
+        counters = {name for each in self._chain(statement) if isinstance(each, _LOOPS) for name in counters_of(each)}
+        found = next((name for name in loaded_names(statement) if name.id in counters), None)
+        return Refused(f"the step uses `{found.id}`, a number that changes each time", found) if found else None
 
     def _reason(self, statements: Sequence[ast.stmt]) -> Refused | None:
         try:
@@ -240,6 +243,12 @@ class Finder:
         moved = Moved(statement, refused, self._lifted(statement))
         reads = {name.id for name in _loaded_outside(statement, moved.lifted)}
         changed = {name for each in later for name in self._touched(each)} - bound
+        changed |= {name for each in later for name in _changed_in_place(each)}
+        if any(self._works(each) for each in later):
+            # The step changes the parameters of the models that it calls.
+            used = {name for each in region.kept for name in self._touched(each)} - bound
+            whole = _loaded_outside(statement, [*moved.lifted, *_written_into(statement)])
+            changed |= used & {name.id for name in whole}
         rebound = {name for each in later for name in stored_names(each)}
         needed = {name.id for each in later for name in loaded_names(each)}
         if reads & (rebound | changed) or stores & (needed | bound) or self._reads_gradient(statement):
@@ -256,6 +265,8 @@ class Finder:
         value = getattr(moved.statement, "value", None)
         is_print = isinstance(value, ast.Call) and path_of(value.func) == "print"
         if is_print or (isinstance(value, ast.Call) and _is_method(value, "append")) or isinstance(value, ast.List):
+            return False
+        if isinstance(moved.statement, ast.Expr) and self._purity.stays_inside(value):
             return False
         shown = [node for node in ast.walk(moved.statement) if isinstance(node, ast.Call) and self._purity.waits(node)]
         rest = {name.id for name in _loaded_outside(moved.statement, [*shown, *moved.lifted])}
@@ -386,6 +397,12 @@ def _written_into(statement: ast.stmt) -> Iterator[ast.expr]:
             yield node
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             yield node.value
+
+
+def _changed_in_place(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            yield root_of(node.func)
 
 
 def _paths(statement: ast.stmt) -> Iterator[str]:
