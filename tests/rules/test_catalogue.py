@@ -44,6 +44,7 @@ BEYOND = frozenset(
         "TPF716",
         "TPF810",
         "TPF927",
+        "TPF945",
         "TPF981",
         "TPF982",
         "TPF983",

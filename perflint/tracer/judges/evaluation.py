@@ -174,4 +174,5 @@ UNDECIDED: dict[str, str] = {
     "TPF503": "no call of a module was seen here",
     "TPF504": "no call on a module was seen here",
     "TPF505": "a trace does not record what is dropped; compare two runs in evaluation mode",
+    "TPF945": "a trace does not show the type that packed weights compute in; a profile shows the kernels",
 }

@@ -1,0 +1,74 @@
+"""TPF945: weights of four bits that compute in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import is_true
+from perflint.rules.base import Calls, Rule
+from perflint.semantics.sites import CallSite
+
+_CONFIGS = tuple(f"transformers.{home}BitsAndBytesConfig" for home in ("", "utils.", "utils.quantization_config."))
+
+
+class FourBitInFloat32(Rule):
+    """A model with weights of four bits computes in float32.
+
+    ## What it does
+    Finds `BitsAndBytesConfig(load_in_4bit=True)` of transformers without `bnb_4bit_compute_dtype`.
+
+    ## Why is this bad
+    The weights are unpacked for each product into the type of the argument, which is float32 by default: the products
+    do not run on the fast units for half precision, and twice the memory is moved. No warning
+    reaches the user. The cost has not been measured here; users report several times the tokens per second with a half
+    type.
+
+    ## When it is fine
+    - Results that need float32.
+    - GPUs without bfloat16: pass `torch.float16`.
+
+    ## Bad
+    ```python
+    from transformers import BitsAndBytesConfig
+
+    config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    config = BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
+    )
+    ```
+
+    ## Fix safety
+    No fix: the results are rounded in another way.
+
+    ## How a GPU shows it
+    A profile shows `sgemm` kernels, or those of TF32, behind `kDequantizeBlockwise`.
+
+    ## References
+    - [BitsAndBytesConfig](https://huggingface.co/docs/transformers/main_classes/quantization#transformers.BitsAndBytesConfig)
+    - [bitsandbytes: compute data type](https://huggingface.co/docs/transformers/quantization/bitsandbytes)
+    """
+
+    code, name = "TPF945", "four-bit-in-float32"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Calls(*_CONFIGS),)
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        given = site.argument("load_in_4bit", 1)
+        if not is_true(given) or site.argument("bnb_4bit_compute_dtype", 6) is not None or site.has_unpacking:
+            return
+        yield self.finding(
+            site,
+            "`bnb_4bit_compute_dtype` is float32 by default: each layer computes in float32",
+            confidence=Confidence.HIGH,
+            # It is said once, and holds for each step.
+            heat=Heat.HOT,
+            help="Pass `bnb_4bit_compute_dtype=torch.bfloat16`, or the type of the model.",
+        )

@@ -1,0 +1,42 @@
+"""Weights of four bits and the type that they compute in."""
+
+import torch
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+
+
+def by_default(name: str):
+    config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")  # audit: TPF945
+    return AutoModelForCausalLM.from_pretrained(name, quantization_config=config)
+
+
+def plain(name: str):
+    config = BitsAndBytesConfig(load_in_4bit=True)  # audit: TPF945
+    return AutoModelForCausalLM.from_pretrained(name, quantization_config=config)
+
+
+def by_position():
+    return BitsAndBytesConfig(False, True)  # audit: TPF945
+
+
+# Look-alikes
+
+
+def in_half(name: str):
+    config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.bfloat16)
+    return AutoModelForCausalLM.from_pretrained(name, quantization_config=config)
+
+
+def on_purpose():
+    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32)
+
+
+def of_eight_bits():
+    return BitsAndBytesConfig(load_in_8bit=True)
+
+
+def as_the_user_says(four: bool, settings: dict[str, object]):
+    return BitsAndBytesConfig(load_in_4bit=four), BitsAndBytesConfig(load_in_4bit=True, **settings)
+
+
+def of_another_library(library):
+    return library.BitsAndBytesConfig(load_in_4bit=True)
