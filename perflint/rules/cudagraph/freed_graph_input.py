@@ -123,8 +123,9 @@ def _is_made_here(model: Model, use: ast.Name) -> bool:
     """True if a function of torch made the tensor, which nothing else refers to: a factory, or `clone`."""
     variable = model.symbols.variable(use)
     calls = [each for each in variable.assigned if isinstance(each, ast.Call)]
+    constants = [each for each in variable.assigned if isinstance(each, ast.Constant)]
     stores = [each for each in variable.bindings if each.how not in (How.DELETED, How.GROWN)]
-    if not calls or len(calls) < len(stores):
+    if not calls or len(calls) + len(constants) < len(stores):
         return False
     targets = list(map(model.target, calls))
     return all(each == _CLONE or (each.startswith("torch.") and each.count(".") == 1) for each in targets)

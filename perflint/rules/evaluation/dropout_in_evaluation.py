@@ -88,13 +88,14 @@ class DropoutInEvaluation(Rule):
 
 
 def _is_of_module(site: CallSite) -> bool:
-    """True in a method of a module, which has a mode."""
-    info = site.model.module.defined_by(site.model.function(site.node))
-    return (
-        info is not None
-        and bool(info.owner)
-        and site.model.is_module(Instance(f"{site.model.module.name}.{info.owner}"))
-    )
+    """True in a method of a module, which has a mode, or in a function inside of one."""
+    model, function = site.model, site.model.function(site.node)
+    while function is not None:
+        info = model.module.defined_by(function)
+        if info is not None and info.owner and model.is_module(Instance(f"{model.module.name}.{info.owner}")):
+            return True
+        function = model.function(function)
+    return False
 
 
 def _drops(site: CallSite, given: ast.expr) -> Confidence | None:
