@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,23 +19,13 @@ from perflint.engine.files import check_files
 from perflint.engine.projects import Projects
 from perflint.findings import Report
 from perflint.output.json import document
-from perflint.semantics.interpreter.analysis import Analysis
 from perflint.semantics.project import Project
 from perflint.source.files import below
 from perflint.source.text import Source
 
 AUDIT = Settings(profile=Profile.AUDIT)
-SAMPLE = Path(__file__).parent / "order_sample"
 LARGE, SAMPLE_OF_LARGE = 1000, 120
 PACKAGES = ("trl", "verl", "detr", "open_clip", "transformers")
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> Path:
-    """A copy of the sample, which is a project of its own: as a part of this one it would be searched with it."""
-    shutil.copytree(SAMPLE, tmp_path / "sample", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "sample" / "pyproject.toml").touch()
-    return tmp_path / "sample"
 
 
 def documents(files: Sequence[str]) -> dict[str, str]:
@@ -112,20 +101,3 @@ def test_of_public_projects(package: str) -> None:
     if len(files) > LARGE:
         files = random.Random(0).sample(files, SAMPLE_OF_LARGE)
     print(f"{package}: {check_orders(files, files[::12])} findings in {len(files)} files")
-
-
-def test_a_check_goes_on_from_the_run_of_the_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "ops.py").write_text("def total(x):\n    return x.sum().item()\n")
-    (tmp_path / "train.py").write_text("import torch\nfrom ops import total\n\ntotal(torch.ones(3, device='cuda'))\n")
-    runs: list[str] = []
-    run_alone = Analysis.run_alone
-
-    def counted(analysis: Analysis, part: range | None = None) -> None:
-        runs.append(analysis.module.name)
-        run_alone(analysis, part)
-
-    monkeypatch.setattr(Analysis, "run_alone", counted)
-    found = documents([str(tmp_path / "ops.py"), str(tmp_path / "train.py")])
-    assert "TPF101" in found[str(tmp_path / "ops.py")]
-    assert sorted(runs) == ["ops", "train"]

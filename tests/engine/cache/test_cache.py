@@ -35,14 +35,6 @@ AUDIT = Settings(profile=Profile.AUDIT)
 SAMPLE = Path(__file__).parent.parent / "order_sample"
 
 
-@pytest.fixture
-def sample(tmp_path: Path) -> Path:
-    """A project of its own."""
-    shutil.copytree(SAMPLE, tmp_path / "project", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "project" / "pyproject.toml").write_text("")
-    return tmp_path / "project"
-
-
 def documents(folder: Path, means: Means = PLAIN, settings: Settings = AUDIT) -> dict[str, str]:
     """The findings of each file of a folder, as JSON."""
     files = list(below(str(folder), settings))
