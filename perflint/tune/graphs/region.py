@@ -101,10 +101,8 @@ class Finder:
         at = [index for index, each in enumerate(block) if each is step or each in all_steps]
         end = at[-1] + 1
         # A statement may only be movable together with earlier ones, so all starts are tried.
-        counted = [each for each in range(at[0]) if self._counter(block[each]) is not None]
-        starts = range(max(counted, default=-1) + 1, at[0])
-        start = next((each for each in starts if self._reason(block[each:end]) is None), at[0])
-        stop = self._stop(block[start - 1 : end]) if start else None
+        start = next((each for each in range(at[0]) if self._reason(block[each:end]) is None), at[0])
+        stop = self._reason(block[start - 1 : end]) if start else None
         while end < len(block):
             further = next((to for to in range(end + 1, len(block) + 1) if self._works(block[to - 1])), None)
             if further is None or self._reason(block[start:further]) is not None:
@@ -114,15 +112,13 @@ class Finder:
         self._require_whole_step(region, step, stop)
         return region
 
-    def _stop(self, statements: Sequence[ast.stmt]) -> Refused | None:
-        """The reason why a region cannot begin with the first of some statements."""
-        return self._counter(statements[0]) or self._reason(statements)
-
-    def _counter(self, statement: ast.stmt) -> Refused | None:
-        """The reason against a statement that reads a number that changes each time; None if it reads none."""
+    def _require_no_counter(self, statement: ast.stmt) -> None:
+        """Raise Refused if a statement computes with a number that changes each time. A condition may ask for one."""
+        tests = [node.test for node in ast.walk(statement) if isinstance(node, ast.If)]
         counters = {name for each in self._chain(statement) if isinstance(each, _LOOPS) for name in counters_of(each)}
-        found = next((name for name in loaded_names(statement) if name.id in counters), None)
-        return Refused(f"the step uses `{found.id}`, a number that changes each time", found) if found else None
+        for name in _loaded_outside(statement, tests):
+            if name.id in counters:
+                raise Refused(f"the step uses `{name.id}`, a number that changes each time", name)
 
     def _reason(self, statements: Sequence[ast.stmt]) -> Refused | None:
         try:
@@ -141,6 +137,9 @@ class Finder:
         if "backward" not in names:
             if any(isinstance(each, ast.If) for each in self._chain(step)):
                 raise Refused("the optimizer steps only if a condition holds, so gradients may add up", step)
+            for each in region.behind:
+                if any(_is_method(node, "backward") for node in ast.walk(each.statement)):
+                    raise each.reason
             raise stop or Refused("the backward pass is not in the block of the optimizer's step", step)
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before)), None)
@@ -220,6 +219,7 @@ class Finder:
             try:
                 attempt = set(bound)
                 self._purity.require(statement, attempt)
+                self._require_no_counter(statement)
             except Refused as refused:
                 self._move(region, statement, later, bound, refused)
             else:
@@ -233,7 +233,7 @@ class Finder:
         """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
         if _holds_flow(statement):
             raise refused
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
+        if not _is_movable(statement):
             self._move_from_with(region, statement, later, bound, refused)
             return
         stores = set(stored_names(statement))
@@ -254,23 +254,30 @@ class Finder:
         if reads & (rebound | changed) or stores & (needed | bound) or self._reads_gradient(statement):
             raise refused
         written = {path_of(each) for each in _written_into(statement)}
-        if self._hands_over(moved, bound) or any(written & set(_paths(each)) for each in later):
+        if self._hands_over(moved, bound, later) or any(written & set(_paths(each)) for each in later):
             raise refused
         bound |= stores
         region.behind.append(moved)
         region.kept += [ast.copy_location(ast.Expr(part), part) for part in moved.lifted]
 
-    def _hands_over(self, moved: Moved, bound: set[str]) -> bool:
-        """True if a statement gives a tensor of the step to unknown code, which may do more than show its value."""
-        value = getattr(moved.statement, "value", None)
-        is_print = isinstance(value, ast.Call) and path_of(value.func) == "print"
-        if is_print or (isinstance(value, ast.Call) and _is_method(value, "append")) or isinstance(value, ast.List):
-            return False
-        if isinstance(moved.statement, ast.Expr) and self._purity.stays_inside(value):
-            return False
-        shown = [node for node in ast.walk(moved.statement) if isinstance(node, ast.Call) and self._purity.waits(node)]
-        rest = {name.id for name in _loaded_outside(moved.statement, [*shown, *moved.lifted])}
-        return bool(rest & bound)
+    def _hands_over(self, moved: Moved, bound: set[str], later: Sequence[ast.stmt]) -> bool:
+        """True if a statement gives a tensor of the step to unknown code, which may do more than show its value.
+
+        What the step only begins its backward pass with may be given to any call, as it gets a copy.
+        """
+        used = {name.id for each in later for name in _loaded_outside(each, [*filter(_is_backward, ast.walk(each))])}
+        for each in _simple(moved.statement):
+            value = getattr(each, "value", each)
+            is_print = isinstance(value, ast.Call) and path_of(value.func) == "print"
+            if is_print or (isinstance(value, ast.Call) and _is_method(value, "append")) or isinstance(value, ast.List):
+                continue
+            if isinstance(each, ast.Expr) and self._purity.stays_inside(value):
+                continue
+            shown = [node for node in ast.walk(each) if isinstance(node, ast.Call) and self._purity.waits(node)]
+            given = {name.id for name in _loaded_outside(each, [*shown, *moved.lifted])} & bound
+            if given & used or (given and not isinstance(each, ast.Expr)):
+                return True
+        return False
 
     def _can_stand_before(self, region: Region, statement: ast.stmt, stores: set[str], bound: set[str]) -> bool:
         """True if a statement neither needs nor disturbs the statements of the region before it."""
@@ -399,6 +406,26 @@ def _written_into(statement: ast.stmt) -> Iterator[ast.expr]:
             yield node.value
 
 
+def _is_movable(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.If):
+        return all(map(_is_movable, (*statement.body, *statement.orelse)))
+    return isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Pass))
+
+
+def _simple(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The statements inside a statement, and its conditions; itself if there are none."""
+    if isinstance(statement, ast.If):
+        yield statement.test
+        for each in (*statement.body, *statement.orelse):
+            yield from _simple(each)
+    else:
+        yield statement
+
+
+def _is_backward(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and not node.args and _is_method(node, "backward")
+
+
 def _changed_in_place(statement: ast.stmt) -> Iterator[str]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
@@ -418,6 +445,6 @@ def _holds_flow(statement: ast.stmt) -> bool:
     return any(isinstance(node, kinds) for node in ast.walk(statement))
 
 
-def _loaded_outside(node: ast.AST, parts: Sequence[ast.expr]) -> list[ast.Name]:
+def _loaded_outside(node: ast.AST, parts: Sequence[ast.AST]) -> list[ast.Name]:
     inside = {each for part in parts for each in ast.walk(part)}
     return [name for name in loaded_names(node) if name not in inside]
