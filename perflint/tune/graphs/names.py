@@ -249,7 +249,9 @@ def _needed(statements: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
             needed |= _reads(statement.test) - sure
             parts = [_needed(part) for part in (statement.body, statement.orelse)]
             needed |= (parts[0][0] | parts[1][0]) - sure
-            sure |= parts[0][1] & parts[1][1]
+            ends = [bool(part) and isinstance(part[-1], ast.Raise) for part in (statement.body, statement.orelse)]
+            reached = [part for part, end in zip(parts, ends, strict=True) if not end] or parts
+            sure |= set.intersection(*(bound for _, bound in reached))
         elif isinstance(statement, ast.With):
             inner, bound = _needed(statement.body)
             needed |= ({name for item in statement.items for name in _reads(item.context_expr)} | inner) - sure

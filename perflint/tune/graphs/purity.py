@@ -107,6 +107,12 @@ class Purity:
             bound |= set(stored_names(statement.target))
             for inner in statement.body:
                 self.require(inner, bound)
+        elif isinstance(statement, ast.Assert):
+            self._require_expression(statement.test)
+            self._require_host_test(statement.test, bound)
+        elif isinstance(statement, ast.Raise):
+            # A graph is made where it is not reached, and its condition is the same in each replay.
+            self._require_expression(statement)
         elif not isinstance(statement, ast.Pass):
             raise Refused(f"`{ast.unparse(statement).splitlines()[0]}` cannot be part of a graph", statement)
 
