@@ -43,6 +43,7 @@ class Sorter:
         region: Region,
         purity: Purity,
         changed: Collection[str],
+        numbers: Collection[str],
         optimizers: Sequence[ast.expr],
         switches_modes: bool,
     ) -> None:
@@ -51,6 +52,7 @@ class Sorter:
         self._purity = purity
         self._imports = purity.imports
         self._changed = changed
+        self._numbers = numbers
         self._optimizers = optimizers
         self._switches_modes = switches_modes
         self._bound = {name for each in region.kept for name in stored_names(each)}
@@ -189,7 +191,8 @@ class Sorter:
             if root_of(each) in self._bound or root_of(each) in self._imports:
                 continue
             is_module = self._switches_modes and each in called and root_of(each) == "self" and "." not in _rest(each)
-            if each.attr in self._changed or is_module:
+            is_changed = each.attr in self._changed and not (each in called and each.attr in self._numbers)
+            if is_changed or is_module:
                 yield each
 
     def _returned(self, needed: Collection[str]) -> list[str]:

@@ -10,7 +10,7 @@ from perflint.frozen import dataclass
 from perflint.source.text import Source
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.purity import Imports, Purity, is_gradient
-from perflint.tune.graphs.reached import Called, Reached, changed, first_line
+from perflint.tune.graphs.reached import Called, Reached, changed, first_line, numbers
 from perflint.tune.graphs.region import Finder, Region
 from perflint.tune.graphs.writing import HELPER, Writer
 from perflint.tune.refused import Refused
@@ -87,7 +87,7 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     _require_no_reader(trees, path, region)
     assigned = {attribute for name, tree in trees.items() for attribute, _ in changed(name, tree)}
     switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in texts.values())
-    names = Sorter(source.tree, region, purity, assigned, optimizers, switches).sort()
+    names = Sorter(source.tree, region, purity, assigned, numbers(trees.values()), optimizers, switches).sort()
     return Writer(source, region, names, optimizers).text()
 
 

@@ -40,6 +40,7 @@ class Reached:
         for call in calls:
             self._calls[call.path].append(call)
         self._changed = {attribute: where for path, tree in trees.items() for attribute, where in changed(path, tree)}
+        self._numbers = numbers(trees.values())
         self._known: dict[tuple[str, int], Refused | None] = {}
 
     def require(self, path: str, node: ast.AST) -> int:
@@ -91,7 +92,10 @@ class Reached:
         function = self._functions[path, first]
         local = {name for node in ast.walk(function) for name in stored_names(node)}
         constructs = getattr(function, "name", "") in _CONSTRUCTORS
+        called = {node.func for node in _own_nodes(function) if isinstance(node, ast.Call)}
         for node in _own_nodes(function):
+            if isinstance(node, ast.Attribute) and node in called and node.attr in self._numbers:
+                continue
             reason = self._hazard(node, local, constructs, self._imports[path])
             if reason:
                 return Refused(
@@ -126,6 +130,19 @@ def changed(path: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
             repeats = node.name not in _CONSTRUCTORS
         repeats = repeats or isinstance(node, (ast.For, ast.While))
         waiting.extend((child, repeats) for child in ast.iter_child_nodes(node))
+
+
+def numbers(trees: Iterable[ast.Module]) -> set[str]:
+    """The attributes that are assigned results of arithmetic only, such as the `sum` of a meter: none can be called."""
+    found: dict[str, bool] = {}
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        is_number = isinstance(value, (ast.Constant, ast.BinOp)) or isinstance(node, ast.AugAssign)
+        for target in (each for part in targets if part is not None for each in ast.walk(part)):
+            if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store):
+                found[target.attr] = found.get(target.attr, True) and is_number and target in targets
+    return {name for name, are_numbers in found.items() if are_numbers}
 
 
 def first_line(function: Function) -> int:
