@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import partial
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from hypothesis import given, settings
@@ -197,3 +198,26 @@ def test_answers_that_are_never_whole_take_linear_time() -> None:
         for node in range(51):
             graph.ask(node)
     assert graph.computed <= 4 * 51
+
+
+def test_a_function_that_runs_again_keeps_the_values_of_its_decorators(tmp_path: Path) -> None:
+    text = """\
+    import torch
+    class Job:
+        def __init__(self, x):
+            self.x = x
+        def run(self):
+            return torch.relu(self.x)
+    @torch.compile(mode="reduce-overhead")
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return Job(x).run()
+    class Jobs:
+        def __init__(self, batches):
+            self.batches = batches
+        def run(self):
+            return [step(x) for x in self.batches]
+    def run(batches):
+        return Jobs(batches).run()
+    """
+    model = model_of(tmp_path, main=dedent(text))
+    assert [place[1] for place in model.compiled_functions] == [7, 4]

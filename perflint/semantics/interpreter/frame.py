@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass, field
 from perflint.semantics.lattice import join
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import FunctionNode, walk
 from perflint.semantics.values import Function, Origin, Value
 
 if TYPE_CHECKING:
@@ -71,9 +71,10 @@ class Recorder:
         for callee in self._called_by.pop(caller, ()):
             del self.arguments[callee][caller]
 
-    def forget(self, function: ast.AST) -> None:
-        """Forget the values and targets of a function, which is about to be run again."""
-        for node in walk(function):
+    def forget(self, function: FunctionNode) -> None:
+        """Forget the values and targets of a body, which is about to be run again."""
+        body = function.body if isinstance(function.body, list) else [function.body]
+        for node in (node for part in body for node in walk(part)):
             self.values.pop(node, None)  # type: ignore[call-overload]
             self.targets.pop(node, None)  # type: ignore[call-overload]
 
