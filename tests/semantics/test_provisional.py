@@ -220,4 +220,4 @@ def test_a_function_that_runs_again_keeps_the_values_of_its_decorators(tmp_path:
         return Jobs(batches).run()
     """
     model = model_of(tmp_path, main=dedent(text))
-    assert [place[1] for place in model.compiled_functions] == [7, 4]
+    assert [place[1] for place in model.compiled_functions] == [8, 5]
