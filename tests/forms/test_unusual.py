@@ -36,4 +36,4 @@ def test_no_rule_fails(mutation: type[ast.NodeTransformer], every: int) -> None:
         if unparsable(source) is None:
             assert not check_source(source, Project([]), rules, SETTINGS).problems, source.text
             examined += 1
-    assert examined >= len(texts) * (0.9 if every == 1 else 0.8)
+    assert examined >= len(texts) * (0.9 if every == 1 else 0.5)
