@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from perflint.config.settings import Settings
 from perflint.engine.cache.caches import Caches
 from perflint.engine.projects import Projects
-from perflint.engine.summaries import summary_before_checks
+from perflint.engine.summaries import await_checks, summary_before_checks
 from perflint.findings import Report
 from perflint.frozen import dataclass
 from perflint.rules.registry import RuleSet
@@ -122,11 +122,13 @@ class _Run:
 
     def _here(self, files: Collection[str]) -> Iterator[tuple[str, Report]]:
         """Check files in this process, in order."""
+        is_one_of_many = len(files) > 1
+        if is_one_of_many:
+            await_checks(self._projects, files)
         for file in files:
             source, problem = _source(file, None)
             project = self._projects.of(file)
-            if problem is None and len(files) > 1:
-                # The check of the file goes on from there.
+            if problem is None and is_one_of_many:
                 summary_before_checks(project, file)
             yield file, problem or self._caches.make(source, project)
 

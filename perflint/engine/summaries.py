@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from perflint.config.disk import absolute
 from perflint.engine.crashes import Crash, contained
+from perflint.engine.projects import Projects
+from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.model import summary_of
 from perflint.semantics.project import Project
 from perflint.semantics.test_files import is_test_path
+
+
+def await_checks(projects: Projects, files: Iterable[str]) -> None:
+    """Keep the runs that the summaries of some files are made from until the files are checked."""
+    for file in files:
+        summaries(projects.of(file)).awaited.add(absolute(file))
 
 
 def summary_before_checks(project: Project, file: str) -> Summary | None:

@@ -22,7 +22,7 @@ from perflint.engine.cache.cache import Handle
 from perflint.engine.cache.caches import Caches
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
-from perflint.engine.summaries import summary_before_checks
+from perflint.engine.summaries import await_checks, summary_before_checks
 from perflint.findings import Report
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
@@ -70,6 +70,7 @@ class Worker:
 
         Gives no report.
         """
+        await_checks(self._projects, files)
         for file in files:
             if self._caches.of(file) is not None:
                 summary_before_checks(self._projects.of(file), file)
@@ -123,7 +124,7 @@ class _Process:
         self.connection, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(worker, other, self.connection), daemon=True)
         self._process.start()
-        # The death of the process ends the connection if nobody else holds its other end.
+        # The process must be the only one that holds this end: then its death ends the connection.
         other.close()
 
     def work(self, stage: int, files: list[str]) -> None:

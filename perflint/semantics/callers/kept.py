@@ -37,8 +37,9 @@ class Summaries:
         self._drafted: set[Path] | None = None
         """During a draft, the files whose summaries may not hold."""
         self._known: dict[Path, Summary | None] = {}
+        self.awaited: set[Path] = set()
+        """The files that are still to be checked: their checks go on from the runs of their summaries."""
         self._runs: dict[Path, Analysis] = {}
-        """The runs that summaries were made from. Checks of the same files go on from there."""
 
     @contextmanager
     def draft(self) -> Iterator[set[Path]]:
@@ -70,12 +71,13 @@ class Summaries:
         return self._known[path]
 
     def keep_run(self, analysis: Analysis) -> None:
-        """Keep the run that a summary was made from."""
-        if analysis.can_go_on:
+        """Keep the run that a summary was made from, if a check will go on from there."""
+        if analysis.module.path in self.awaited and analysis.can_go_on:
             self._runs[analysis.module.path] = analysis
 
     def take_run(self, module: Module) -> Analysis | None:
         """The run that the summary of a file was made from, if it is kept; for one check, which changes it."""
+        self.awaited.discard(module.path)
         known = self._runs.pop(module.path, None)
         return known if known is not None and known.module is module else None
 

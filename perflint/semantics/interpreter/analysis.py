@@ -47,17 +47,22 @@ class Analysis:
         """With `any_caller`, only functions that no other file can call take arguments from calls in the file."""
         self.view, self.module = view, module
         self.recorder = Recorder(module.name, any_caller=any_caller, keeps_calls=keeps_calls)
-        per_node = _STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE
-        more = _STEPS_OF_PROGRAM if keeps_calls and module.is_program else 0
-        self._budget = Budget(_steps(view, module, per_node) + more)
+        steps = whole = _steps(view, module, _STEPS_PER_NODE)
+        if keeps_calls:
+            steps = _steps(view, module, _STEPS_OF_SUMMARY) + _STEPS_OF_PROGRAM * module.is_program
+        self._budget = Budget(steps)
+        self._more = whole - steps
+        """The steps that a check may take beyond those of a summary."""
         self._top = Frame(view, module, self._budget, names={}, recorder=self.recorder)
         self._order: list[FunctionInfo] = []
         self._runs: dict[FunctionInfo, _Run] = {}
         self._asked: set[FunctionInfo] = set()
         """The functions for which the first stage asked for all calls of the project."""
-        self._is_inherited_whole = True
-        self.can_go_on = False
-        """True if the budget of the first stage was enough for the top level. Functions can be run again."""
+
+    @property
+    def can_go_on(self) -> bool:
+        """True if a check that goes on from here finds the same as one from the start: the budget changed nothing."""
+        return not self._budget.is_exhausted and self._budget.left + self._more >= 0
 
     def run_alone(self, part: range | None = None) -> None:
         """Run the top level, then each function once, and record their values and calls.
@@ -73,9 +78,8 @@ class Analysis:
             if part is None and not recorder.any_caller:
                 view.every_call = self._note_question
             run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))
-            self.can_go_on = not self._budget.refused
             if part is None and not recorder.any_caller:
-                self._note_inherited()
+                _run(recorder, lambda: note_inherited(view, module, self._budget, recorder))
             self._order = list(_order(module))
             if part is not None:
                 self._budget.left = _STEPS_OF_PART
@@ -89,15 +93,13 @@ class Analysis:
     def run_with_callers(self, outside: Outside, every_call: EveryCall) -> None:
         """Run the functions again to which calls in other files pass arguments, and those that depend on these."""
         self.view.outside, self.view.every_call = outside, every_call
-        if self.recorder.keeps_calls:
-            self.recorder.keep_no_calls()
-            self._budget.left += _steps(self.view, self.module, _STEPS_PER_NODE - _STEPS_OF_SUMMARY)
+        self.recorder.keep_no_calls()
+        self._budget.left += self._more
         with deep_stack():
             _run(self.recorder, lambda: run_changed_again(self._top))
-            inherited = set() if self._is_inherited_whole else self._note_inherited()
             told: dict[FunctionInfo, None] = {}
             for info in self._order:
-                if info.outer in told or _place(info) in inherited or self._is_told_more(info):
+                if info.outer in told or self._is_told_more(info):
                     told[info] = None
             self._run_functions(list(told))
             self._settle()
@@ -105,20 +107,10 @@ class Analysis:
 
     def _is_told_more(self, info: FunctionInfo) -> bool:
         """True if calls in other files may change what a function knows of its parameters."""
-        run = self._runs.get(info)
-        if run is None or not run.is_whole or info in self._asked:
+        if info in self._asked:
             return True
         is_bound = _receiver(self.module, info) is not None
         return takes_arguments(info, is_bound) and bool(self.view.outside(self.module, info))
-
-    def _note_inherited(self) -> set[Position]:
-        """Note the arguments that inherited methods pass. Gives the functions that now get others."""
-        before, refused = self.recorder.inherited, self._budget.refused
-        self.recorder.inherited = {}
-        _run(self.recorder, lambda: note_inherited(self.view, self.module, self._budget, self.recorder))
-        self._is_inherited_whole = self._budget.refused == refused
-        now = self.recorder.inherited
-        return {place for place in before.keys() | now.keys() if before.get(place) != now.get(place)}
 
     def _note_question(self, module: Module, info: FunctionInfo) -> Every:
         """The answer of the first stage, which cannot know whether a function gets other calls."""
@@ -262,8 +254,6 @@ class _Run:
     given: list[Arguments]
     """The arguments of the known calls in the file."""
     effects: Effects
-    is_whole: bool = False
-    """True if it ended, and the budget was enough for all of its calls."""
 
 
 def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder, runs: dict[FunctionInfo, _Run]) -> None:
@@ -272,9 +262,8 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder, runs: dict
     recorder.begin(place)
     if info in runs:
         recorder.forget(info.node)
-    refused = top.budget.refused
     with top.view.memory.run(place) as effects:
-        run = runs[info] = _Run(recorder.passed_to(place), effects)
+        runs[info] = _Run(recorder.passed_to(place), effects)
         inner = _activation(top, info)
         take_observed(inner, info, recorder)
         take_passed(inner, info, inner.names)
@@ -285,7 +274,6 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder, runs: dict
             _inherit_self(inner, info)
         functions.run_body(inner, info)
         top.view.memory.settle(effects)
-    run.is_whole = top.budget.refused == refused
 
 
 def _stale(top: Frame, order: list[FunctionInfo], runs: dict[FunctionInfo, _Run]) -> list[FunctionInfo]:

@@ -98,13 +98,13 @@ class Recorder:
 class Budget:
     """How much work the calls of one file may still take; keeps a run linear in the file's size."""
 
-    __slots__ = ("contexts", "left", "refused", "steps", "too_deep")
+    __slots__ = ("contexts", "is_exhausted", "left", "steps", "too_deep")
 
     def __init__(self, limit: int) -> None:
         self.left = limit
+        self.is_exhausted = False
+        """True if work was left undone, since it would have taken more than was left."""
         self.steps = 0
-        self.refused = 0
-        """Calls that were not followed because they would have taken more than was left."""
         self.too_deep = 0
         """Calls that were not followed because of their depth."""
         self.contexts: dict[Function, set[CallKey]] = {}
@@ -112,7 +112,7 @@ class Budget:
 
     def allows(self, steps: int) -> bool:
         """True if enough is left for some work."""
-        self.refused += self.left < steps
+        self.is_exhausted = self.is_exhausted or self.left < steps
         return self.left >= steps
 
 

@@ -143,23 +143,21 @@ def _run_methods(frame: Frame, facts: ClassFacts, info: ClassInfo, name: str) ->
 
 def run_for_attributes(frame: Frame, cls: str, method: FunctionInfo) -> None:
     """Run a method of a class that sets attributes, unless it has been run and would do the same again."""
-    memory, budget, module = frame.view.memory, frame.budget, _home(frame, cls)
+    memory, module = frame.view.memory, _home(frame, cls)
     if module is None:
         return
     given = _arguments(frame, cls, method)
     known = memory.attribute_runs.get((cls, method))
     if known is not None and known.given == given and memory.holds(known.effects):
-        if known.refused_at is None or budget.left <= known.refused_at:
-            return
+        return
     node = method.node
     function = Function(module.name, method.qualname, node.lineno, node.col_offset, cls)
-    refused = budget.refused
     with memory.run(("attributes", cls, method)) as effects:
         # The attributes of an object must not depend on the call that asks first, nor on its depth.
-        asker = Frame(frame.view, module, budget, names={})
+        asker = Frame(frame.view, module, frame.budget, names={})
         functions.activate(asker, bound(function, Instance(cls)), given)
         memory.settle(effects)
-    memory.attribute_runs[cls, method] = AttributeRun(given, effects, budget.left if budget.refused > refused else None)
+    memory.attribute_runs[cls, method] = AttributeRun(given, effects)
 
 
 def _home(frame: Frame, cls: str) -> Module | None:

@@ -174,8 +174,6 @@ class AttributeRun:
 
     given: Arguments
     effects: Effects
-    refused_at: int | None
-    """What was left of the budget when a call was not followed because that was not enough; None if all were."""
 
 
 @dataclass(slots=True)
