@@ -47,6 +47,16 @@ def arguments_given(model: Model, node: ast.expr) -> list[ast.expr]:
     return [named[node.id] for _, named in calls if node.id in named]
 
 
+def arguments_of_all(model: Model, node: ast.expr) -> list[ast.expr]:
+    """The arguments that all calls of the file pass for a parameter; none if one of them leaves it out."""
+    function = _function_given(model, node)
+    info = model.module.defined_by(function)
+    if function is None or info is None or not isinstance(node, ast.Name):
+        return []
+    calls = [named for _, named in _named_arguments(model, info, ordered_parameters(function, info))]
+    return [named[node.id] for named in calls] if all(node.id in named for named in calls) else []
+
+
 def _function_given(model: Model, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The function around a name that is a parameter of it, and has the value that the function gets."""
     function = model.function(node)

@@ -39,6 +39,8 @@ BEYOND = frozenset(
         "TPF214",
         "TPF309",
         "TPF310",
+        "TPF311",
+        "TPF312",
         "TPF505",
         "TPF715",
         "TPF716",

@@ -27,6 +27,8 @@ BY_A_TRACE = frozenset("TPF991 TPF992 TPF993 TPF994".split())
 """Warnings that are reported only with the gain that a trace measured."""
 BY_A_COUNT = frozenset("TPF406 TPF604 TPF921".split())
 """Warnings because the source shows how much is repeated, and no program is representative for its price."""
+BY_A_REPORT = frozenset("TPF311 TPF312".split())
+"""Warnings because a public measurement of others, which the page names, shows what the pattern costs."""
 MEASURED = frozenset(
     """TPF101 TPF102 TPF103 TPF104 TPF105 TPF106 TPF107 TPF108 TPF109 TPF110 TPF111 TPF112 TPF113 TPF114 TPF115 TPF116
     TPF117 TPF118 TPF119 TPF120 TPF121 TPF122 TPF123 TPF124 TPF125 TPF126 TPF127 TPF128 TPF134 TPF135 TPF136 TPF137
@@ -135,17 +137,22 @@ def test_rules_go_by_steps_that_speak_for_them() -> None:
     assert not [(code, row) for code, row in named if row.scope != "step" or code not in row.rules]
 
 
+def test_reports_of_others_have_an_address() -> None:
+    pages = {rule.code: " ".join(rule.document.split()) for rule in all_rules()}
+    assert all("others measured it" in pages[code] and "](https://" in pages[code] for code in BY_A_REPORT)
+
+
 def test_lists_of_exceptions_are_up_to_date() -> None:
     known = {rule.code: rule for rule in all_rules()}
     assert all(known[code].effect in (Effect.CORRECTNESS, Effect.CAPTURE) for code in WITHOUT_A_COST)
-    assert not any(known[code].measured for code in WITHOUT_A_COST | BY_A_COUNT)
+    assert not any(known[code].measured for code in WITHOUT_A_COST | BY_A_COUNT | BY_A_REPORT)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.severity is not Severity.INFO], ids=ids)
 def test_what_is_more_than_information_was_measured_or_says_why_not(rule: Rule) -> None:
     reason = "It is a warning because" in " ".join((type(rule).__doc__ or "").split())
     assert bool(rule.measured) is not reason, "measure a step of a program, or say what else the severity is for"
-    assert reason is (rule.code in WITHOUT_A_COST | BY_A_TRACE | BY_A_COUNT)
+    assert reason is (rule.code in WITHOUT_A_COST | BY_A_TRACE | BY_A_COUNT | BY_A_REPORT)
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=ids)

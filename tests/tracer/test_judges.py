@@ -31,6 +31,8 @@ ONE_SIDE = {
     "TPF927": "a trace is of one process, and does not compare its parameters with those of others",
     "TPF944": "each collective of several processes is a wait, so that a run refutes no finding",
     "TPF945": "a trace does not show the type that packed weights compute in",
+    "TPF311": "a trace does not show the kernels of attention",
+    "TPF312": "a trace does not show the kernels of attention",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),
 }
 """The rules without a confirmed and a refuted case in the tests of the witnesses, with the reason."""

@@ -73,4 +73,6 @@ UNDECIDED: dict[str, str] = {
     "TPF305": "no retained graph was seen to end here",
     "TPF307": "no checkpoint was seen here",
     "TPF308": "no optimizer stepped while the trace watched parameters, or none that it reads was seen",
+    "TPF311": "a trace does not show the kernel of an attention; a profile does",
+    "TPF312": "a trace does not show the kernel of an attention; a profile shows the copies before it",
 }

@@ -1,0 +1,108 @@
+"""The expressions that may have made a value: through branches, attributes of the object, parameters and calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.rules._given import arguments_of_all
+from perflint.rules._memory.flows import flow_around, made
+from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.structure import keyword, last_name, path_of, walk
+from perflint.semantics.values import Function
+
+
+def sources(model: Model, node: ast.expr) -> list[ast.expr]:
+    """The expressions that may have made a value, as far as the file shows them.
+
+    A name stands for a value that the file does not show.
+    """
+    found, waiting, seen = [], [node], set()
+    while waiting:
+        each = made(model, waiting.pop())
+        if each in seen:
+            continue
+        seen.add(each)
+        before, is_whole = _before(model, each)
+        waiting += before
+        if not before or not is_whole:
+            found.append(each)
+    return found
+
+
+def _before(model: Model, node: ast.expr) -> tuple[list[ast.expr], bool]:
+    """The expressions of which one made the value of an expression, and True if these are all.
+
+    There are none if the expression makes it itself.
+    """
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse], True
+    if isinstance(node, ast.Name):
+        return _of_name(model, node)
+    if isinstance(node, ast.Attribute) and path_of(node) == f"self.{node.attr}":
+        return [*_stored(model, node)], True
+    return (returned(model, node), True) if isinstance(node, ast.Call) else ([], True)
+
+
+def _of_name(model: Model, use: ast.Name) -> tuple[list[ast.expr], bool]:
+    """The values that assignments give to a name, or that calls pass for it; True if other code gives it none."""
+    origins = flow_around(model, use).origins(use)
+    if not origins:
+        variable = model.symbols.variable(use)
+        values = [*variable.assigned]
+        return values, len(values) == len(variable.bindings)
+    values = [each.value for each in origins if each.whole and each.value is not None]
+    return (values, len(values) == len(origins)) if values else (arguments_of_all(model, use), True)
+
+
+def _stored(model: Model, node: ast.Attribute) -> Iterator[ast.expr]:
+    """The values that the class around an attribute of `self` gives it."""
+    owner = next((outer for outer in model.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+    for part in walk(owner) if owner is not None else ():
+        if isinstance(part, ast.Assign) and any(path_of(target) == f"self.{node.attr}" for target in part.targets):
+            yield part.value
+        elif isinstance(part, ast.Call) and path_of(part.func) == "self.register_buffer":
+            name, tensor = given(part, "name", 0), given(part, "tensor", 1)
+            if isinstance(name, ast.Constant) and name.value == node.attr and tensor is not None:
+                yield tensor
+
+
+def given(call: ast.Call, name: str, position: int) -> ast.expr | None:
+    """The argument of a call that is passed by keyword or at a position."""
+    return keyword(call, name) or (call.args[position] if position < len(call.args) else None)
+
+
+def called(model: Model, call: ast.Call) -> str:
+    """The last part of the name of a called function, whatever the file calls it."""
+    return model.target(call).rpartition(".")[2] or last_name(call)
+
+
+def operands(model: Model, call: ast.Call) -> list[ast.expr]:
+    """The tensor that a function gets, or that a method belongs to, and the arguments by position after it."""
+    is_function = model.symbols.full_name(call.func).startswith(("torch.", "einops."))
+    if not is_function and isinstance(call.func, ast.Attribute):
+        return [call.func.value, *call.args]
+    first = keyword(call, "input")
+    return call.args if first is None else [first, *call.args]
+
+
+def returned(model: Model, call: ast.Call) -> list[ast.expr]:
+    """The expressions that a function of the file returns to a call; empty for other calls."""
+    found: list[ast.expr] = []
+    for callee in model.value(call.func).members:
+        info = None
+        if isinstance(callee, Function) and callee.module == model.module.name:
+            info = model.module.function(callee.line, callee.column)
+        if info is None:
+            return []
+        found += _results(model, info.node)
+    return found
+
+
+def _results(model: Model, function: FunctionNode) -> Iterator[ast.expr]:
+    if isinstance(function, ast.Lambda):
+        yield function.body
+        return
+    for part in walk(function):
+        if isinstance(part, ast.Return) and part.value is not None and model.function(part) is function:
+            yield part.value
