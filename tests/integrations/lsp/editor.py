@@ -1,10 +1,13 @@
-"""An editor for tests: pygls's own client, which talks to `perflint lsp` over standard input and output."""
+"""Editors for tests: pygls's own client with a server in a process or in a thread."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import socket
 import sys
+import threading
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +15,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
+from perflint.integrations.lsp import serving
 from tests.cli.command import ROOT
 
 LIMIT = 60.0
@@ -39,11 +43,9 @@ def applied(text: str, edits: list[Any]) -> str:
 
 
 class Editor:
-    """A client with a server of its own, whose working directory is a folder."""
+    """A client with a server in a thread of this process, which starts at once. Its workspace is a folder."""
 
-    def __init__(
-        self, folder: Path, cache: Path, capabilities: types.ClientCapabilities | None = None, **environment: str
-    ) -> None:
+    def __init__(self, folder: Path, cache: Path, capabilities: types.ClientCapabilities | None = None) -> None:
         self.folder = folder
         self.client = LanguageClient("tests", "1")
         self.shown: dict[str, types.PublishDiagnosticsParams] = {}
@@ -57,19 +59,7 @@ class Editor:
         self._runner = asyncio.Runner()
         self._news = asyncio.Event()
         self._listen()
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("PERFLINT_")}
-        self.run(
-            self.client.start_io(
-                sys.executable,
-                "-m",
-                "perflint",
-                "lsp",
-                "--cache-dir",
-                str(cache),
-                cwd=folder,
-                env=kept | {"PYTHONPATH": str(ROOT)} | environment,
-            )
-        )
+        self._start(cache)
         parameters = types.InitializeParams(
             capabilities=capabilities or types.ClientCapabilities(),
             workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name)],
@@ -181,23 +171,32 @@ class Editor:
     def exit(self) -> int:
         """End the server; its exit code."""
         self.client.exit(None)
-        server = self.client._server
-        assert server is not None
-        self.run(server.wait())
-        assert server.stderr is not None
-        errors = self.run(server.stderr.read()).decode()
-        self.run(self.client.stop())
+        code = self._end()
         self._runner.close()
-        assert "Traceback" not in errors, errors
-        assert server.returncode is not None
-        return server.returncode
+        return code
 
-    @property
-    def process(self) -> int:
-        """The number of the server's process."""
-        server = self.client._server
-        assert server is not None
-        return server.pid
+    def _start(self, cache: Path) -> None:
+        listener = socket.create_server(("127.0.0.1", 0))
+        self._faults = _Faults()
+        logging.getLogger("pygls").addHandler(self._faults)
+        self._server = serving.made(cache)
+        self._thread = threading.Thread(target=self._serve, args=[listener])
+        self._thread.start()
+        self.run(self.client.start_tcp(*listener.getsockname()))
+
+    def _serve(self, listener: socket.socket) -> None:
+        with listener, listener.accept()[0] as connection, connection.makefile("rwb") as file:
+            try:
+                self._server.start_io(file, file)
+            finally:
+                self._server.end()
+
+    def _end(self) -> int:
+        self.run(self.client.stop())
+        self._thread.join(LIMIT)
+        logging.getLogger("pygls").removeHandler(self._faults)
+        assert not self._faults.found
+        return self._server.exit_code
 
     def _version(self, name: str) -> int | None:
         known = self.shown.get(self.uri(name))
@@ -233,3 +232,47 @@ class Editor:
         @self.client.feature(types.CLIENT_REGISTER_CAPABILITY)
         def register(params: types.RegistrationParams) -> None:
             self.registered = params.registrations
+
+
+class Installed(Editor):
+    """A client that starts `perflint lsp` in a folder, and talks to it over standard input and output."""
+
+    def __init__(
+        self, folder: Path, cache: Path, capabilities: types.ClientCapabilities | None = None, **environment: str
+    ) -> None:
+        self._environment = environment
+        super().__init__(folder, cache, capabilities)
+
+    @property
+    def process(self) -> int:
+        """The number of the server's process."""
+        server = self.client._server
+        assert server is not None
+        return server.pid
+
+    def _start(self, cache: Path) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PERFLINT_")}
+        environment = kept | {"PYTHONPATH": str(ROOT)} | self._environment
+        command = [sys.executable, "-m", "perflint", "lsp", "--cache-dir", str(cache)]
+        self.run(self.client.start_io(*command, cwd=self.folder, env=environment))
+
+    def _end(self) -> int:
+        server = self.client._server
+        assert server is not None and server.stderr is not None
+        self.run(server.wait())
+        errors = self.run(server.stderr.read()).decode()
+        self.run(self.client.stop())
+        assert "Traceback" not in errors, errors
+        assert server.returncode is not None
+        return server.returncode
+
+
+class _Faults(logging.Handler):
+    """The errors that pygls logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(record.getMessage())

@@ -15,7 +15,7 @@ from lsprotocol import types
 
 from tests.cli.command import ROOT
 from tests.cli.test_house_rules import PACKAGE, TRAIN
-from tests.integrations.lsp.editor import Editor
+from tests.integrations.lsp.editor import Editor, Installed
 
 EXAMPLES = ROOT / "docs" / "examples" / "tracing"
 SLOW = (EXAMPLES / "slow.py").read_text()
@@ -169,7 +169,7 @@ def test_house_rules_in_an_editor(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "perflint.toml").write_text('house-rules = ["acme_rules"]\nselect = ["ACM"]\n')
     paths = os.pathsep.join([str(ROOT), str(site.parent)])
-    editor = Editor(tmp_path / "project", tmp_path / "cache", PYTHONPATH=paths)
+    editor = Installed(tmp_path / "project", tmp_path / "cache", PYTHONPATH=paths)
     (found,) = editor.open("train.py", TRAIN)
     assert (found.code, found.range.start.line) == ("ACM001", 8)
     assert "Finds tensors on the GPU" in editor.hover("train.py", "acme.log")

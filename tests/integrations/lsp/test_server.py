@@ -17,7 +17,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from tests.cli.command import ROOT, python
-from tests.integrations.lsp.editor import Editor, position
+from tests.integrations.lsp.editor import Editor, Installed, position
 
 HOT = """\
 import torch
@@ -87,7 +87,7 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
             )
         ),
     )
-    found = Editor(folder, tmp_path_factory.mktemp("cache"), capabilities)
+    found = Installed(folder, tmp_path_factory.mktemp("cache"), capabilities)
     yield found
     assert found.leave() == 0
     assert not found.log
@@ -307,7 +307,7 @@ def test_crashes_are_logged_and_standard_output_stays_clean(tmp_path: Path) -> N
             did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
         )
     )
-    editor = Editor(tmp_path, tmp_path / ".cache", capabilities, PYTHONPATH=f"{tmp_path / 'patch'}:{ROOT}")
+    editor = Installed(tmp_path, tmp_path / ".cache", capabilities, PYTHONPATH=f"{tmp_path / 'patch'}:{ROOT}")
     text = HOT + "        torch.cuda.synchronize()\n"
     editor.write("a.py", text)
     (found,) = editor.open("a.py", text)
@@ -360,7 +360,7 @@ def edited(text: str, dice: random.Random) -> str:
 @pytest.mark.parametrize("edits", [150, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_edits_take_no_more_and_more_memory(tmp_path: Path, edits: int) -> None:
     (tmp_path / "pyproject.toml").touch()
-    editor = Editor(tmp_path, tmp_path / ".cache")
+    editor = Installed(tmp_path, tmp_path / ".cache")
     whole = HOT + "".join(FIXABLE.replace("train", f"train_{number}") for number in range(5))
     editor.write("helper.py", HELPER)
     editor.open("main.py", CALLER)
