@@ -171,7 +171,7 @@ def _run(scenario: Scenario, text: str) -> Done:
             warnings.simplefilter("ignore")
             namespace: dict[str, Any] = {"__name__": "scenario"}
             exec(compile(text, str(scenario.path), "exec"), namespace)
-            torch.manual_seed(0)
+            seed()
             waits.clear()
             values = _values(namespace[scenario.name])
             count = len(waits)
@@ -180,6 +180,14 @@ def _run(scenario: Scenario, text: str) -> Done:
     compared = values | {"printed": printed.getvalue(), "random": torch.get_rng_state()}
     found = {path: part for name, value in compared.items() for path, part in leaves(name, value)}
     return Done(compared | {"waits": count}, found)
+
+
+def seed() -> None:
+    """Seed all generators. `torch.manual_seed` also formats a stack for each kind of device that is missing."""
+    import torch
+
+    for generator in (torch.default_generator, *torch.cuda.default_generators):
+        generator.manual_seed(0)
 
 
 def _values(function: Callable[[], object]) -> dict[str, object]:

@@ -211,8 +211,8 @@ def _is_read(member: Any, form: Form, parameter: Parameter) -> bool | None:
 
 def _reads(member: Any, call: Call) -> int | None:
     """How many numbers a call reads; None if it raises."""
-    # Functions that draw until a number fits read as often as they draw.
-    torch.manual_seed(0)
+    # Functions that draw until a number fits read as often as they draw. `torch.manual_seed` would format a stack.
+    torch.default_generator.manual_seed(0)
     with Reads() as mode:
         try:
             member(*call[0], **call[1])

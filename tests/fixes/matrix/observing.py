@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from tests.fixes.matrix.operands import CONTEXTS, Places
-from tests.fixes.scenarios import RAISED, leaves
+from tests.fixes.scenarios import RAISED, leaves, seed
 
 Seen = dict[str, object]
 _ROWS = 300
@@ -24,9 +24,7 @@ def observe(function: Callable[..., Any], operands: Mapping[str, Any], context: 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kept = _kept(operands)
-        # `torch.manual_seed` does the same and takes a thousand times as long.
-        for generator in (torch.default_generator, *torch.cuda.default_generators):
-            generator.manual_seed(0)
+        seed()
         result, error = _called(lambda: function(**operands), context)
         seen: Seen = {"error": error}
         if error is not None:
