@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.once import once
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "programs").glob("*.py"))
@@ -25,15 +26,17 @@ REFUSED = {
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The sentence for each program; all run once, in a process of its own."""
-    target = tmp_path_factory.mktemp("graphs") / "verdicts.json"
-    command = [sys.executable, "-m", "tests.tune.simulated", str(target)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(target.read_text(encoding="utf-8")))
+
+    def run(target: Path) -> None:
+        command = [sys.executable, "-m", "tests.tune.simulated", str(target)]
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+
+    return dict(once(tmp_path_factory, "graphs", run))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
