@@ -7,8 +7,8 @@ and `docs/images/check.svg` is a recording of a terminal.
 `docs/rules/<name>.md` is the docstring of a rule with the accuracy of its findings on real code
 (benchmarks/accuracy/judged.jsonl) and the verdicts of runs (benchmarks/accuracy/verdicts.py), `docs/rules/README.md`
 lists all rules. In each Markdown file, a
-```console block with one `$ perflint …` command gets the output of that command, run in the
-project's folder. With `--check` nothing is written, and the exit status is 1 if a file is out of date.
+```console block with one `$ perflint …` command gets the output of that command, run beside a
+copy of docs/examples. With `--check` nothing is written, and the exit status is 1 if a file is out of date.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ import argparse
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from inspect import cleandoc
 from itertools import groupby
 from pathlib import Path
@@ -155,7 +158,7 @@ def command_files() -> dict[Path, str]:
 
 def recording_files() -> dict[Path, str]:
     """The recording of a terminal in README.md."""
-    return {RECORDING: terminal_recording.picture()}
+    return {RECORDING: terminal_recording.picture(Path(_examples().name, "docs", "examples"))}
 
 
 def transcript_files() -> dict[Path, str]:
@@ -174,10 +177,19 @@ def refreshed(text: str) -> str:
     return _TRANSCRIPT.sub(lambda found: f"{found[1]}{output(shlex.split(found['arguments']))}{found[3]}", text)
 
 
+@cache
+def _examples() -> tempfile.TemporaryDirectory[str]:
+    """A project with a copy of docs/examples. In this one, perflint searches all files for callers."""
+    folder = tempfile.TemporaryDirectory()
+    shutil.copytree(ROOT / "docs" / "examples", Path(folder.name, "docs", "examples"))
+    Path(folder.name, "pyproject.toml").touch()
+    return folder
+
+
 def output(arguments: list[str]) -> str:
-    """The output of a perflint command in the project's folder."""
+    """The output of a perflint command in the project of the examples."""
     command = [sys.executable, "-m", "perflint", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = subprocess.run(command, cwd=_examples().name, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"perflint {shlex.join(arguments)}:\n{done.stderr}")
     return done.stdout + done.stderr

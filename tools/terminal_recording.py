@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "docs" / "examples"
 COLUMNS = 96
 COMMANDS = (
     "perflint check train.py --select TPF201",
@@ -42,9 +41,9 @@ class Piece:
     style: str
 
 
-def picture() -> str:
-    """The SVG."""
-    screens = [(command, terminal_output(command)) for command in COMMANDS]
+def picture(folder: Path) -> str:
+    """The SVG of the commands in a folder."""
+    screens = [(command, terminal_output(command, folder)) for command in COMMANDS]
     height = _LINE * (1 + max(len(lines) for _, lines in screens)) + 2 * _MARGIN
     width = COLUMNS * _CHARACTER + 2 * _MARGIN
     groups = [_screen(number, command, lines) for number, (command, lines) in enumerate(screens)]
@@ -60,7 +59,7 @@ def picture() -> str:
     )
 
 
-def terminal_output(command: str) -> list[list[Piece]]:
+def terminal_output(command: str, folder: Path) -> list[list[Piece]]:
     """The lines that a command prints in a terminal."""
     arguments = [sys.executable, "-m", *shlex.split(command)]
     ours, theirs = os.openpty()
@@ -69,7 +68,7 @@ def terminal_output(command: str) -> list[list[Piece]]:
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     environment |= {"TERM": "xterm-256color"}
     with subprocess.Popen(
-        arguments, cwd=FOLDER, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        arguments, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
     ) as process:
         os.close(theirs)
         printed = _read(ours)

@@ -13,13 +13,14 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
 SAMPLES = Path(__file__).parent / "samples"
 _MARK = re.compile(r"#\s*(?P<kind>problem|fine)\b(?:: (?P<about>.*))?$")
 _PLACE = re.compile(
@@ -74,17 +75,21 @@ def marks() -> dict[str, dict[Place, str]]:
 
 def reported(command: Sequence[str]) -> set[Place]:
     """The lines that a tool reports."""
-    # Elsewhere, and without PYTHONPATH: a plugin of pylint has the name of this package.
+    # A plugin of pylint has the name of this package, so PYTHONPATH must not lead here.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     own = command[0] == sys.executable
-    done = subprocess.run(
-        [*command, str(SAMPLES)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT if own else SAMPLES,
-        env=None if own else environment,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        # A project of its own, since perflint searches a whole project for callers.
+        (Path(folder) / "pyproject.toml").touch()
+        samples = Path(shutil.copytree(SAMPLES, Path(folder) / "samples"))
+        done = subprocess.run(
+            [*command, str(samples)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=samples,
+            env=None if own else environment,
+        )
     if "Traceback" in done.stderr:
         raise SystemExit(f"{' '.join(command)}:\n{done.stderr}")
     return places_in(done.stdout)
