@@ -62,6 +62,124 @@ class Heat(Enum):
     """In set-up, import-time, checkpointing, interval-guarded or dead code."""
 
 
+class Frequency(Enum):
+    """How often a line runs, as a unit: the innermost code that repeats it. The value is the word of the table."""
+
+    TOKEN = "token"
+    LAYER = "layer"
+    MICROBATCH = "microbatch"
+    ITEM = "item"
+    """Several times in a step: a loop inside of it."""
+    STEP = "step"
+    BATCH = "batch"
+    """A batch of an evaluation, or of other code that trains nothing."""
+    ITERATION = "iteration"
+    """An iteration of a loop that is not known to be one over steps."""
+    FILE = "file"
+    """An iteration of a loop that reads a file each time."""
+    EPOCH = "epoch"
+    CALL = "call"
+    """A call of a program or of its project: a request, an image, a report."""
+    INTERVAL = "interval"
+    """Now and then, such as each checkpoint."""
+    RUN = "run"
+    NEVER = "never"
+    UNKNOWN = "unknown"
+    """A call from code that is not known."""
+
+    @property
+    def words(self) -> str:
+        """The frequency as the end of a sentence about a line: "runs every step"."""
+        return _FREQUENCIES[self]
+
+
+_FREQUENCIES = {
+    Frequency.TOKEN: "runs for every token",
+    Frequency.LAYER: "runs for every layer",
+    Frequency.MICROBATCH: "runs for every micro-batch",
+    Frequency.ITEM: "runs several times in each step",
+    Frequency.STEP: "runs every step",
+    Frequency.BATCH: "runs for every batch",
+    Frequency.ITERATION: "runs in every iteration of a loop",
+    Frequency.FILE: "runs for every file",
+    Frequency.EPOCH: "runs once an epoch",
+    Frequency.CALL: "runs once for each call of the program",
+    Frequency.INTERVAL: "runs now and then",
+    Frequency.RUN: "runs once",
+    Frequency.NEVER: "does not run",
+    Frequency.UNKNOWN: "runs as often as its callers, which are not known",
+}
+
+
+class Purpose(Enum):
+    """The job of the code around a line. The value is the word of the table."""
+
+    TRAINING = "training"
+    INFERENCE = "inference"
+    """It runs a model, and trains nothing."""
+    DECODING = "decoding"
+    EVALUATION = "evaluation"
+    ANALYSIS = "analysis"
+    """A program that evaluates a model or analyses its results, and trains nothing."""
+    METRICS = "metrics"
+    DATA = "data"
+    SETUP = "setup"
+    CHECKPOINT = "checkpoint"
+    DRAWING = "drawing"
+    OUTPUT = "output"
+    """It writes results to a file."""
+    TESTS = "tests"
+    UNREACHED = "unreached"
+    """No program of the project reaches it."""
+    LIBRARY = "library"
+    """Other projects may call it."""
+    OTHER = "other"
+
+
+class Need(Enum):
+    """Whether the CPU needs the value of a wait at its place. The value is the word of the table."""
+
+    NOW = "now"
+    """It does: what comes next depends on the value, or only the CPU can take it."""
+    ARRAY = "array"
+    """NumPy or another library computes with it on the CPU."""
+    ONCE = "once"
+    """It does not: one copy before or after the loop would do, or none."""
+    LATER = "later"
+    """It does not: the value could be read later, and together with others."""
+    BESIDE = "beside"
+    """Another wait right beside it stays, and is reported."""
+    OPEN = "open"
+    """Nothing is known about it."""
+
+    @property
+    def words(self) -> str:
+        """The need as a clause; empty if nothing is known about it."""
+        return _NEEDS[self]
+
+
+_NEEDS = {
+    Need.NOW: "the CPU needs the value here",
+    Need.ARRAY: "code on the CPU computes with the array",
+    Need.ONCE: "one copy before or after the loop would do, or none",
+    Need.LATER: "the value could be read later, together with others",
+    Need.BESIDE: "another wait beside it stays",
+    Need.OPEN: "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How much a finding counts at its place, and the reason of the row of `engine/judgement.toml` that says so."""
+
+    frequency: Frequency
+    purpose: Purpose
+    need: Need
+    is_information: bool = False
+    """True if little is to be gained at this place."""
+    reason: str = ""
+
+
 class Effect(Enum):
     """The effect of the pattern on the GPU."""
 
@@ -234,6 +352,8 @@ class Finding:
     """Common to the findings of a rule in one function that have one cause; None if there are no others."""
     cell: int | None = None
     """The cell of a notebook that the lines count in, from 1; None if they count in the text of the file."""
+    judgement: Judgement | None = None
+    """How much it counts at its place; None for findings that are not about a place in the code."""
 
     @property
     def place(self) -> str:

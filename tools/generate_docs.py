@@ -3,6 +3,7 @@
     python tools/generate_docs.py [--check]
 
 `docs/guide/settings.md` and `docs/settings-schema.json` are the table of settings, `docs/guide/commands.md` the verbs,
+`docs/guide/profiles.md` ends with the table of judgement,
 and `docs/images/check.svg` is a recording of a terminal.
 `docs/rules/<name>.md` is the docstring of a rule with the accuracy of its findings on real code
 (benchmarks/accuracy/judged.jsonl) and the verdicts of runs (benchmarks/accuracy/verdicts.py), `docs/rules/README.md`
@@ -21,7 +22,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from functools import cache
 from inspect import cleandoc
 from itertools import groupby
@@ -37,15 +39,18 @@ from verdicts import sentences
 
 from perflint.config.keys import KEYS
 from perflint.config.outside import variable
+from perflint.engine.judgement import rows
 from perflint.engine.rulebook import settings_schema
+from perflint.findings import Frequency, Need, Purpose
 from perflint.output.pages import facts, page
-from perflint.rules.base import Rule
+from perflint.rules.base import Group, Rule
 from perflint.rules.registry import all_rules
 
 ROOT = Path(__file__).parents[1]
 RULES = ROOT / "docs" / "rules"
 SETTINGS = ROOT / "docs" / "guide" / "settings.md"
 COMMANDS = ROOT / "docs" / "guide" / "commands.md"
+PROFILES = ROOT / "docs" / "guide" / "profiles.md"
 RECORDING = ROOT / "docs" / "images" / "check.svg"
 SETTINGS_SCHEMA = ROOT / "docs" / "settings-schema.json"
 NOT_A_RULE = RULES / "not-a-rule.md"
@@ -71,12 +76,16 @@ FAMILIES = {
 }
 
 
+_TABLE = "The first row that fits decides; an empty cell fits anything:"
+
+
 def main() -> None:
     """Write the files, or check them."""
     parser = argparse.ArgumentParser(description="generate the parts of docs/ that come from perflint")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is out of date")
     check: bool = parser.parse_args().check
     wanted = {**rule_files(), **transcript_files(), **settings_files(), **command_files(), **recording_files()}
+    wanted |= judgement_files()
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stray = sorted(set(RULES.glob("*.md")) - wanted.keys() - {NOT_A_RULE})
     for path in [*old, *stray]:
@@ -154,6 +163,26 @@ def settings_files() -> dict[Path, str]:
 def command_files() -> dict[Path, str]:
     """The reference of verbs and options."""
     return {COMMANDS: command_reference.page()}
+
+
+def judgement_files() -> dict[Path, str]:
+    """The guide to profiles with the table of judgement."""
+    head, mark, _ = PROFILES.read_text(encoding="utf-8").partition(_TABLE)
+    lines = [
+        "| about | purpose of the code | frequency | need | sure | shown | since |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows():
+        sure = {None: "", True: "yes", False: "no"}[row.sure]
+        cells = [_any_of(Group, row.group), _any_of(Purpose, row.purpose), _any_of(Frequency, row.frequency)]
+        cells += [_any_of(Need, row.need), sure, "information" if row.is_information else "by its price", row.reason]
+        lines.append(f"| {' | '.join(cells)} |")
+    return {PROFILES: f"{head}{mark}\n\n" + "\n".join(lines) + "\n"}
+
+
+def _any_of(kind: Iterable[Enum], chosen: frozenset[Enum]) -> str:
+    """The values of a column of a row, in the order of their definition."""
+    return ", ".join(each.value for each in kind if each in chosen)
 
 
 def recording_files() -> dict[Path, str]:

@@ -185,8 +185,13 @@ def _why_hidden(profile: Profile, finding: Finding) -> str:
         if finding.heat is Heat.COLD:
             reasons.append("the code rarely runs")
         if finding.severity is Severity.INFO:
-            reasons.append("severity is info")
+            reasons.append(_why_information(finding))
     return " and ".join(reasons)
+
+
+def _why_information(finding: Finding) -> str:
+    judgement = finding.judgement
+    return judgement.reason if judgement is not None and judgement.is_information else "severity is info"
 
 
 # Why there is no finding

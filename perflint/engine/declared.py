@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.engine.contracts import held
-from perflint.findings import Confidence, Finding, Heat
+from perflint.findings import Confidence, Finding
+from perflint.rules._words import often
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
@@ -27,8 +28,7 @@ def declared_findings(model: Model, rules: RuleSet) -> list[Finding]:
     for node in calls:
         if any(map(declared.waits, _targets(model, node))):
             site = model.call(node)
-            often = " (runs every step)" if site.heat is Heat.HOT else ""
-            message = f"{quoted(site.text(node))} blocks the CPU until the GPU catches up{often}"
+            message = f"{quoted(site.text(node))} blocks the CPU until the GPU catches up{often(site)}"
             help = "The settings list the function under `sync-functions`: call it less often, or after the loop."
             found.append(held(rule.finding(site, message, confidence=Confidence.HIGH, help=help), site))
     return [finding for finding in found if finding is not None]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from perflint.config.settings import Version
 from perflint.engine.cells import repeatable
+from perflint.engine.contracts import held
 from perflint.engine.crashes import Crash, contained
 from perflint.engine.fstrings import fitting
+from perflint.engine.judgement import judged
 from perflint.engine.offers import offered
-from perflint.engine.policy.policies import weighed
 from perflint.findings import Finding, Problem, Safety
 from perflint.frozen import replace
 from perflint.rules.base import Rule
@@ -26,7 +27,8 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
     with contained(problems, site.model.source.path, describe):
         found = []
         for each in rule.check(site):
-            kept = weighed(_for_any_caller(each, rule, site), site)
+            kept = judged(_for_any_caller(each, rule, site), rule, site)
+            kept = None if kept is None else held(kept, site)
             if kept is not None:
                 kept = fitting(repeatable(kept, site.model), site.model)
                 found.append(offered(kept, torch_version, site.model.is_scripted, site.model.module.is_of_tests))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.engine.policy.unreached import is_dead
 from perflint.findings import Effect, Finding, Heat
 from perflint.rules._given import given_on_cpu
 from perflint.semantics.binders import LOOPS
@@ -16,6 +15,7 @@ from perflint.semantics.explain.reasons import Reasons
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.heat.steps import by_name
 from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.purpose.unreached import is_dead
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
 from perflint.semantics.values import Device, Evidence, Tensor

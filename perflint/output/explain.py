@@ -9,7 +9,7 @@ from typing import Any
 
 from perflint.engine.decisions import Decision, Outcome
 from perflint.engine.explain import Belief, Explanation
-from perflint.findings import Heat, Report, Span, place_of
+from perflint.findings import Heat, Judgement, Purpose, Report, Span, place_of
 from perflint.output.json import document
 from perflint.output.notebooks import by_cell, in_words
 from perflint.output.summary import count
@@ -126,6 +126,8 @@ class _Text:
             yield self._more(printable(decision.finding.message))
             if decision.finding.why:
                 yield self._more(f"because {printable(decision.finding.why)}")
+            if decision.finding.judgement is not None:
+                yield self._more(_judgement(decision.finding.judgement))
         if silent and not self._all_rules:
             rules = count(len(silent), "rule")
             yield self._note(self._style("no finding", "bold"), f"{rules} looked at this line (`--all` lists them)")
@@ -157,6 +159,13 @@ def _facts(decision: Decision) -> str:
     finding = decision.finding
     assert finding is not None
     return f" ({finding.severity.value}, {finding.confidence.value} confidence, {finding.heat.value})"
+
+
+def _judgement(of: Judgement) -> str:
+    """The facts that decide how much a finding counts, in one line."""
+    purpose = "" if of.purpose is Purpose.OTHER else f"; purpose: {of.purpose.value}"
+    need = f"; {of.need.words}" if of.need.words else ""
+    return f"it {of.frequency.words}{purpose}{need}"
 
 
 def _rows(spans: Iterable[Span]) -> list[list[Span]]:

@@ -6,7 +6,19 @@ from collections import Counter
 from typing import Any
 
 from perflint.config.settings import Profile
-from perflint.findings import Edit, Finding, Fix, Problem, Report, Ruling, Safety, Silenced, Silencer, Verdict
+from perflint.findings import (
+    Edit,
+    Finding,
+    Fix,
+    Judgement,
+    Problem,
+    Report,
+    Ruling,
+    Safety,
+    Silenced,
+    Silencer,
+    Verdict,
+)
 from perflint.output.statistics import Count, counted
 from perflint.output.summary import fixable
 from perflint.output.writer import rule_url as url_of
@@ -58,6 +70,7 @@ def finding_object(finding: Finding, rule_url: str | None = None) -> dict[str, A
         "severity": finding.severity.value,
         "confidence": finding.confidence.value,
         "heat": finding.heat.value,
+        "judgement": None if finding.judgement is None else judgement_object(finding.judgement),
         "effect": finding.effect.value,
         "help": finding.help,
         "cost": finding.cost,
@@ -65,6 +78,17 @@ def finding_object(finding: Finding, rule_url: str | None = None) -> dict[str, A
         "group": finding.group,
         "fix": None if finding.fix is None else _fix(finding.fix),
         "verdict": None if finding.verdict is None else _verdict(finding.verdict),
+    }
+
+
+def judgement_object(judgement: Judgement) -> dict[str, Any]:
+    """How much a finding counts at its place."""
+    return {
+        "frequency": judgement.frequency.value,
+        "purpose": judgement.purpose.value,
+        "need": judgement.need.value,
+        "is_information": judgement.is_information,
+        "reason": judgement.reason,
     }
 
 

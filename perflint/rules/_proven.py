@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._places import inside
+from perflint.semantics.around import inside
 from perflint.semantics.binders import Binding, How
 from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.memo import once

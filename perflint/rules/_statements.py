@@ -6,7 +6,7 @@ import ast
 
 from perflint.findings import Edit
 from perflint.fixes.edits import delete_statement
-from perflint.rules._places import inside
+from perflint.semantics.around import inside
 from perflint.semantics.model import Model
 from perflint.semantics.structure import block_in, stands_in, walk
 

@@ -12,7 +12,7 @@ from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.rules._given import ordered_parameters
 from perflint.rules._memory.flows import made, target_of
-from perflint.rules._places import Loop, loops_around, targets
+from perflint.semantics.around import Loop, loops_around, targets
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import FunctionNode, Model

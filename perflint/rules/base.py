@@ -11,10 +11,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
+from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 from perflint.config.settings import OptionValue
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Severity, Span
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Severity, Span
 from perflint.frozen import dataclass
 from perflint.semantics.sites import FileSite, FormatSite, Site, SubscriptSite, TruthSite
 
@@ -120,6 +121,31 @@ def with_options(rule: _Configurable, values: Mapping[str, OptionValue]) -> _Con
     return made
 
 
+class Group(Enum):
+    """The kinds of waits and copies that the table of judgement tells apart."""
+
+    READ = "read"
+    """A number of a tensor is read."""
+    COPY = "copy"
+    """A tensor is copied to the CPU."""
+    MOVE = "move"
+    """A tensor is copied to the GPU."""
+    NUMBERS = "numbers"
+    """A few numbers of Python are copied to the GPU."""
+    SELECTION = "selection"
+    """The size of a result depends on the data."""
+    DECISION = "decision"
+    """The CPU goes on by the value of a tensor."""
+    TEXT = "text"
+    MANY = "many"
+    """One place waits for each of many values."""
+    CLEANING = "cleaning"
+    """Memory is given back."""
+    WAIT = "wait"
+    """Another wait, copy or allocation."""
+    OTHER = "other"
+
+
 class Rule(HasOptions, ABC):
     """Base of all rules."""
 
@@ -146,6 +172,7 @@ class Rule(HasOptions, ABC):
     """The first torch version that the rule holds for."""
     until: ClassVar[tuple[int, int] | None] = None
     """The first torch version that it does not hold for any more."""
+    group: ClassVar[Group] = Group.WAIT
     is_deprecation: ClassVar[bool] = False
     """True if it reports names that torch deprecates, which costs no time (`engine/deprecations.py`)."""
 
@@ -180,6 +207,10 @@ class Rule(HasOptions, ABC):
         It runs for each such site, so it asks cheap questions first. A fix asks the site for its libcst node
         (`site.concrete`) only when there is a finding.
         """
+
+    def need(self, site: Any) -> Need:
+        """Whether the CPU needs the value of a wait at a site."""
+        return Need.OPEN
 
     def measured_cost(self) -> str | None:
         """The sentence on the measured cost of the pattern; None if there is none for all its findings."""

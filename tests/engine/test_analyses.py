@@ -36,11 +36,11 @@ def collect(model: Net, loader: DataLoader):
     means, total = [], 0.0
     model.eval()
     for x, y in loader:
-        x = x.cuda()  # {copies}
+        x = x.cuda()  # warning
         out = model(x)
-        means.append(out.mean(dim=1).cpu().numpy())  # {results}
-        total += out.sum().item()  # {others}
-        if (out > 0).all():  # {others}
+        means.append(out.mean(dim=1).cpu().numpy())  # warning
+        total += out.sum().item()  # warning
+        if (out > 0).all():  # {severity}
             break
         for row in out:
             means.append(row.cpu())  # warning
@@ -108,11 +108,11 @@ def uses(made: str, call: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "more", "others", "severities"),
+    ("name", "more", "others", "severity"),
     [
-        # Of copies, of results if they differ, and of other waits: a file that trains may evaluate once.
-        ("report.py", uses("Agent", "made.update"), {"agent.py": AGENT}, "warning info warning"),
-        ("report.py", uses("Learner", "made"), {"agent.py": AGENT}, "warning info warning"),
+        # Of decisions. Results that a list or a sum gathers could be read after the loop.
+        ("report.py", uses("Agent", "made.update"), {"agent.py": AGENT}, "warning"),
+        ("report.py", uses("Learner", "made"), {"agent.py": AGENT}, "warning"),
         ("report.py", uses("Agent", "made.act"), {"agent.py": AGENT}, "info"),
         ("report.py", uses("Plain", "made"), {"agent.py": AGENT}, "info"),
         # It trains before the file analyses.
@@ -120,8 +120,8 @@ def uses(made: str, call: str) -> str:
         ("report.py", RUNS, {}, "info"),
         ("report.py", CALLS, {}, "info"),
         ("report.py", RUNS + "\n# Optimized for one GPU, with scipy.optimize.\n", {}, "info"),
-        ("report.py", TRAINS + RUNS, {}, "warning info warning"),
-        ("report.py", "\n\ncollect\n", {}, "info warning"),
+        ("report.py", TRAINS + RUNS, {}, "warning"),
+        ("report.py", "\n\ncollect\n", {}, "warning"),
         ("report.py", "\nfrom training import pretrain\n\npretrain(Net, collect)\n" + RUNS, {}, "warning"),
         (
             "report.py",
@@ -132,24 +132,20 @@ def uses(made: str, call: str) -> str:
         ("report.py", "\nfrom training import train\n\ntrain(Net().cuda(), 3)\n" + RUNS, {}, "info"),
         ("report.py", "\nfrom data import train_split\n\ntrain_split(collect)\n" + RUNS, {}, "info"),
         ("report.py", "\n\ndef train(f):\n    return f\n\n\ntrain(collect)\n" + RUNS, {}, "info"),
-        ("report.py", RUNS, {"run.py": "from report import collect\n"}, "info warning"),
-        ("results.py", "", {"run.py": "from results import collect\n"}, "info warning"),
+        ("report.py", RUNS, {"run.py": "from report import collect\n"}, "warning"),
+        ("results.py", "", {"run.py": "from results import collect\n"}, "warning"),
         ("results.py", TRAINS, {"run.py": "from results import collect\n"}, "warning"),
         ("evaluator.py", "", {"run.py": "from evaluator import collect\n"}, "info"),
         ("tools/layer_analysis.py", "", {"run.py": "from tools.layer_analysis import collect\n"}, "info"),
         ("probe_layers.py", "", {"run.py": "import os\n"}, "info"),
         ("evaluator.py", TRAINS, {"run.py": "from evaluator import collect\n"}, "warning"),
-        ("retrieval.py", "", {"run.py": "from retrieval import collect\n"}, "info warning"),
+        ("retrieval.py", "", {"run.py": "from retrieval import collect\n"}, "warning"),
         ("pkg/results.py", "", {"pkg/__init__.py": "from .results import collect\n"}, "warning"),
         ("pkg/evaluator.py", "", {"pkg/__init__.py": "from .evaluator import collect\n"}, "warning"),
     ],
 )
-def test_files_that_train_nothing(
-    tmp_path: Path, name: str, more: str, others: dict[str, str], severities: str
-) -> None:
-    copies, *rest = severities.split()
-    others_are = rest[-1] if rest else copies
-    text = ANALYSIS.format(copies=copies, results=rest[0] if rest[1:] else copies, others=others_are, more=more)
+def test_files_that_train_nothing(tmp_path: Path, name: str, more: str, others: dict[str, str], severity: str) -> None:
+    text = ANALYSIS.format(severity=severity, more=more)
     assert by_line(tmp_path, name, text, others) == commented(text)
 
 
@@ -220,7 +216,7 @@ def loss_of(model: Net, loader: DataLoader):
     total = 0.0
     for x, y in loader:
         x = x.cuda()  # warning
-        total += model(x).sum().item()  # info
+        total += model(x).sum().item()  # warning
     return total
 
 
@@ -243,9 +239,9 @@ from torch.utils.data import DataLoader
 def gather(model: Net, loader: DataLoader):
     found = []
     for x, y in loader:
-        x = x.to("cuda")  # info
+        x = x.to("cuda")  # warning
         out = model(x)
-        found.append(out.cpu())  # info
+        found.append(out.cpu())  # warning
         found.append(out.cpu()[0].cuda())  # warning
     return found
 
@@ -298,8 +294,8 @@ def collect(model: Net, loader: DataLoader, thresholds):
             out = model(view.cuda(non_blocking=True))
             scores = scores + out.mean(dim=0).cpu() / 2  # warning
             mean += out.sum(dim=0).cpu()  # warning
-            number += out.sum().cpu()  # info
-            shown += out.sum(dim=0).cpu()  # info
+            number += out.sum().cpu()  # warning
+            shown += out.sum(dim=0).cpu()  # warning
             print(shown)
         total += mean
     return total, scores
@@ -312,7 +308,7 @@ def compare(model: Net, loader: DataLoader, thresholds):
         out = model(x.cuda(non_blocking=True))
         for i in range(3):
             found.append((out[i] > thresholds).cpu())  # warning
-            found.append((out > thresholds[i]).cpu())  # info
+            found.append((out > thresholds[i]).cpu())  # warning
     return found
 """
 

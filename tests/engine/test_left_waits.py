@@ -8,11 +8,11 @@ import pytest
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
-from perflint.findings import Finding
+from perflint.findings import Finding, Need
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
-from tests.engine.test_policy import expected, marked
+from tests.engine.test_judgement import expected, marked
 
 COLLECTS = """
 import torch
@@ -32,9 +32,10 @@ TRAINS = "        for x, _ in loader:\n            model(x.cuda()).sum().backwar
 USES = "import torch\nfrom helper import collect\n\n\n"
 
 
-def copies(folder: Path, files: dict[str, str], path: str = "helper.py") -> set[str]:
-    """The severities of the copies to the CPU in one of some files."""
-    return {each.severity.value for each in audited(folder, files, path) if each.code == "TPF109"}
+def purposes(folder: Path, files: dict[str, str], path: str = "helper.py") -> set[str]:
+    """The purposes of the code around the copies to the CPU in one of some files."""
+    found = [each.judgement for each in audited(folder, files, path) if each.code == "TPF109"]
+    return {each.purpose.value for each in found if each is not None}
 
 
 def audited(folder: Path, files: dict[str, str], path: str = "helper.py") -> list[Finding]:
@@ -50,43 +51,46 @@ def audited(folder: Path, files: dict[str, str], path: str = "helper.py") -> lis
 
 
 @pytest.mark.parametrize(
-    ("use", "severity"),
+    ("use", "purpose"),
     [
-        ("def main(model, loader):\n    return collect(model, loader)\n", "info"),
-        ("def main(models, loader):\n    return [collect(model, loader) for model in models]\n", "info"),
-        ("def main(models, loader):\n    for model in models:\n        print(collect(model, loader))\n", "info"),
+        ("def main(model, loader):\n    return collect(model, loader)\n", "evaluation"),
+        ("def main(models, loader):\n    return [collect(model, loader) for model in models]\n", "evaluation"),
+        ("def main(models, loader):\n    for model in models:\n        print(collect(model, loader))\n", "evaluation"),
         # Unknown callers.
-        ("def main(runner):\n    runner.use(collect)\n", "warning"),
-        ("def main(model, loader):\n    return model\n", "warning"),
+        ("def main(runner):\n    runner.use(collect)\n", "inference"),
+        ("def main(model, loader):\n    return model\n", "inference"),
         # Each epoch of a training.
-        ("def main(model, loader):\n    for epoch in range(9):\n        collect(model, loader)\n", "warning"),
+        ("def main(model, loader):\n    for epoch in range(9):\n        collect(model, loader)\n", "inference"),
         (
             "def main(model, trainer, loader):\n    while trainer.goes_on:\n        trainer.train(model)\n"
             "        collect(model, loader)\n",
-            "warning",
+            "inference",
         ),
         (
             "def main(model, loader, optimizer):\n    while True:\n" + TRAINS + "        collect(model, loader)\n",
-            "warning",
+            "inference",
         ),
         # A loop of a function that trains may run for each training; the place behind it runs once.
         (
             "def main(model, loader, optimizer, parts):\n    if parts:\n"
             + TRAINS
             + "    for part in parts:\n        collect(model, part)\n",
-            "warning",
+            "inference",
         ),
-        ("def main(model, loader, optimizer):\n    if loader:\n" + TRAINS + "    collect(model, loader)\n", "info"),
+        (
+            "def main(model, loader, optimizer):\n    if loader:\n" + TRAINS + "    collect(model, loader)\n",
+            "evaluation",
+        ),
         # Parts of a step, which other code calls.
-        ("def training_step(model, loader):\n    return collect(model, loader)\n", "warning"),
+        ("def training_step(model, loader):\n    return collect(model, loader)\n", "inference"),
         (
             "class Net(torch.nn.Module):\n    def summary(self, loader):\n        return collect(self, loader)\n",
-            "warning",
+            "inference",
         ),
     ],
 )
-def test_calls_of_a_function_that_copies_results(tmp_path: Path, use: str, severity: str) -> None:
-    assert copies(tmp_path, {"helper.py": COLLECTS + OPTIMIZER_USE, "run.py": USES + use}) == {severity}
+def test_calls_of_a_function_that_copies_results(tmp_path: Path, use: str, purpose: str) -> None:
+    assert purposes(tmp_path, {"helper.py": COLLECTS + OPTIMIZER_USE, "run.py": USES + use}) == {purpose}
 
 
 OPTIMIZER_USE = """
@@ -97,25 +101,25 @@ def fit(model: nn.Module, loader: DataLoader):
         model(x.cuda()).sum().backward()
         optimizer.step()
 """
-"""Without it, the file would only evaluate, and other policies would decide."""
+"""Without it, the file would only evaluate."""
 
 
 @pytest.mark.parametrize(
-    ("between", "severity"),
+    ("between", "purpose"),
     [
-        ("def results(model, loader):\n    return collect(model, loader)\n", "info"),
-        ("def train_results(model, loader):\n    return collect(model, loader)\n", "info"),
+        ("def results(model, loader):\n    return collect(model, loader)\n", "evaluation"),
+        ("def train_results(model, loader):\n    return collect(model, loader)\n", "evaluation"),
         (
             "def results(model, loader, optimizer):\n    for epoch in range(2):\n        collect(model, loader)\n",
-            "warning",
+            "inference",
         ),
     ],
 )
-def test_calls_over_several_files(tmp_path: Path, between: str, severity: str) -> None:
+def test_calls_over_several_files(tmp_path: Path, between: str, purpose: str) -> None:
     name = between.partition("def ")[2].partition("(")[0]
     use = f"from between import {name}\n\n\ndef main(model, loader):\n    {name}(model, loader)\n"
     files = {"helper.py": COLLECTS + OPTIMIZER_USE, "between.py": USES + between, "run.py": use}
-    assert copies(tmp_path, files) == {severity}
+    assert purposes(tmp_path, files) == {purpose}
 
 
 def test_calls_over_a_training_in_another_file(tmp_path: Path) -> None:
@@ -123,21 +127,24 @@ def test_calls_over_a_training_in_another_file(tmp_path: Path) -> None:
     loop = "    for epoch in range(9):\n        results(model, loader)\n"
     use = "from between import results\n\n\ndef main(model, loader):\n" + loop
     files = {"helper.py": COLLECTS + OPTIMIZER_USE, "between.py": USES + between, "run.py": use}
-    assert copies(tmp_path, files) == {"warning"}
+    assert purposes(tmp_path, files) == {"inference"}
 
 
 def test_code_that_a_package_offers(tmp_path: Path) -> None:
     use = "from app.helper import collect\n\n\ndef main(model, loader):\n    return collect(model, loader)\n"
     files = {"app/helper.py": COLLECTS + OPTIMIZER_USE, "run.py": use, "app/__init__.py": ""}
-    assert copies(tmp_path, files, "app/helper.py") == {"info"}
+    assert purposes(tmp_path, files, "app/helper.py") == {"evaluation"}
     offering = files | {"app/__init__.py": "from .helper import collect\n"}
-    assert copies(tmp_path, offering, "app/helper.py") == {"warning"}
+    assert purposes(tmp_path, offering, "app/helper.py") == {"inference"}
 
 
 def test_parts_of_one_tensor_are_copied_at_once(tmp_path: Path) -> None:
     text = COLLECTS.replace("found.append(model(x.cuda()).cpu())", "found += [row.cpu() for row in model(x.cuda())]")
     use = USES + "def main(model, loader):\n    return collect(model, loader)\n"
-    assert copies(tmp_path, {"helper.py": text + OPTIMIZER_USE, "run.py": use}) == {"warning"}
+    found = audited(tmp_path, {"helper.py": text + OPTIMIZER_USE, "run.py": use})
+    copies = [each for each in found if each.code == "TPF109"]
+    assert [each.severity.value for each in copies] == ["warning"]
+    assert copies[0].judgement is not None and copies[0].judgement.need is Need.ONCE
 
 
 SCORES = """

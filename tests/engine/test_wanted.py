@@ -11,7 +11,7 @@ from perflint.engine.file import check_source
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
-from tests.engine.test_policy import audited, expected, marked
+from tests.engine.test_judgement import audited, expected, marked
 
 HELPER = """
 import torch
@@ -87,13 +87,12 @@ def test_packages_that_offer_nothing(tmp_path: Path, package: str, others: dict[
 @pytest.mark.parametrize(
     "text",
     [
-        HELPER.replace("boxes.float", "boxes.cuda().float"),
         HELPER.replace("boxes.float().mean().item()", "[box.sum().item() for box in boxes.unbind()]"),
         PROPERTY,
         HOOK,
         HELPER + "\n\nclass Net(torch.nn.Module):\n    pass\n",
     ],
-    ids=["certain", "loop", "property", "hook", "model"],
+    ids=["loop", "property", "hook", "model"],
 )
 def test_these_are_shown_although_only_programs_use_their_file(tmp_path: Path, text: str) -> None:
     uses = USES if "class Sizes" not in text else "from helper import Sizes\n"
@@ -342,13 +341,13 @@ def answers(model: Net, tokenizer, prompts, device):
         best = out[out > 0]  # {severity}
         token = int(best.argmax())
         ids = torch.cat([ids, torch.tensor([[token]], device="cuda")], dim=1)  # warning
-        torch.cuda.empty_cache()  # {severity}
+        torch.cuda.empty_cache()  # warning
 
 
 def score(model: Net, loader: DataLoader):
     for x, _ in loader:
         out = model(x.cuda())
-        print(out[out > 0].shape)  # warning
+        print(out[out > 0].shape)  # {severity}
 
 {more}
 if __name__ == "__main__":
@@ -517,7 +516,7 @@ class Trainer:
         model.cuda()
         if improved:
             self.best = {k: v.clone().cpu() for k, v in model.state_dict().items()}  # info
-        self.extra = {k: v.cuda().relu().cpu() for k, v in extra.items()}  # warning
+        self.extra = {k: v.cuda().relu().cpu() for k, v in extra.items()}  # info
 
     def training_step(self, model: nn.Module):
         model.cuda()
@@ -539,14 +538,14 @@ def train(model, loader, optimizer, every: int):
         loss.backward()
         optimizer.step()
         if step % 5 == 0:
-            print(f"{loss}")  # info
+            print(f"{loss}")  # warning
         if step > 5:
             print(f"{loss}")  # warning
         print(f"{loss}")  # warning
 """
 
 
-def test_text_of_every_fifth_step_is_information() -> None:
+def test_text_of_every_fifth_step() -> None:
     assert marked(TEXT, "TPF108") == expected(TEXT)
 
 

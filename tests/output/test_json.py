@@ -12,7 +12,20 @@ import jsonschema
 import pytest
 
 from perflint.config.settings import OutputFormat
-from perflint.findings import Confidence, Effect, Heat, Report, Ruling, Safety, Severity, Span, Verdict
+from perflint.findings import (
+    Confidence,
+    Effect,
+    Frequency,
+    Heat,
+    Need,
+    Purpose,
+    Report,
+    Ruling,
+    Safety,
+    Severity,
+    Span,
+    Verdict,
+)
 from perflint.output.formats import writer
 from perflint.output.merged import merged, read_report
 from perflint.output.terminal import Style
@@ -68,6 +81,9 @@ def test_the_schema_knows_every_grade() -> None:
     properties = SCHEMA["$defs"]["finding"]["properties"]
     for key, kind in (("severity", Severity), ("confidence", Confidence), ("heat", Heat), ("effect", Effect)):
         assert properties[key]["enum"] == [member.value for member in kind]
+    judgement = properties["judgement"]["oneOf"][1]["properties"]
+    for key, facts in (("frequency", Frequency), ("purpose", Purpose), ("need", Need)):
+        assert judgement[key]["enum"] == [member.value for member in facts]
     assert SCHEMA["$defs"]["ruling"]["enum"] == [member.value for member in Ruling]
     assert SCHEMA["$defs"]["safety"]["enum"] == [member.value for member in Safety]
 
@@ -90,6 +106,7 @@ def test_members() -> None:
         "severity": "warning",
         "confidence": "high",
         "heat": "hot",
+        "judgement": None,
         "effect": "sync",
         "help": "Read it once, after the loop",
         "cost": None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.test_policy import audited
+from tests.engine.test_judgement import audited
 
 TEXT = """
 {imports}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from perflint.rules._places import loops_around
 from perflint.rules._statements import lets_pass
+from perflint.semantics.around import loops_around
 from perflint.semantics.dataflow.flow import USES, Flow, part_of
 from perflint.semantics.dataflow.scope_flow import flow_of
 from perflint.semantics.memo import once, once_per_node

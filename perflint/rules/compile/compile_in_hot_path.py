@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.worth import sentence
+from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, surest
-from perflint.rules._words import EVERY_STEP
+from perflint.rules._words import often
 from perflint.rules.base import Files, OutsideRule, Rule
 from perflint.rules.precedence import most_precise
 from perflint.rules.registry import RuleSet, all_rules
@@ -103,7 +103,7 @@ class UncapturableCall(Rule):
             inner, capture = sites[found.code, found.span]
             yield self.finding(
                 site,
-                f"{found.message.removesuffix(EVERY_STEP)}, which is not permitted while the CUDA graph of line "
+                f"{found.message.removesuffix(often(inner))}, which is not permitted while the CUDA graph of line "
                 f"{capture.start.lineno} records it",
                 confidence=_confidence(captures, inner, found.confidence),
                 heat=Heat.WARM,

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._places import loops_around
 from perflint.rules._turns import heads, nodes_of
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
+from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_self_or_cls
-from perflint.rules._places import inside
 from perflint.rules._turns import call_in_loop, heads
 from perflint.rules.transfer._loops import Loop, body_of
+from perflint.semantics.around import inside
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.structure import keyword, names_in, walk

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import behind, made
 from perflint.rules._methods import calls_named
-from perflint.rules._places import inside
 from perflint.rules._turns import Turn, nodes_of, places, turn_around
 from perflint.rules.base import Files, Rule
+from perflint.semantics.around import inside
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite

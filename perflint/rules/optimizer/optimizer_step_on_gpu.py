@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
-from perflint.rules._places import loops_around
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._checkpoint import (
     Loaded,
@@ -20,6 +19,7 @@ from perflint.rules.optimizer._checkpoint import (
 )
 from perflint.rules.placement import MOVES, move
 from perflint.rules.worth import sentence
+from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import names_in, path_of, walk

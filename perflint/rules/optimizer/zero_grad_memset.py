@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named, is_false
-from perflint.rules._places import loops_around, targets
 from perflint.rules._project_text import first_match
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._graphs import CAPTURES
 from perflint.rules.optimizer._parameters import goes_over_parameters
+from perflint.semantics.around import loops_around, targets
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in
 from perflint.source.quoting import quoted

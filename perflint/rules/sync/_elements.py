@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.frozen import dataclass
-from perflint.rules._places import Loop, loops_around, targets
+from perflint.semantics.around import Loop, loops_around, targets
 from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in
 from perflint.semantics.values import Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from perflint.rules._places import Loop, inside, loops_around, targets
 from perflint.rules._statements import block_of
+from perflint.semantics.around import Loop, inside, loops_around, targets
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model

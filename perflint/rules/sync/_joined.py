@@ -14,7 +14,6 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._memory.operators import GATHERS
 from perflint.rules._order import has_effects
-from perflint.rules._places import loops_around, parts_cells
 from perflint.rules._statements import block_of, statement_of, swallows
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
@@ -30,6 +29,7 @@ from perflint.rules.sync._once import (
     words,
 )
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, number_at
+from perflint.semantics.around import loops_around, parts_cells
 from perflint.semantics.binders import How
 from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node

@@ -10,11 +10,11 @@ from perflint.fixes.imports import spell
 from perflint.rules._memory import operators
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules._places import inside
 from perflint.rules._statements import block_of, lets_pass, swallows
 from perflint.rules._visible import is_local
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, Read
 from perflint.rules.sync._sums import detached, is_data, shares_last_line
+from perflint.semantics.around import inside
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk

@@ -9,10 +9,10 @@ from string import Formatter
 from perflint.findings import Edit, Fix, Heat, Safety
 from perflint.fixes.edits import argument, replace
 from perflint.frozen import dataclass
-from perflint.rules._places import loops_around
 from perflint.rules._visible import is_local
 from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.rules.sync._sums import detached, is_data, is_of_comparison, wide_float
+from perflint.semantics.around import loops_around
 from perflint.semantics.binders import How
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite

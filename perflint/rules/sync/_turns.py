@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from perflint.rules._places import loops_around
+from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Device, Tensor

@@ -5,19 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Need, Severity
 from perflint.rules._advice import copied_later, source_of
-from perflint.rules._places import repeats
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._gathered import gathered_on_device
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
 from perflint.rules.sync._written import WRITES, written
+from perflint.semantics.around import repeats
 from perflint.semantics.binders import defaults
 from perflint.semantics.dataflow.origins import Source
-from perflint.semantics.sites import CallSite, SubscriptSite
+from perflint.semantics.purpose.need import need_of_copy
+from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Evidence, Sequence, Tensor, Value
 from perflint.source.quoting import quoted
@@ -96,6 +97,7 @@ class DeviceToHostCopyInLoop(Rule):
     """
 
     code, name = DEVICE_TO_HOST_COPY, "device-to-host-copy-in-loop"
+    group = Group.COPY
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = (
         "device-to-host-copy-in-loop-gpt",
@@ -103,6 +105,9 @@ class DeviceToHostCopyInLoop(Rule):
         "device-to-host-copy-in-loop-policy",
     )
     listens = (Calls(TOLIST, _NUMPY, _CPU, _COPY, *_MOVES, *WRITES), SubscriptSite)
+
+    def need(self, site: ExpressionSite) -> Need:
+        return need_of_copy(site)
 
     def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         if isinstance(site, SubscriptSite):

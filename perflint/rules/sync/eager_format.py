@@ -7,15 +7,23 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._methods import calls_named
-from perflint.rules._places import inside, loops_around, targets
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, Files, Group, Rule
+from perflint.semantics.around import inside, loops_around, targets
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
-from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, device_confidence
+from perflint.semantics.purpose.need import need_of_text
+from perflint.semantics.sites import (
+    CallSite,
+    ExpressionSite,
+    FileSite,
+    FormatSite,
+    Site,
+    device_confidence,
+)
 from perflint.semantics.structure import last_name, names_in, path_of
 from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Value
 from perflint.source.concrete import cst
@@ -108,9 +116,13 @@ class EagerFormat(Rule):
     """
 
     code, name = "TPF108", "eager-format"
+    group = Group.TEXT
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("eager-format-gpt", "eager-format-gpt-host-work", "eager-format-policy")
     listens = (FormatSite, Calls(*TRACKERS), Files(".add_scalar"))
+
+    def need(self, site: ExpressionSite) -> Need:
+        return need_of_text(site)
 
     def check(self, site: FormatSite | CallSite | FileSite) -> Iterator[Finding]:
         if isinstance(site, FileSite):

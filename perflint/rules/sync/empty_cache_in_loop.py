@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.rules._methods import serves_tests
-from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._statements import block_of, removal
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._freeing import asks_for_memory, ends_loop, frees_memory, is_once, is_retry, measures_memory
 from perflint.rules.worth import cost, sentence
-from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.around import inside, loops_around, repeats
+from perflint.semantics.purpose.need import need_of_cleaning
+from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
@@ -92,6 +93,7 @@ class EmptyCacheInLoop(Rule):
     """
 
     code, name = "TPF123", "empty-cache-in-loop"
+    group = Group.CLEANING
     effect, severity = Effect.ALLOCATION, Severity.ERROR
     measured = ("empty-cache-gpt", "empty-cache-policy", "gc-collect-gpt")
     costs = "`empty_cache()` in each step makes GPT-2 training {0} slower, and that of a small MLP {1}"
@@ -101,6 +103,9 @@ class EmptyCacheInLoop(Rule):
             *("torch.accelerator.memory.empty_cache", _COLLECT),
         ),
     )
+
+    def need(self, site: ExpressionSite) -> Need:
+        return need_of_cleaning(site)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         if not (repeats(site) or _is_between_work(site)) or _is_meant(site):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity, lowered, surest, weakest
+from perflint.findings import Confidence, Effect, Finding, Need, Severity, lowered, surest, weakest
 from perflint.rules._words import often
-from perflint.rules.base import Rule
+from perflint.rules.base import Group, Rule
 from perflint.rules.placement import host_confidence
 from perflint.rules.sync._copied_once import copied_once
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._positions import on_device
-from perflint.semantics.sites import SubscriptSite, device_confidence
+from perflint.semantics.purpose.need import need_of_numbers
+from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Kind, Sequence, Tensor
 from perflint.source.quoting import quoted
@@ -87,10 +88,14 @@ class ListIndex(Rule):
 
     code = "TPF118"
     name = "list-index"
+    group = Group.NUMBERS
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("list-index-gpt", "list-index-gpt-host-work", "list-index-policy")
     listens = (SubscriptSite,)
+
+    def need(self, site: ExpressionSite) -> Need:
+        return need_of_numbers(site)
 
     def check(self, site: SubscriptSite) -> Iterator[Finding]:
         confidence = _confidence(site)

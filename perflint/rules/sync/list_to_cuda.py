@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity, lowered, weakest
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity, lowered, weakest
 from perflint.rules._advice import source_of
 from perflint.rules._files import READS
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.placement import (
     MOVES,
     Content,
@@ -22,9 +22,11 @@ from perflint.rules.placement import (
 from perflint.rules.sync._filling import COUNTED, FILLED, counted_there, filled_there, made_by, same_number
 from perflint.rules.sync._scalars import confidence_at
 from perflint.rules.sync._uploading import uploaded_later
+from perflint.semantics.around import loops_around
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.dataflow.origins import Origin, Source
-from perflint.semantics.sites import CallSite
+from perflint.semantics.purpose.need import need_of_numbers
+from perflint.semantics.sites import CallSite, ExpressionSite
 from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import NONE, UNKNOWN, Array, Const, Device, Scalar, Tensor, Unknown, Value
 from perflint.source.quoting import quoted
@@ -117,11 +119,17 @@ class ListToCuda(Rule):
 
     code = "TPF117"
     name = "list-to-cuda"
+    group = Group.NUMBERS
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("list-to-cuda-gpt", "list-to-cuda-gpt-host-work", "list-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, *_LEGACY, *_NEW, *MOVES),)
     replaces = ("TPF201",)
+
+    def need(self, site: ExpressionSite) -> Need:
+        need = need_of_numbers(site)
+        in_loop = next(loops_around(site.model, site.node), None) is not None
+        return Need.ARRAY if need is Need.OPEN and in_loop else need
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)

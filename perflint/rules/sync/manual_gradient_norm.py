@@ -14,7 +14,7 @@ from perflint.rules._methods import in_tests
 from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
 from perflint.rules._turns import nodes_of
-from perflint.rules.base import Files, Mentions, Rule
+from perflint.rules.base import Files, Group, Mentions, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.sync._scalars import SCALAR_READ
 from perflint.semantics.model import Model
@@ -85,6 +85,7 @@ class ManualGradientNorm(Rule):
     """
 
     code, name = "TPF125", "manual-gradient-norm"
+    group = Group.MANY
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("manual-gradient-norm-step-gpt",)
     costs = "reading the norm of each gradient makes GPT-2 training {0} slower"

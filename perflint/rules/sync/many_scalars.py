@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Severity, weakest
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Option, Rule
+from perflint.rules.base import Calls, Group, Option, Rule
 from perflint.rules.sync._joined import read_together, reads_in, single_read
 from perflint.rules.sync._scalars import NUMBERS, Read
 from perflint.semantics.sites import CallSite
@@ -65,6 +65,7 @@ class ManyScalars(Rule):
     """
 
     code, name = "TPF102", "many-scalars"
+    group = Group.MANY
     effect, severity = Effect.SYNC, Severity.INFO
     measured = ("many-scalars-gpt", "many-scalars-gpt-host-work", "many-scalars-policy")
     costs = "four `.item()` in place of one `.tolist()` cost GPT-2 training {0}"

@@ -6,18 +6,20 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest, weakest
+from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered, surest, weakest
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.placement import of_computed
+from perflint.rules.sync._asked import follows_wait
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._same_shape import has_shape_of, is_of_part
 from perflint.rules.sync._searched import searched_once
 from perflint.semantics.dataflow.definitions import excludes, ways_out
 from perflint.semantics.memo import once_per_node
+from perflint.semantics.purpose.need import need_of_selection
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Kind, Name, Unknown, Value, scalar_type
@@ -110,10 +112,14 @@ class NonzeroFamily(Rule):
 
     code = "TPF110"
     name = "nonzero-family"
+    group = Group.SELECTION
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("nonzero-family-gpt", "nonzero-family-gpt-host-work", "nonzero-family-policy")
     listens = (Calls(*_FUNCTIONS, *_METHODS), SubscriptSite)
+
+    def need(self, site: SubscriptSite | CallSite) -> Need:
+        return Need.BESIDE if follows_wait(site) else need_of_selection(site)
 
     def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         confidence = _confidence(site)

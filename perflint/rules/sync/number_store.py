@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered
+from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered
 from perflint.fixes.edits import replace
 from perflint.rules._proven import is_number
 from perflint.rules._words import often
-from perflint.rules.base import Rule
+from perflint.rules.base import Group, Rule
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.rules.sync._lengths import has_element
 from perflint.rules.sync._scalars import NUMBERS, read_at
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
-from perflint.semantics.sites import SubscriptSite, device_confidence
+from perflint.semantics.purpose.need import need_of_numbers
+from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Array, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
@@ -94,10 +95,14 @@ class NumberStore(Rule):
 
     code = "TPF135"
     name = "number-store"
+    group = Group.NUMBERS
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("number-store-gpt", "number-store-gpt-host-work", "number-store-policy")
     listens = (SubscriptSite,)
+
+    def need(self, site: ExpressionSite) -> Need:
+        return need_of_numbers(site)
 
     def check(self, site: SubscriptSite) -> Iterator[Finding]:
         confidence = _confidence(site)

@@ -12,7 +12,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._memory.flows import behind
 from perflint.rules._proven import is_list
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, TOLIST, Read, read_at
 from perflint.semantics.sites import CallSite
@@ -75,6 +75,7 @@ class PerElementRead(Rule):
     """
 
     code, name = "TPF103", "per-element-read"
+    group = Group.MANY
     effect, severity = Effect.SYNC, Severity.ERROR
     measured = ("per-element-read-policy", "per-element-read-gpt", "per-element-read-gpt-host-work")
     costs = "64 numbers read one by one in each step make training of a small MLP {0} slower, and of a GPT-2 {1}"

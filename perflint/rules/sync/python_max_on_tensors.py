@@ -11,7 +11,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._advice import use_of
 from perflint.rules._order import may_swap
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._scalars import confidence_at
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
@@ -75,6 +75,7 @@ class PythonMaxOnTensors(Rule):
 
     code = "TPF120"
     name = "python-max-on-tensors"
+    group = Group.MANY
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("python-max-on-tensors-gpt", "python-max-on-tensors-gpt-host-work", "python-max-on-tensors-policy")

@@ -13,12 +13,12 @@ from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.operators import inference_around, is_fresh, shared
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules._places import loops_around
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.rules.sync._scalars import NAN_CHECK, READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
+from perflint.semantics.around import loops_around
 from perflint.semantics.binders import Loop
 from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.sites import CallSite, TruthSite

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Need, Severity
 from perflint.rules._advice import read_later
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._joined import read_together
 from perflint.rules.sync._kept import kept_on_device
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, number_at
 from perflint.rules.sync._tested import asked_together
-from perflint.semantics.sites import CallSite
+from perflint.semantics.purpose.need import need_of_read
+from perflint.semantics.sites import CallSite, ExpressionSite
 from perflint.source.quoting import quoted
 
 
@@ -110,9 +111,13 @@ class ScalarReadInLoop(Rule):
     """
 
     code, name = SCALAR_READ, "scalar-read-in-loop"
+    group = Group.READ
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("scalar-read-in-loop-gpt", "scalar-read-in-loop-gpt-host-work", "scalar-read-in-loop-policy")
     listens = (Calls(*NUMBERS),)
+
+    def need(self, site: ExpressionSite) -> Need:
+        return need_of_read(site)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         read = number_at(site)

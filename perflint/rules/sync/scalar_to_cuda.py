@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Need, Severity
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.placement import MOVES, Content, content, creation_confidence, move
 from perflint.rules.sync._filling import NEW_TENSOR, Filled, filled_there, made_by
-from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.purpose.need import need_of_numbers
+from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
 from perflint.semantics.structure import keyword
 from perflint.source.quoting import quoted
 
@@ -89,11 +90,15 @@ class ScalarToCuda(Rule):
 
     code = "TPF116"
     name = "scalar-to-cuda"
+    group = Group.NUMBERS
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("scalar-to-cuda-gpt", "scalar-to-cuda-gpt-host-work", "scalar-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, NEW_TENSOR, *MOVES),)
     replaces = ("TPF201",)
+
+    def need(self, site: ExpressionSite) -> Need:
+        return need_of_numbers(site)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)

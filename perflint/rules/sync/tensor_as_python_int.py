@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.definitions import definitions
@@ -75,6 +75,7 @@ class TensorAsPythonInt(Rule):
 
     code = "TPF119"
     name = "tensor-as-python-int"
+    group = Group.DECISION
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("tensor-as-python-int-gpt", "tensor-as-python-int-gpt-host-work", "tensor-as-python-int-policy")

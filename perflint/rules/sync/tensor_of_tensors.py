@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._scalars import confidence_at
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
@@ -64,6 +64,7 @@ class TensorOfTensors(Rule):
     """
 
     code, name = "TPF104", "tensor-of-tensors"
+    group = Group.MANY
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("tensor-of-tensors-gpt", "tensor-of-tensors-gpt-host-work", "tensor-of-tensors-policy")
     listens = (Calls("torch.tensor", "torch.as_tensor", "torch.asarray", "torch.FloatTensor", "torch.LongTensor"),)

@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._branches import tested
 from perflint.rules._statements import statement_of
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
@@ -95,6 +95,7 @@ class TruthOfTensor(Rule):
     """
 
     code, name = TRUTH_OF_TENSOR, "truth-of-tensor"
+    group = Group.DECISION
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("truth-of-tensor-gpt", "truth-of-tensor-gpt-host-work", "truth-of-tensor-policy")
     listens = (TruthSite, Calls(*TRUTHS))

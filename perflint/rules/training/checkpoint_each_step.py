@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._places import inside
 from perflint.rules._turns import nodes_of, places, turn_around
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.around import inside
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 

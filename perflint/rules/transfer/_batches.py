@@ -10,8 +10,8 @@ from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules._places import inside, loops_around
 from perflint.rules.data._loaders import is_off, may_pin
+from perflint.semantics.around import inside, loops_around
 from perflint.semantics.binders import COMPREHENSIONS, targets
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model

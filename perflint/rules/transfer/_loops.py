@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from perflint.rules._places import inside
+from perflint.semantics.around import inside
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model

@@ -6,15 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
+from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
 from perflint.rules._given import given_on_cpu, values_given
-from perflint.rules._places import loops_around, targets
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._proven import names_cuda
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.placement import (
     MOVES,
     Content,
@@ -32,8 +31,10 @@ from perflint.rules.transfer._batches import batch_of, is_only_read, pinning, ta
 from perflint.rules.transfer._computed import computed_there
 from perflint.rules.transfer._tables import moves_own_table
 from perflint.rules.worth import sentence
+from perflint.semantics.around import loops_around, targets
 from perflint.semantics.lattice import union
-from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.purpose.need import need_of_move
+from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import names_in
 from perflint.semantics.values import NONE, Device, Value
 from perflint.source.quoting import quoted
@@ -124,10 +125,14 @@ class BlockingH2d(Rule):
 
     code = "TPF201"
     name = "blocking-h2d"
+    group = Group.MOVE
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("blocking-h2d-gpt", "blocking-h2d-gpt-host-work", "blocking-h2d-policy", "copy-pageable-resnet50")
     listens = (Calls(*MOVES, "torch.Tensor.copy_", *_CHOOSES), SubscriptSite)
+
+    def need(self, site: ExpressionSite) -> Need:
+        return need_of_move(site)
 
     def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         confidence = _confidence(site)

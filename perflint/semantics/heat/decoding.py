@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def decodes(model: Model, call: ast.Call) -> bool:
     """True for `model(token)` in a loop with `token = logits[:, -1].argmax(-1)`, where `logits` is its result."""
     loop = next((outer for outer in model.ancestors(call) if isinstance(outer, (ast.For, ast.While))), None)
-    return loop is not None and call in _decoding_calls(model, loop)
+    return loop is not None and call in decoding_calls(model, loop)
 
 
 @once_per_node
-def _decoding_calls(model: Model, loop: ast.AST) -> frozenset[ast.Call]:
+def decoding_calls(model: Model, loop: ast.AST) -> frozenset[ast.Call]:
     """The calls of a loop that decode."""
     last = {root_of(node.value) for node in walk(loop) if isinstance(node, ast.Subscript) and _takes_last(node)}
     bound = list(_bound(loop)) if last else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.rules._places import Loop, loops_around, targets
+from perflint.semantics.around import Loop, loops_around, targets
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite

@@ -6,14 +6,13 @@ import ast
 import re
 from functools import partial
 
-from perflint.engine.policy.beside import is_step
 from perflint.findings import Heat
-from perflint.rules._places import loops_around
+from perflint.semantics.around import loops_around
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
-from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.purpose.beside import is_step
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.test_files import folders
 from perflint.semantics.values import Instance
@@ -71,34 +70,32 @@ def _is_program(module: Module) -> bool:
     return module.is_program or (isinstance(call, ast.Call) and last_name(call) in module.definitions)
 
 
-def is_of_analysis(site: Site) -> bool:
+def is_of_analysis(model: Model, node: ast.AST) -> bool:
     """True if a place is in a file that evaluates or analyses, and updates no weights.
 
     Not in a model, nor in a function that goes backward, nor in one that runs in each step of a training.
     """
-    model = site.model
-    if isinstance(site, FileSite) or not (only_evaluates(model) or _is_named_so(model)):
+    if not (only_evaluates(model) or _is_named_so(model)):
         return False
-    function = model.function(site.node)
-    if is_in_model(model, site.node):
+    function = model.function(node)
+    if is_in_model(model, node):
         return False
     return function is None or not (_goes_backward(model, function) or _is_part_of_steps(model, function))
 
 
-def is_of_evaluation(site: Site) -> bool:
+def is_of_evaluation(model: Model, node: ast.AST) -> bool:
     """True if a place is in a loop that evaluates a model, in a file of a project that updates no weights.
 
     The loop iterates over the batches of a loader or runs a model, and copies results to the CPU in each
     iteration. Not in a model, nor in code that a package offers to others, nor in a function that runs in
     each step of a training.
     """
-    model = site.model
-    if isinstance(site, FileSite) or updates_weights(model):
+    if updates_weights(model):
         return False
-    function = model.function(site.node)
-    if is_in_model(model, site.node) or model.is_offered or not is_one_of_many(model):
+    function = model.function(node)
+    if is_in_model(model, node) or model.is_offered or not is_one_of_many(model):
         return False
-    loops = [loop for loop in loops_around(model, site.node) if _evaluates(model, loop)]
+    loops = [loop for loop in loops_around(model, node) if _evaluates(model, loop)]
     if not loops or not _takes_results(model, loops[-1]):
         return False
     return function is None or not _is_part_of_steps(model, function)
@@ -165,12 +162,6 @@ def is_one_of_many(model: Model) -> bool:
     return project.is_whole and len(project.files) > 1
 
 
-def feeds_batches(site: Site) -> bool:
-    """True if the iterations of a loop around a place leave their results on the GPU: the CPU may be ahead."""
-    loops = list(loops_around(site.model, site.node))
-    return bool(loops) and not _takes_results(site.model, loops[-1])
-
-
 @once_per_node
 def _takes_results(model: Model, loop: ast.AST) -> bool:
     """True if a loop copies results to the CPU. A program also if it reads numbers, which others may sum up instead."""
@@ -179,29 +170,6 @@ def _takes_results(model: Model, loop: ast.AST) -> bool:
 
 
 _TO_CPU = frozenset({"cpu", "numpy", "tolist"})
-
-
-def decodes(site: Site) -> bool:
-    """True if a loop around a place is not over data: an iteration may go on with the results of the last."""
-    return _goes_on(site.model, site.node)
-
-
-def is_decoded(site: Site) -> bool:
-    """True if such a loop is around a place, or around a call of its function in the file."""
-    model = site.model
-    info = model.module.defined_by(model.function(site.node))
-    calls = () if info is None else model.heat_map.callers(info)
-    return any(_goes_on(model, node) for node in (site.node, *calls))
-
-
-def _goes_on(model: Model, node: ast.AST) -> bool:
-    return any(isinstance(loop, ast.While) or _counts(loop) for loop in loops_around(model, node))
-
-
-def _counts(loop: ast.AST) -> bool:
-    """True for `for i in range(n)`. A third argument is the size of a batch."""
-    counted = loop.iter if isinstance(loop, ast.For) else None
-    return isinstance(counted, ast.Call) and last_name(counted) == "range" and len(counted.args) < 3
 
 
 @once_per_node

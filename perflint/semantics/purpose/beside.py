@@ -5,20 +5,18 @@ from __future__ import annotations
 import ast
 
 from perflint.findings import Heat
-from perflint.rules._places import loops_around
+from perflint.semantics.around import loops_around
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.sites import Site
 from perflint.semantics.structure import names_in, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def is_beside_epoch(site: Site) -> bool:
-    """True if a place is in no loop of a function that iterates over the batches of a loader: a phase of training."""
-    model = site.model
-    function = model.function(site.node)
-    if function is None or isinstance(function, ast.Lambda) or any(loops_around(model, site.node)):
+def is_beside_epoch(model: Model, node: ast.AST) -> bool:
+    """True if a node is in no loop of a function that iterates over the batches of a loader: a phase of training."""
+    function = model.function(node)
+    if function is None or isinstance(function, ast.Lambda) or any(loops_around(model, node)):
         return False
     return _goes_over_batches(model, function)
 
@@ -52,12 +50,12 @@ def holds_steps(model: Model, around: ast.AST) -> bool:
         and node is not around
         and model.function(node) is function
         and model.heat(node.body[0]) is Heat.HOT
-        and not _is_over_layers(node)
+        and not is_over_layers(node)
         for node in walk(around)
     )
 
 
-def _is_over_layers(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def is_over_layers(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     """True for `for layer in layers: x = layer(x)`, which is part of a step."""
     if isinstance(loop, ast.While):
         return False

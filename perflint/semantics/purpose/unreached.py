@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.engine.policy.analyses import is_in_model
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
-from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.purpose.evaluations import is_in_model
 from perflint.semantics.structure import FunctionNode, names_in
 
 
@@ -19,16 +18,8 @@ def is_dead(model: Model, node: ast.AST) -> bool:
     return function is not None and not model.module.serves_tests and not _is_live(model, function)
 
 
-def does_not_run(site: Site, line: int) -> bool:
-    """True if `is_dead` holds for a site, or, if a rule looked at a whole file, for the code of a line.
-
-    Retired files do not run either, even if a rule knows how often their code did.
-    """
-    model = site.model
-    if model.heat_map.tests.is_retired:
-        return True
-    if not isinstance(site, FileSite):
-        return is_dead(model, site.node)
+def is_dead_line(model: Model, line: int) -> bool:
+    """True if `is_dead` holds for the code of a line, for rules that look at a whole file."""
     functions: list[FunctionNode] = [*model.nodes(ast.FunctionDef), *model.nodes(ast.AsyncFunctionDef)]
     around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
     return bool(around) and not model.module.serves_tests and not _is_live(model, around[0])
@@ -72,15 +63,12 @@ def _run_at_once(statement: ast.stmt) -> list[ast.AST]:
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def serves_project(site: Site) -> bool:
+def serves_project(model: Model, node: ast.AST) -> bool:
     """True for a function, but not one made inside another, of a file that its project offers to no other.
 
     A file by itself may belong to another project.
     """
-    if isinstance(site, FileSite):
-        return False
-    model = site.model
-    function, project = model.function(site.node), model.view.project
+    function, project = model.function(node), model.view.project
     info = model.module.defined_by(function)
     return info is not None and info.outer is None and _is_one_of_many(project) and not model.is_offered
 
@@ -89,15 +77,13 @@ def _is_one_of_many(project: Project) -> bool:
     return project.is_whole and len(project.files) > 1
 
 
-def is_unreached(site: Site) -> bool:
+def is_unreached(model: Model, node: ast.AST) -> bool:
     """True if no other file is known to lead to the function around a place, and no user of a package calls it.
 
     Not in a model, whose methods are called in many ways, and not in a function inside another, which may be a hook.
     """
-    if isinstance(site, FileSite):
-        return False
-    function = site.model.function(site.node)
-    return function is not None and not is_in_model(site.model, site.node) and _is_unreached(site.model, function)
+    function = model.function(node)
+    return function is not None and not is_in_model(model, node) and _is_unreached(model, function)
 
 
 @once_per_node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
-from perflint.rules._places import loops_around
+from perflint.semantics.around import loops_around
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model

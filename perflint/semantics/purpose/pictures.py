@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import ast
 
-from perflint.rules._places import inside
+from perflint.semantics.around import inside
+from perflint.semantics.facts import conventions
 from perflint.semantics.facts.rule_conventions import draws_by_name, holds_pictures
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 
 
-def is_in_drawing_function(site: Site) -> bool:
-    """True if a function or class around a place says that it draws pictures, or belongs to a viewer."""
+def draws(model: Model, node: ast.AST) -> bool:
+    """True if the code around a node draws, shows or writes pictures, by its names or by what it calls."""
+    module = model.module
+    if conventions.draws(module.name, module.packages) or _is_in_drawing_function(model, node):
+        return True
+    function = None if model.is_offered else model.function(node)
+    return function is not None and not model.heat_map.work.steps(function) and _paints(model, function)
+
+
+def _is_in_drawing_function(model: Model, node: ast.AST) -> bool:
+    """True if a function or class around a node says that it draws pictures, or belongs to a viewer."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return any(
-        isinstance(outer, definitions) and draws_by_name(outer.name) for outer in site.model.ancestors(site.node)
-    )
+    return any(isinstance(outer, definitions) and draws_by_name(outer.name) for outer in model.ancestors(node))
 
 
-def joins_pictures(site: Site) -> bool:
+def joins_pictures(site: CallSite) -> bool:
     """True for `images.append(x.cpu())` and `{"image": x.cpu()}`, in a function that does not train."""
     function = site.model.function(site.node)
     if function is not None and site.model.heat_map.work.steps(function):
@@ -39,15 +47,6 @@ def joins_pictures(site: Site) -> bool:
             return False
         inner = outer
     return False
-
-
-def draws_results(site: Site) -> bool:
-    """True if the function around a place draws or writes pictures, and does not train, in code of a project alone."""
-    model = site.model
-    function = None if isinstance(site, FileSite) or model.is_offered else model.function(site.node)
-    if function is None or model.heat_map.work.steps(function):
-        return False
-    return _paints(model, function)
 
 
 @once_per_node

@@ -1,0 +1,142 @@
+"""How often a line runs, as a unit: per token, step, batch of an evaluation, epoch or run.
+
+The heat map tells whether a line runs each step. The unit is that of the innermost loop that repeats the line, in its
+function or around the calls of it.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.findings import Frequency, Heat
+from perflint.semantics.around import loops_around
+from perflint.semantics.binders import LOOPS
+from perflint.semantics.heat.decoding import decoding_calls
+from perflint.semantics.heat.training import is_in_training
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.purpose.bases import is_called_in_loops
+from perflint.semantics.purpose.beside import holds_steps, is_beside_epoch, is_over_layers, is_step
+from perflint.semantics.purpose.files import reads_file
+from perflint.semantics.purpose.unreached import is_dead, is_unreached
+from perflint.semantics.structure import FunctionInfo, last_name, stands_in, walk
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Loop = ast.For | ast.AsyncFor | ast.While
+
+_OFTEN_FIRST = (
+    Frequency.TOKEN,
+    Frequency.LAYER,
+    Frequency.MICROBATCH,
+    Frequency.ITEM,
+    Frequency.STEP,
+    Frequency.BATCH,
+    Frequency.FILE,
+)
+"""The units of code that runs each step."""
+
+
+@once_per_node
+def frequency(model: Model, node: ast.AST) -> Frequency:
+    """How often a node runs."""
+    if model.heat_map.tests.is_retired or is_dead(model, node):
+        return Frequency.NEVER
+    heat = model.heat(node)
+    if heat is Heat.HOT:
+        return Frequency.EPOCH if is_beside_epoch(model, node) else _of_step(model, node, frozenset())
+    if heat is Heat.COLD:
+        return _rarely(model, node)
+    return _now_and_then(model, node)
+
+
+def _of_step(model: Model, node: ast.AST, seen: frozenset[FunctionInfo]) -> Frequency:
+    """The unit of code that runs each step."""
+    inner = node
+    for outer in model.ancestors(node):
+        if isinstance(outer, LOOPS) and (stands_in(outer.body, inner) or inner is getattr(outer, "test", None)):
+            unit = _of_loop(model, outer)
+            if unit is not None:
+                return unit
+        if isinstance(outer, _FUNCTIONS) and stands_in(outer.body, inner):
+            info = model.module.defined_by(outer)
+            return Frequency.STEP if info is None or info in seen else _of_calls(model, info, seen | {info})
+        inner = outer
+    return Frequency.STEP
+
+
+def _of_loop(model: Model, loop: _Loop) -> Frequency | None:
+    """The unit that an iteration of a loop is; None if it is no unit of its own."""
+    if decoding_calls(model, loop):
+        return Frequency.TOKEN
+    work = model.heat_map.work.of(loop.body)
+    over_batches = not isinstance(loop, ast.While) and model.is_over_batches(loop.iter)
+    if model.heat(loop) is not Heat.HOT or over_batches or work.steps:
+        if is_in_training(model, loop.body[0]):
+            return Frequency.STEP
+        return Frequency.FILE if not over_batches and reads_file(model, loop) else Frequency.BATCH
+    if is_over_layers(loop):
+        return Frequency.LAYER
+    if any(isinstance(each, ast.Call) and last_name(each) == "backward" for part in loop.body for each in walk(part)):
+        return Frequency.MICROBATCH
+    return Frequency.ITEM
+
+
+def _of_calls(model: Model, info: FunctionInfo, seen: frozenset[FunctionInfo]) -> Frequency:
+    """The unit of the most frequent call of a function that runs each step."""
+    if model.heat_map.training_step(info) is not None:
+        return Frequency.STEP
+    calls = [call for call in model.heat_map.callers(info) if model.heat(call) is Heat.HOT]
+    units = {_of_step(model, call, seen) for call in calls}
+    chain = None if units else model.chain(info)
+    if chain is not None and chain.heat is Heat.HOT:
+        units = {Frequency.STEP if any(call.trains for call in chain.calls) else Frequency.BATCH}
+    return min(units, key=_OFTEN_FIRST.index, default=Frequency.STEP)
+
+
+def _rarely(model: Model, node: ast.AST) -> Frequency:
+    """The unit of code that runs rarely."""
+    inner = node
+    for outer in model.ancestors(node):
+        if model.heat_map.guard(outer, inner) is not None or isinstance(inner, (ast.ExceptHandler, ast.Raise)):
+            return Frequency.INTERVAL
+        inner = outer
+    return Frequency.EPOCH if any(holds_steps(model, loop) for loop in loops_around(model, node)) else Frequency.RUN
+
+
+def _now_and_then(model: Model, node: ast.AST) -> Frequency:
+    """The unit of code that is not known to run each step, nor rarely."""
+    loops = list(loops_around(model, node))
+    function = model.function(node)
+    around = loops[0] if loops else function
+    if around is not None and holds_steps(model, around) and not is_step(model, around):
+        return Frequency.EPOCH
+    if any(reads_file(model, loop) for loop in loops):
+        return Frequency.FILE
+    if loops:
+        return Frequency.ITERATION
+    return Frequency.CALL if _is_of_request(model, node) else Frequency.UNKNOWN
+
+
+def _is_of_request(model: Model, node: ast.AST) -> bool:
+    """True if a node runs once for a request, an image or a report: its code calls no part of a step.
+
+    A program calls its functions so, unless they are known to run each step. A function may be a hook if it is inside
+    another, or if the base of its class calls such methods in a loop.
+    """
+    function = model.function(node)
+    if function is not None and _is_of_property(function):
+        return False
+    if function is None or model.module.is_program:
+        return True
+    info = model.module.defined_by(function)
+    if is_unreached(model, node):
+        return True
+    if info is None or info.outer is not None or not model.serves_programs:
+        return False
+    owner = model.module.klass(info.owner) if info.owner else None
+    return owner is None or not is_called_in_loops(model, owner.node)
+
+
+def _is_of_property(function: ast.AST) -> bool:
+    """True for a property, which other code reads without a call."""
+    return any("property" in last_name(each) for each in getattr(function, "decorator_list", ()))

@@ -1,0 +1,113 @@
+"""The purpose of the code around a line: training, evaluation, data, pictures, tests."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.findings import Frequency, Heat, Purpose
+from perflint.semantics.around import loops_around, targets
+from perflint.semantics.facts import conventions
+from perflint.semantics.heat.once import copies_for_checkpoint
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.purpose.evaluations import computes_metrics, is_in_model, is_of_analysis, is_of_evaluation
+from perflint.semantics.purpose.files import writes_results
+from perflint.semantics.purpose.frequency import frequency
+from perflint.semantics.purpose.pictures import draws
+from perflint.semantics.purpose.unreached import serves_project
+from perflint.semantics.structure import last_name, names_in
+
+_OF_STEPS = {
+    Frequency.TOKEN: Purpose.DECODING,
+    Frequency.BATCH: Purpose.INFERENCE,
+    Frequency.FILE: Purpose.INFERENCE,
+}
+"""The purpose of code that runs each step, by the unit that it runs for; training for the others."""
+
+
+@once_per_node
+def purpose(model: Model, node: ast.AST) -> Purpose:
+    """The purpose of the code around a node."""
+    tests = model.heat_map.tests
+    if frequency(model, node) is Frequency.NEVER:
+        return Purpose.UNREACHED
+    around = (node, *model.ancestors(node))
+    if tests.are_all or any(map(tests.holds, around)):
+        return Purpose.TESTS
+    if model.makes_module(node):
+        return Purpose.SETUP
+    if _copies_state(model, node) or any(copies_for_checkpoint(model, each) for each in around):
+        return Purpose.CHECKPOINT
+    if draws(model, node):
+        return Purpose.DRAWING
+    if model.host_code.holds(node) or prepares_data(model, node):
+        return Purpose.DATA
+    if writes_results(model, node):
+        return Purpose.OUTPUT
+    analyses = is_of_analysis(model, node)
+    if (analyses or _evaluates(model, node)) and _goes_on(model, node):
+        return Purpose.DECODING
+    if analyses:
+        return Purpose.ANALYSIS
+    if _evaluates(model, node):
+        return Purpose.EVALUATION
+    if computes_metrics(model):
+        return Purpose.METRICS
+    if model.heat(node) is Heat.HOT:
+        return _OF_STEPS.get(frequency(model, node), Purpose.TRAINING)
+    return Purpose.OTHER if model.module.is_program or serves_project(model, node) else Purpose.LIBRARY
+
+
+def prepares_data(model: Model, node: ast.AST) -> bool:
+    """True if a file prepares data by its name, except in functions that work on results."""
+    if not conventions.prepares_data(model.module.name) or model.heat(node) is not Heat.WARM:
+        return False
+    functions = (outer for outer in model.ancestors(node) if isinstance(outer, ast.FunctionDef))
+    return not any(conventions.works_on_results(function.name) for function in functions)
+
+
+def _evaluates(model: Model, node: ast.AST) -> bool:
+    """True if a node is in code that evaluates, and in no training."""
+    if is_of_evaluation(model, node):
+        return True
+    function = model.function(node)
+    if function is None or any(map(model.heat_map.work.steps, loops_around(model, node))):
+        return False
+    if not isinstance(function, ast.Lambda) and conventions.analyses(function.name):
+        return not model.heat_map.work.steps(function)
+    if is_in_model(model, node):
+        return False
+    return model.heat(node) is Heat.HOT and serves_project(model, node) and model.is_outside_training(function)
+
+
+def _goes_on(model: Model, node: ast.AST) -> bool:
+    """True if a loop that is not over data is around a node, or around a call of its function in the file.
+
+    An iteration may go on with the results of the last: `while not done:`, `for i in range(n):`.
+    """
+    info = model.module.defined_by(model.function(node))
+    calls = () if info is None else model.heat_map.callers(info)
+    loops = (loop for each in (node, *calls) for loop in loops_around(model, each))
+    return any(isinstance(loop, ast.While) or _counts(loop) for loop in loops)
+
+
+def _counts(loop: ast.AST) -> bool:
+    """True for `for i in range(n)`. A third argument is the size of a batch."""
+    counted = loop.iter if isinstance(loop, ast.For) else None
+    return isinstance(counted, ast.Call) and getattr(counted.func, "id", "") == "range" and len(counted.args) < 3
+
+
+def _copies_state(model: Model, node: ast.AST) -> bool:
+    """True if a node copies a tensor of `model.state_dict()`, as for a checkpoint or the best weights so far."""
+    names = names_in(node)
+    return any(
+        isinstance(source, ast.Call) and last_name(source) in ("items", "values") and _is_state_dict(source.func)
+        for loop in loops_around(model, node)
+        for target, source in targets(loop)
+        if not names.isdisjoint(names_in(target))
+    )
+
+
+def _is_state_dict(method: ast.expr) -> bool:
+    """True for `model.state_dict().items`."""
+    return isinstance(method, ast.Attribute) and last_name(method.value) == "state_dict"
