@@ -72,6 +72,20 @@ def given(call: ast.Call, name: str, position: int) -> ast.expr | None:
     return keyword(call, name) or (call.args[position] if position < len(call.args) else None)
 
 
+def names_behind(model: Model, expressions: list[ast.expr]) -> list[ast.Name]:
+    """The names that expressions are made of, also through other names."""
+    found: list[ast.Name] = []
+    waiting, seen = [*expressions], set()
+    while waiting:
+        each = waiting.pop()
+        if each not in seen:
+            seen.add(each)
+            names = [part for part in walk(each) if isinstance(part, ast.Name)]
+            found += names
+            waiting += [made(model, name) for name in names]
+    return found
+
+
 def called(model: Model, call: ast.Call) -> str:
     """The last part of the name of a called function, whatever the file calls it."""
     return model.target(call).rpartition(".")[2] or last_name(call)

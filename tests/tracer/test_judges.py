@@ -33,6 +33,14 @@ ONE_SIDE = {
     "TPF945": "a trace does not show the type that packed weights compute in",
     "TPF311": "a trace does not show the kernels of attention",
     "TPF312": "a trace does not show the kernels of attention",
+    "TPF313": "a trace does not show which rows of a product are used",
+    "TPF314": "a trace does not show the kernels of attention",
+    "TPF946": "a trace does not show the items of a pipeline",
+    "TPF928": "a trace is of one process",
+    "TPF929": "a trace is of one process",
+    "TPF930": "a trace does not record the backend of a group",
+    "TPF931": "a trace does not record what is gathered",
+    "TPF215": "a trace does not show when a copy ends",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),
 }
 """The rules without a confirmed and a refuted case in the tests of the witnesses, with the reason."""

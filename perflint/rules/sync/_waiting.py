@@ -102,10 +102,10 @@ def _copies(site: CallSite, call: ast.Call, place: ast.AST) -> bool:
     if given is None or is_false(given):
         return False
     copy = site.model.call(call)
-    return _is_read_after(site, copy) if _goes_to_cpu(copy) else _is_filled_again(copy, place)
+    return _is_read_after(site, copy) if goes_to_cpu(copy) else is_filled_again(copy, place)
 
 
-def _goes_to_cpu(copy: CallSite) -> bool:
+def goes_to_cpu(copy: CallSite) -> bool:
     if copy.target != _COPY or copy.receiver is None:
         given = [*copy.node.args, *(each.value for each in copy.node.keywords)]
         return _is_on(copy.value(copy.node), Device.CPU) or any(copy.value(each) in _CPU for each in given)
@@ -126,7 +126,7 @@ def _is_on(value: Value, *devices: Device) -> bool:
 def _is_read_after(site: CallSite, copy: CallSite) -> bool:
     """True if a copy to the CPU may be read after the wait, in the same turn of the loop or in the next one."""
     model, flow = site.model, flow_around(site.model, copy.node)
-    for holder in _holders(copy) or [copy.node]:
+    for holder in holders(copy) or [copy.node]:
         if not isinstance(holder, ast.Name) or not is_local(model, holder):
             # Other code may read it.
             return True
@@ -149,7 +149,7 @@ def _is_after_wait(site: CallSite, copy: CallSite, use: Use) -> bool:
     return copied < waited < used or used < copied < waited or waited < used < copied
 
 
-def _holders(copy: CallSite) -> list[ast.expr]:
+def holders(copy: CallSite) -> list[ast.expr]:
     """The names, attributes and containers that get the result of a copy; empty if unknown code does."""
     if copy.target == _COPY and copy.owner is not None:
         return [copy.owner]
@@ -163,7 +163,7 @@ def _holders(copy: CallSite) -> list[ast.expr]:
     return []
 
 
-def _is_filled_again(copy: CallSite, place: ast.AST) -> bool:
+def is_filled_again(copy: CallSite, place: ast.AST) -> bool:
     """True if the CPU writes to the memory that a copy to the GPU reads, and that outlives a turn of the place."""
     source = copy.argument("src", 0) if copy.target == _COPY else copy.owner
     if source is None:

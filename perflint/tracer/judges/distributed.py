@@ -113,4 +113,8 @@ UNDECIDED: dict[str, str] = {
     "TPF926": "the trace is of the first process; give `--trace` those of the others, too",
     "TPF927": "a trace does not compare the parameters of the processes; do it after a step",
     "TPF944": _NO_GROUP,
+    "TPF928": "a trace does not join the collectives of a loop; a profile shows one NCCL kernel for each parameter",
+    "TPF929": "a trace is of one process; compare the batches of two",
+    "TPF930": "a trace does not record the backend of a group; a profile shows the copies",
+    "TPF931": "a trace does not record what is gathered; a profile shows one gathering for each unit",
 }

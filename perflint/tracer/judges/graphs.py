@@ -75,4 +75,6 @@ UNDECIDED: dict[str, str] = {
     "TPF308": "no optimizer stepped while the trace watched parameters, or none that it reads was seen",
     "TPF311": "a trace does not show the kernel of an attention; a profile does",
     "TPF312": "a trace does not show the kernel of an attention; a profile shows the copies before it",
+    "TPF313": "a trace does not show which rows of a product are used; a profile shows its size",
+    "TPF314": "a trace does not show the kernel of an attention; a profile does",
 }

@@ -238,4 +238,5 @@ UNDECIDED: dict[str, str] = {
         ("TPF401", "TPF402", "TPF403", "TPF404", "TPF405", "TPF406", "TPF407"),
         "no iteration over a loader of this code was seen in the process that was traced",
     ),
+    "TPF946": "a trace does not show the items of a pipeline; compare the time of a run in batches",
 }

@@ -218,4 +218,5 @@ UNDECIDED: dict[str, str] = {
     "`perflint trace --simulate` watches all",
     "TPF210": "`backward` ran too rarely to see whether graphs of earlier steps stay; record more steps",
     "TPF214": f"{_CALLS}, and types such as `torch.FloatTensor` are not watched",
+    "TPF215": "a trace does not show whether a copy has ended; run with `CUDA_LAUNCH_BLOCKING=1` and compare",
 }

@@ -1,0 +1,108 @@
+"""TPF931: a model that is sharded as one unit."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import in_tests
+from perflint.rules._places import loops_around
+from perflint.rules.base import Calls, Rule
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Instance
+from perflint.source.quoting import quoted
+
+_OLD = tuple(
+    f"torch.distributed.fsdp.{home}FullyShardedDataParallel" for home in ("", "fully_sharded_data_parallel.")
+)
+_NEW = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
+_WHOLES = ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.Transformer", "torch.nn.TransformerEncoder")
+_NESTS = re.compile(r"\benable_wrap\b|\bwrap\(|auto_wrap_policy|apply_fsdp|parallelize")
+_SHARDS = re.compile(r"fully_shard\(|FSDP\(|FullyShardedDataParallel\(")
+
+
+class OneShardedUnit(Rule):
+    """FSDP shards a whole model as one unit.
+
+    ## What it does
+    Finds `FullyShardedDataParallel(model)` without `auto_wrap_policy`, and a `fully_shard(model)` that is the only one,
+    if no other code of the project shards the layers.
+
+    ## Why is this bad
+    A unit is gathered as a whole: before the forward pass, all parameters of the model are copied to each GPU. Nothing
+    overlaps with that, and the memory at its peak is that of the whole model, which sharding was to avoid. With a unit
+    for each block, one is gathered while the one before computes. It is a warning because the source shows that all
+    parameters are gathered at once; the cost has not been measured here.
+
+    ## When it is fine
+    - The layers are sharded elsewhere: projects with other calls, and files with a policy, are not reported.
+    - Small models, and single layers.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    def build(model: torch.nn.Module):
+        return FullyShardedDataParallel(model, device_id=torch.cuda.current_device())
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.distributed.fsdp import fully_shard
+
+    def build(model: torch.nn.Module):
+        for block in model.layers:
+            fully_shard(block)
+        return fully_shard(model)
+    ```
+
+    ## Fix safety
+    No fix: only the author can say which layers are units.
+
+    ## How a GPU shows it
+    A profile shows one long `ncclDevKernel_AllGather` before the first kernel of the model.
+
+    ## References
+    - [FullyShardedDataParallel](https://docs.pytorch.org/docs/stable/fsdp.html)
+    - [fully_shard](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html): "users should apply it
+      bottom-up"
+    """
+
+    code, name = "TPF931", "one-sharded-unit"
+    effect, severity = Effect.PIPELINE, Severity.WARNING
+    listens = (Calls(*_OLD, *_NEW),)
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        model, given = site.model, site.argument("module", 0)
+        if given is None or site.has_unpacking or in_tests(model) or next(loops_around(model, site.node), None):
+            return
+        if _is_layer(site, given) or len(_units(site)) > 1 or "NO_SHARD" in site.text(site.node):
+            return
+        if site.argument("auto_wrap_policy", 4) is not None or model.matches(_NESTS):
+            return
+        if len(model.view.matching(_SHARDS)) > 1:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} shards the model as one unit: all parameters are gathered at once",
+            confidence=Confidence.MEDIUM,
+            # It is called once, and each step pays for it.
+            heat=Heat.HOT,
+            help="Shard each block before the model: a policy, or `fully_shard(block)` in a loop.",
+        )
+
+
+def _units(site: CallSite) -> list[ast.Call]:
+    """The calls of the file that shard what may be more than a layer."""
+    calls = (site.model.call(call) for call in site.model.nodes(ast.Call) if site.model.target(call) == site.target)
+    return [each.node for each in calls if (given := each.argument("module", 0)) and not _is_layer(each, given)]
+
+
+def _is_layer(site: CallSite, given: ast.expr) -> bool:
+    """True if a module is a single layer of torch."""
+    value = site.value(given)
+    return isinstance(value, Instance) and value.cls.startswith("torch.nn.") and value.cls not in _WHOLES

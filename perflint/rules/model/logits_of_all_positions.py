@@ -1,0 +1,170 @@
+"""TPF313: a last layer that computes all positions, of which the last one is used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._memory.flows import flow_around
+from perflint.rules._words import often
+from perflint.rules.base import Calls, Mentions, Rule
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Const, Instance, Scalar
+from perflint.source.quoting import quoted
+
+_CASTS = frozenset({"float", "half", "bfloat16", "to", "contiguous", "detach", "type"})
+_MOST_USES = 12
+
+
+class LogitsOfAllPositions(Rule):
+    """A linear layer runs for all positions of a sequence, and only the last one is used.
+
+    ## What it does
+    Finds calls of `torch.nn.Linear` whose result is used as `[:, -1]` or `[:, -1, :]` alone.
+
+    ## Why is this bad
+    The layer computes and stores the results of all other positions for nothing. It is the largest product of many
+    language models: for 128,256 words and 8 prompts of 4,096 tokens, the logits alone are 8.4 GB in bfloat16, of which
+    2 MB are used. It is a warning because the source shows that all results but one position are thrown away; the cost
+    has not been measured here.
+
+    ## When it is fine
+    - The other positions are used, too: for a loss, or to check proposed tokens. Not reported.
+    - One token at a time: there is only one position.
+    - Layers that are as wide as their input, or narrower, are reported as information.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self, body: nn.Module):
+            super().__init__()
+            self.body, self.head = body, nn.Linear(2048, 128256, bias=False)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            logits = self.head(self.body(ids))
+            return logits[:, -1, :]
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self, body: nn.Module):
+            super().__init__()
+            self.body, self.head = body, nn.Linear(2048, 128256, bias=False)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            return self.head(self.body(ids)[:, -1, :])
+    ```
+
+    ## Fix safety
+    No fix: products of other sizes are rounded in another way.
+
+    ## How a GPU shows it
+    A profile shows a product of all tokens with the vocabulary for each new token.
+
+    ## References
+    - [torch.nn.Linear](https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html)
+    - [transformers: `logits_to_keep`](https://huggingface.co/docs/transformers/main/en/model_doc/llama#transformers.LlamaForCausalLM.forward)
+    """
+
+    code, name = "TPF313", "logits-of-all-positions"
+    effect, severity = Effect.COMPUTE, Severity.WARNING
+    listens = (Calls("torch.nn.Module.__call__", "torch.nn.Linear.forward", "torch.nn.functional.linear"),)
+    mentions = Mentions("-1")
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        is_function = site.target == "torch.nn.functional.linear"
+        layer = None if is_function else site.value(site.node.func)
+        if not is_function and not (isinstance(layer, Instance) and layer.cls == "torch.nn.Linear"):
+            return
+        parts = _parts(site.model, site.node)
+        tensor = site.value(site.node).tensor
+        wider = _is_wider(layer) if isinstance(layer, Instance) else None
+        is_deep = tensor is not None and tensor.rank is not None and tensor.rank > 2
+        if not parts or not all(_is_last(each, is_deep or wider is True) for each in parts):
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} computes all positions, and only the last one is used{often(site)}",
+            confidence=Confidence.HIGH,
+            severity=Severity.INFO if wider is False else Severity.WARNING,
+            help="Take the last position first, `[:, -1]`, and run the layer on it.",
+        )
+
+
+def _parts(model: Model, node: ast.expr) -> list[ast.Subscript]:
+    """The indexings that are the only uses of a value; none if there are others."""
+    found: list[ast.Subscript] = []
+    waiting = [node]
+    while waiting:
+        place = _after_casts(model, waiting.pop())
+        parent = model.parent(place)
+        if isinstance(parent, ast.Subscript) and parent.value is place and isinstance(parent.ctx, ast.Load):
+            found.append(parent)
+            continue
+        uses = _uses(model, place, parent)
+        if not uses or len(found) + len(waiting) + len(uses) > _MOST_USES:
+            return []
+        waiting += uses
+    return found
+
+
+def _after_casts(model: Model, node: ast.expr) -> ast.expr:
+    """The value after changes of its type."""
+    while True:
+        method = model.parent(node)
+        call = None if method is None else model.parent(method)
+        is_cast = isinstance(method, ast.Attribute) and method.attr in _CASTS
+        if not is_cast or not isinstance(call, ast.Call) or call.func is not method:
+            return node
+        node = call
+
+
+def _uses(model: Model, node: ast.expr, statement: ast.AST | None) -> list[ast.expr]:
+    """The uses of the name that an assignment gives to a value; none for other statements."""
+    flow = flow_around(model, node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    bound = flow.stored.get(target) if isinstance(target, ast.Name) else None
+    reach = None if bound is None else flow.reach(bound, most=_MOST_USES)
+    if reach is None or not isinstance(target, ast.Name) or model.symbols.variable(target).is_captured:
+        return []
+    return [*reach.uses]
+
+
+def _is_wider(layer: Instance) -> bool | None:
+    """True if a layer has more outputs than inputs; None if that is not known."""
+    sizes = [layer.argument("in_features"), layer.argument("out_features")]
+    known = [each.default if isinstance(each, Scalar) else each for each in sizes]
+    numbers = [each.value for each in known if isinstance(each, Const) and isinstance(each.value, int)]
+    return numbers[0] < numbers[1] if len(numbers) == 2 else None
+
+
+def _is_last(part: ast.Subscript, has_positions: bool) -> bool:
+    """True for `x[:, -1, :]`, and for `x[:, -1]` of a tensor that has an axis behind the positions."""
+    index = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+    if len(index) == 3 and isinstance(index[0], ast.Constant) and index[0].value is Ellipsis:
+        return _is_minus_one(index[1]) and _is_whole(index[2])
+    if len(index) not in (2, 3) or not _is_whole(index[0]) or not _is_minus_one(index[1]):
+        return False
+    return _is_whole(index[2]) if len(index) == 3 else has_positions
+
+
+def _is_whole(part: ast.expr) -> bool:
+    return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
+
+
+def _is_minus_one(part: ast.expr) -> bool:
+    """True for `-1`, `-1:` and `[-1]`."""
+    if isinstance(part, ast.Slice):
+        return part.upper is None and part.step is None and part.lower is not None and _is_minus_one(part.lower)
+    if isinstance(part, ast.List):
+        return len(part.elts) == 1 and _is_minus_one(part.elts[0])
+    return isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub) and ast.unparse(part.operand) == "1"

@@ -1,0 +1,125 @@
+"""TPF314: attention that is told to use its slowest implementation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._guards import is_guarded
+from perflint.rules._memory.flows import made
+from perflint.rules._methods import in_tests, is_false
+from perflint.rules._sources import given
+from perflint.rules.base import Files, Rule
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.values import Const
+from perflint.source.quoting import quoted
+
+_BACKENDS = "torch.nn.attention.SDPBackend."
+_ATTRIBUTES = {"_attn_implementation", "attn_implementation"}
+_FAST = tuple(f"torch.backends.cuda.enable_{name}_sdp" for name in ("flash", "mem_efficient"))
+_NEEDS_IT = r"(?i:gemma)|output_attentions|create_graph|\bjvp\b|\bhessian\b|autograd\.grad|\.attentions\b"
+
+
+class SlowAttention(Rule):
+    """Attention is told to compute a product, a softmax and a product, each on its own.
+
+    ## What it does
+    Finds `attn_implementation="eager"` for models of transformers, `sdpa_kernel(SDPBackend.MATH)`, and
+    `enable_flash_sdp(False)` with `enable_mem_efficient_sdp(False)`, that no flag of the program guards.
+
+    ## Why is this bad
+    The scores and the weights, of shape (batch, heads, tokens, tokens), are written to memory and read again, and kept
+    for the backward pass. The fused kernels, which `"sdpa"` and the default choose where they can, store neither.
+    Attention of this form made a training step of six layers at 1024 tokens 1.5 × slower under bfloat16 autocast on an
+    H200, and 8% slower in float32.
+
+    ## When it is fine
+    - The weights of the attention are read: files that mention `output_attentions` or `.attentions` are not reported.
+    - Gradients of gradients, which the fused kernels do not have: files that mention `create_graph`, `autograd.grad`,
+      `jvp` or `hessian` are not reported.
+    - Models whose authors ask for it, such as Gemma with its capped scores: files that name it are not reported.
+    - Comparisons, tests, and choices of a flag.
+
+    ## Bad
+    ```python
+    from transformers import AutoModelForCausalLM
+
+    def build(name: str):
+        return AutoModelForCausalLM.from_pretrained(name, attn_implementation="eager").cuda()
+    ```
+
+    ## Good
+    ```python
+    from transformers import AutoModelForCausalLM
+
+    def build(name: str):
+        return AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa").cuda()
+    ```
+
+    ## Fix safety
+    No fix: the reason may be a number format, or a model without the fused form.
+
+    ## How a GPU shows it
+    A timeline shows two `bmm` kernels with a `softmax` between them per layer, instead of one attention kernel.
+
+    ## References
+    - [transformers: attention interfaces](https://huggingface.co/docs/transformers/main/en/attention_interface)
+    - [torch.nn.attention.sdpa_kernel](https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.sdpa_kernel.html)
+    """
+
+    code, name = "TPF314", "slow-attention"
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = ("attention-by-hand-1024-step-bfloat16", "attention-by-hand-1024-step-float32")
+    costs = "attention in three steps makes training of 6 transformer layers with 1024 tokens {0} slower"
+    listens = (Files("attn_implementation", "sdpa_kernel", "enable_flash_sdp", unlike=_NEEDS_IT),)
+
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for node in () if in_tests(model) else (*_eager(model), *_plain(model)):
+            if is_guarded(model, node):
+                continue
+            yield self.finding(
+                Site(model, node),  # type: ignore[arg-type]
+                f"{quoted(model.source.written(node))} makes attention write its weights to memory and read them again",
+                confidence=Confidence.HIGH,
+                # It is said once, and holds for each step.
+                heat=Heat.HOT,
+                help='Leave the choice to torch, or pass `attn_implementation="sdpa"`.',
+            )
+
+
+def _eager(model: Model) -> Iterator[ast.Call | ast.Assign]:
+    """The calls and assignments that choose the eager implementation of a model of transformers."""
+    for call in model.nodes(ast.Call):
+        chosen = next((each.value for each in call.keywords if each.arg == "attn_implementation"), None)
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "set_attn_implementation":
+            chosen = given(call, "attn_implementation", 0)
+        if chosen is not None and model.value(chosen) == Const("eager"):
+            yield call
+    for statement in model.nodes(ast.Assign):
+        attributes = {each.attr for each in statement.targets if isinstance(each, ast.Attribute)}
+        if attributes & _ATTRIBUTES and model.value(statement.value) == Const("eager"):
+            yield statement
+
+
+def _plain(model: Model) -> Iterator[ast.Call]:
+    """The calls that leave the plain kernel alone: a context, or the second of two switches."""
+    calls = model.nodes(ast.Call)
+    contexts = [call for call in calls if model.target(call) == "torch.nn.attention.sdpa_kernel"]
+    if len(contexts) == 1:
+        # Several contexts compare the kernels.
+        yield from (call for call in contexts if _is_plain(model, call))
+    off = [call for call in calls if model.target(call) in _FAST and is_false(given(call, "enabled", 0))]
+    if {model.target(call) for call in off} == set(_FAST):
+        yield off[-1]
+
+
+def _is_plain(model: Model, call: ast.Call) -> bool:
+    """True if a context allows the plain kernel alone."""
+    chosen = given(call, "backends", 0)
+    chosen = None if chosen is None else made(model, chosen)
+    kernels = chosen.elts if isinstance(chosen, (ast.List, ast.Tuple, ast.Set)) else [chosen]
+    names = [None if each is None else model.symbols.full_name(each) for each in kernels]
+    return names == [f"{_BACKENDS}MATH"]

@@ -1,0 +1,215 @@
+"""TPF215: memory that the CPU reads or fills while a copy still runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._memory.flows import flow_around
+from perflint.rules._methods import calls_named, is_true
+from perflint.rules._places import loops_around
+from perflint.rules._visible import is_local
+from perflint.rules.base import Files, Rule
+from perflint.rules.sync._waiting import goes_to_cpu, is_filled_again
+from perflint.semantics.binders import LOOPS
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import keyword, last_name, root_of, walk
+from perflint.semantics.values import Device, Value
+from perflint.source.quoting import quoted
+
+_WAITS = re.compile(r"sync|wait|event|barrier|query|elapsed", re.IGNORECASE)
+_READS = frozenset({"item", "tolist", "cpu", "numpy", "print", "float", "int", "bool"})
+"""Calls that wait for all work of a stream if they get a tensor on the GPU."""
+_KEEPS = frozenset(
+    """to cuda pin_memory is_pinned size dim numel element_size stride data_ptr storage untyped_storage view reshape
+    detach unsqueeze squeeze expand permute transpose t flatten numpy record_stream share_memory_ copy_ zero_ fill_
+    shape dtype device ndim T mT nbytes is_cuda requires_grad contiguous""".split()
+)
+"""Methods and attributes that do not read the elements, or only where their result is read."""
+_TAKES = ("torch.", "numpy.", "builtins.float", "builtins.int", "builtins.bool", "builtins.print", "builtins.str")
+_MOST_USES = 12
+
+
+class ReadBeforeCopyEnds(Rule):
+    """The CPU reads or fills memory while an asynchronous copy of it still runs.
+
+    ## What it does
+    Finds `x.to("cpu", non_blocking=True)` and `host.copy_(x, non_blocking=True)` whose result the same function reads
+    without a wait, and pinned tensors that a loop fills again after `x.copy_(host, non_blocking=True)` or
+    `host.to("cuda", non_blocking=True)` without one.
+
+    ## Why is this bad
+    `non_blocking=True` returns before the copy has begun. A read on the CPU sees what was in the memory before; a write
+    changes what the GPU is about to get. Results are wrong now and then, without an error. It is a warning because
+    results are wrong, not because of what it costs.
+
+    ## When it is fine
+    - A wait stands in between: an event, `torch.cuda.synchronize()`, `item()` of a tensor that was computed later.
+      Functions that call anything named so are not reported.
+    - The result is only kept or returned, and read later.
+    - Copies from the CPU to the GPU: work on the GPU waits for them by itself.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.inference_mode()
+    def embed(model: torch.nn.Module, loader):
+        rows = []
+        for batch in loader:
+            host = model(batch.cuda(non_blocking=True)).to("cpu", non_blocking=True)
+            rows.append(host.numpy().mean(0))
+        return rows
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.inference_mode()
+    def embed(model: torch.nn.Module, loader):
+        rows = [model(batch.cuda(non_blocking=True)).mean(0) for batch in loader]
+        return torch.stack(rows).cpu().numpy()
+    ```
+
+    ## Fix safety
+    No fix: a wait belongs behind the work that can run in the meantime.
+
+    ## How a GPU shows it
+    Two runs give different results, and the difference goes with `CUDA_LAUNCH_BLOCKING=1`.
+
+    ## References
+    - [A guide on good usage of non_blocking and
+      pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html): "copying from device to host
+      with `non_blocking=True`"
+    """
+
+    code, name = "TPF215", "read-before-copy-ends"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
+    listens = (Files("non_blocking"),)
+
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for copy in calls_named(site, "to", "copy_"):
+            if not is_true(keyword(copy.node, "non_blocking")) or copy.owner is None:
+                continue
+            read = _read(copy) if goes_to_cpu(copy) else None
+            if read is not None:
+                yield self.finding(
+                    copy,
+                    f"{quoted(model.source.written(read))} is read before {quoted(copy.text(copy.node))} has ended",
+                    confidence=Confidence.HIGH,
+                    span=model.source.span(read),
+                    help="Wait for an event after the copy first, or copy without `non_blocking`.",
+                )
+            elif _is_refilled(copy):
+                yield self.finding(
+                    copy,
+                    f"the next iteration fills the memory that {quoted(copy.text(copy.node))} may still be reading",
+                    confidence=Confidence.MEDIUM,
+                    help="Record an event after the copy and wait for it before the memory is filled, or take turns "
+                    "with two tensors.",
+                )
+
+
+def _read(copy: CallSite) -> ast.expr | None:
+    """The first read of the result of a copy to the CPU, if nothing waits for the copy."""
+    model, place = copy.model, copy.model.function(copy.node) or copy.model.source.tree
+    is_sent = last_name(copy.node) == "to"
+    source = copy.owner if is_sent else copy.argument("src", 0)
+    if source is None or _is_on_cpu(model, source) or not (_says_cpu(copy) if is_sent else _is_pinned(copy.receiver)):
+        return None
+    if any(_WAITS.search(last_name(each)) for each in _calls(place)):
+        return None
+    for use in _uses(copy):
+        if _is_read(model, use) and not _waits_between(model, copy.node, use):
+            return use
+    return None
+
+
+def _uses(copy: CallSite) -> Sequence[ast.expr]:
+    """The result of a copy, or the later uses of the name that holds it."""
+    model, parent = copy.model, copy.model.parent(copy.node)
+    flow = flow_around(model, copy.node)
+    if last_name(copy.node) == "copy_":
+        holder = copy.owner
+        bounds = flow.origins(holder) if isinstance(holder, ast.Name) and is_local(model, holder) else []
+    elif isinstance(parent, ast.Assign):
+        return _uses_of(model, parent)
+    else:
+        return [copy.node]
+    reaches = [flow.reach(bound, _MOST_USES) for bound in bounds]
+    uses = [use for reach in reaches if reach is not None for use in reach.uses]
+    end = (copy.node.end_lineno or 0, copy.node.end_col_offset or 0)
+    later = [use for use in uses if (use.lineno, use.col_offset) > end]
+    return sorted(later, key=lambda use: (use.lineno, use.col_offset))
+
+
+def _uses_of(model: Model, statement: ast.Assign) -> Sequence[ast.expr]:
+    """The uses of the name that an assignment gives a value."""
+    target, flow = statement.targets[0], flow_around(model, statement)
+    bound = flow.stored.get(target) if isinstance(target, ast.Name) and len(statement.targets) == 1 else None
+    reach = None if bound is None else flow.reach(bound, _MOST_USES)
+    return () if reach is None else reach.uses
+
+
+def _says_cpu(copy: CallSite) -> bool:
+    given = [*copy.node.args, *(each.value for each in copy.node.keywords if each.arg == "device")]
+    return any("cpu" in ast.unparse(each) for each in given)
+
+
+def _is_read(model: Model, place: ast.expr) -> bool:
+    """True if the CPU needs the elements of a tensor at a place."""
+    parent = model.parent(place)
+    if isinstance(parent, ast.Attribute):
+        call = model.parent(parent)
+        if parent.attr not in _KEEPS:
+            return isinstance(call, ast.Call)
+        return _is_read(model, call if isinstance(call, ast.Call) and call.func is parent else parent)
+    if isinstance(parent, ast.Subscript) and parent.value is place:
+        return isinstance(parent.ctx, ast.Load) and _is_read(model, parent)
+    if isinstance(parent, ast.Call):
+        target = model.target(parent)
+        return target.startswith(_TAKES) and target not in ("torch.from_numpy", "numpy.asarray")
+    if isinstance(parent, ast.Assign):
+        return any(_is_read(model, use) for use in _uses_of(model, parent))
+    return isinstance(parent, (ast.BinOp, ast.Compare, ast.FormattedValue))
+
+
+def _calls(place: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in walk(place) if isinstance(each, ast.Call))
+
+
+def _waits_between(model: Model, copy: ast.Call, use: ast.expr) -> bool:
+    """True if a tensor is read in between: that waits for all work before."""
+    begin, end = (copy.end_lineno or 0, copy.end_col_offset or 0), (use.lineno, use.col_offset)
+    between = (
+        each
+        for each in _calls(model.function(copy) or model.source.tree)
+        if begin <= (each.lineno, each.col_offset) < end and last_name(each) in _READS
+    )
+    return any(root_of(each) != root_of(use) for each in between)
+
+
+def _is_on_cpu(model: Model, node: ast.expr) -> bool:
+    tensor = model.value(node).tensor
+    return tensor is not None and tensor.device is Device.CPU
+
+
+def _is_pinned(value: Value | None) -> bool:
+    """True for pinned memory: a copy to other memory on the CPU ends before the call does."""
+    tensor = None if value is None else value.tensor
+    return tensor is not None and tensor.pinned
+
+
+def _is_refilled(copy: CallSite) -> bool:
+    """True if a loop fills pinned memory again that a copy to the GPU reads, and nothing waits in it."""
+    source = copy.argument("src", 0) if last_name(copy.node) == "copy_" else copy.owner
+    loop = next(loops_around(copy.model, copy.node), None)
+    if source is None or not _is_pinned(copy.value(source)) or not isinstance(loop, LOOPS):
+        return False
+    names = {last_name(each) for each in _calls(loop)}
+    return is_filled_again(copy, loop) and not names & _READS and not any(map(_WAITS.search, names))

@@ -1,0 +1,65 @@
+"""Choices of the implementation of attention."""
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from transformers import AutoConfig, AutoModelForCausalLM
+
+
+def build(name: str):
+    return AutoModelForCausalLM.from_pretrained(name, attn_implementation="eager").cuda()  # error: TPF314
+
+
+SLOW = "eager"
+
+
+def by_name(name: str):
+    model = AutoModelForCausalLM.from_pretrained(name)
+    model.set_attn_implementation(SLOW)  # error: TPF314
+    return model
+
+
+def by_config(name: str):
+    config = AutoConfig.from_pretrained(name)
+    config._attn_implementation = "eager"  # error: TPF314
+    return AutoModelForCausalLM.from_config(config)
+
+
+def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    with sdpa_kernel([SDPBackend.MATH]):  # error: TPF314
+        return F.scaled_dot_product_attention(q, k, v)
+
+
+def switch_off():
+    torch.backends.cuda.enable_flash_sdp(False)
+    torch.backends.cuda.enable_mem_efficient_sdp(False)  # error: TPF314
+
+
+# Look-alikes
+
+
+def switch_on():
+    torch.backends.cuda.enable_flash_sdp(True)
+    torch.backends.cuda.enable_math_sdp(False)
+
+
+def fused(name: str):
+    return AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")
+
+
+def by_default(name: str):
+    return AutoModelForCausalLM.from_pretrained(name)
+
+
+def as_the_user_says(name: str, implementation: str):
+    return AutoModelForCausalLM.from_pretrained(name, attn_implementation=implementation)
+
+
+def behind_a_flag(name: str, debug: bool):
+    if debug:
+        return AutoModelForCausalLM.from_pretrained(name, attn_implementation="eager")
+    return AutoModelForCausalLM.from_pretrained(name, attn_implementation="flash_attention_2")
+
+
+def of_another_library(loader, name: str):
+    return loader.build(name, attention="eager")
