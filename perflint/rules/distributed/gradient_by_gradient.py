@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._given import arguments_given
 from perflint.rules._memory.flows import made
-from perflint.rules._places import Loop, inside, loops_around
 from perflint.rules._turns import heads, places
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.around import Loop, inside, loops_around
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.around import loops_around
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted

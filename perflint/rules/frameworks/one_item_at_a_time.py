@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._given import arguments_given
 from perflint.rules._memory.flows import made
-from perflint.rules._places import loops_around
 from perflint.rules._sources import names_behind, sources
 from perflint.rules._turns import heads, places
 from perflint.rules.base import Files, Rule
+from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import is_none, keyword, names_in

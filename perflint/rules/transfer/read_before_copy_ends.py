@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._methods import calls_named, is_true
-from perflint.rules._places import loops_around
 from perflint.rules._visible import is_local
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._waiting import goes_to_cpu, is_filled_again
+from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
