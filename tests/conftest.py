@@ -12,6 +12,8 @@ from tests.cli.command import Command
 
 # Tests of the cache name a folder.
 os.environ["PERFLINT_NO_CACHE"] = "1"
+# The tensors of tests are small: threads would wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # As the command does, and for its reason.
 gc.disable()
 

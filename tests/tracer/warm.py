@@ -54,8 +54,7 @@ class _Server:
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
             cwd=ROOT,
-            # The tensors are small: threads would wait for each other.
-            env=kept | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            env=kept | {"PYTHONPATH": str(ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
