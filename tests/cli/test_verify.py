@@ -25,6 +25,7 @@ from perflint.verify.execution import Run
 from tests.cli.command import ROOT, Command
 from tests.cli.test_fix import Toy
 from tests.signals import HEED_INTERRUPTS
+from tests.tracer.device import WITHOUT_COMPILER
 from tests.verify.runs import run
 
 pytestmark = [
@@ -65,11 +66,6 @@ def train(steps):
 
 train(int(sys.argv[1]))
 """
-
-
-@pytest.fixture(autouse=True)
-def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 def project(perflint: Command) -> dict[str, bytes]:
@@ -120,7 +116,10 @@ class Fatal(Toy):
     code, name, new, safety = "TPF003", "fine", "fatal", Safety.UNSAFE
 
 
-PROGRAM = """import time, torch
+PROGRAM = (
+    "import time; "
+    + WITHOUT_COMPILER
+    + """\
 WORDS = {"slow": 0.03, "wrong": 1.5, "fatal": "no number"}
 model = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -130,6 +129,7 @@ for step in range(8):
     loss.backward()
     optimizer.step()
 """
+)
 
 
 def with_toys(perflint: Command, monkeypatch: pytest.MonkeyPatch, *rules: type[Toy]) -> None:
@@ -147,7 +147,7 @@ def test_what_slows_down_is_dropped(perflint: Command, monkeypatch: pytest.Monke
     with_toys(perflint, monkeypatch, Slow)
     counter = str(perflint.folder.parent / f"{perflint.folder.name}.runs")
     count = f"runs = {counter!r}; open(runs, 'a').write('x'); noise = os.path.getsize(runs) % 4 / 10"
-    text = PROGRAM.replace("import time, torch", f"import time, torch, os; {count}; torch.manual_seed(0)")
+    text = PROGRAM.replace("import time;", f"import time, torch, os; {count}; torch.manual_seed(0);")
     perflint.write("train.py", text.replace("    loss.backward()", "    (loss + noise).backward()"))
     ran = perflint("verify", "--warmup", "1", "--repeat", "2", "--output-format", "json", "--", "train.py")
     assert ran.code == 1, ran.err

@@ -22,6 +22,11 @@ class Module:
     def to(self):
         sync()
 """
+WITHOUT_COMPILER = (
+    "import sys, types, torch; torch._dynamo = sys.modules['torch._dynamo'] = "
+    "types.SimpleNamespace(disable=lambda function, *_, **__: function, graph_break=lambda: None)\n"
+)
+"""The first line of a program whose optimizers do not import torch's compiler, which takes as long as torch itself."""
 HEAD = "import sys\nsys.path.append('site-packages')\nimport device\n"
 """Three lines in front of each program."""
 
@@ -49,11 +54,16 @@ def python(folder: Path, *arguments: str, executable: str = sys.executable, **en
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def traced(folder: Path, program: str, *arguments: str, options: tuple[str, ...] = ()) -> tuple[Trace, Done]:
-    """Trace a program from its start; the trace, and the finished process."""
+def written(folder: Path, program: str) -> None:
+    """Write a program with its library."""
     (folder / "site-packages").mkdir(exist_ok=True)
     (folder / "site-packages" / "device.py").write_text(DEVICE)
     (folder / "program.py").write_text(HEAD + program)
+
+
+def traced(folder: Path, program: str, *arguments: str, options: tuple[str, ...] = ()) -> tuple[Trace, Done]:
+    """Trace a program from its start; the trace, and the finished process."""
+    written(folder, program)
     command = ["-m", "perflint", "trace", "--warmup", "0", "--steps", "0", *options, "program.py", *arguments]
     done = python(folder, *command)
     return read_trace(folder / "perflint-trace.jsonl.gz"), done

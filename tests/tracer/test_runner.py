@@ -14,7 +14,8 @@ import pytest
 
 from perflint.tracer.file import read_trace
 from tests.signals import HEED_INTERRUPTS
-from tests.tracer.device import ROOT, Done, python, traced
+from tests.tracer import warm
+from tests.tracer.device import ROOT, Done, python, traced, written
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -175,7 +176,8 @@ FAILING = [
 
 @pytest.mark.parametrize(("program", "code"), FAILING)
 def test_fail_on_sync(tmp_path: Path, program: str, code: int) -> None:
-    _, done = traced(tmp_path, program + "\n", options=("--fail-on-sync",))
+    written(tmp_path, program + "\n")
+    done = warm.trace(tmp_path, "--warmup", "0", "--steps", "0", "--fail-on-sync", "program.py")
     assert done.code == code
     assert done.err.count("perflint trace:") == 1
 

@@ -16,6 +16,7 @@ from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Program, Run, runnable
 from perflint.verify.workspace import Workspace
+from tests.tracer.device import WITHOUT_COMPILER
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX")
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -35,7 +36,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "src" / "lib" / "__init__.py").write_text("from .sub import value\n")
     (root / "src" / "lib" / "sub" / "__init__.py").write_text("value = 'original'\n")
     monkeypatch.chdir(root)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     return root
 
 
@@ -270,7 +270,7 @@ def test_only_an_optimizer_ends_the_program(project: Path) -> None:
 @needs_torch
 def test_a_program_that_will_not_end(project: Path) -> None:
     (project / "program.py").write_text(
-        "import torch\nmodel = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        WITHOUT_COMPILER + "model = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
         "for step in range(1000):\n    try:\n"
         "        model(torch.ones(1, 2)).sum().backward()\n        optimizer.step()\n"
         "    except BaseException as error:\n        print(type(error).__name__)\n"

@@ -16,6 +16,7 @@ from perflint.tracer.sketch import PROJECTIONS, Sketch
 from perflint.verify.execution import Run
 from perflint.verify.judging import difference
 from perflint.verify.states import States, other_end, other_gradients, other_moves
+from tests.tracer.device import WITHOUT_COMPILER
 from tests.verify.test_execution import ran
 
 SAFE, UNSAFE = Safety.SAFE, Safety.UNSAFE
@@ -138,7 +139,9 @@ def test_two_models_of_one_class_have_names_of_their_own() -> None:
     assert {sketch.sums[0] for sketch in recorded.gradients.values()} <= {3.0, -3.0}
 
 
-PROGRAM = """
+PROGRAM = (
+    WITHOUT_COMPILER
+    + """
 import torch
 from torch import nn
 
@@ -169,6 +172,7 @@ def main():
 
 main()
 """
+)
 
 
 with_torch = pytest.mark.skipif(os.name == "nt" or find_spec("torch") is None, reason="needs torch and POSIX")
@@ -180,7 +184,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
     """Runs the program, with one text in place of another."""
     (tmp_path / "train.py").write_text(PROGRAM)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
     def run(old: str = "", new: str = "") -> Run:
         text = PROGRAM.replace(old, new).encode()
