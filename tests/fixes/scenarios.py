@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from perflint.findings import WRITABLE, Finding, Safety
@@ -170,7 +171,7 @@ def _run(scenario: Scenario, text: str) -> Done:
             # What is deprecated warns; that is why it is fixed.
             warnings.simplefilter("ignore")
             namespace: dict[str, Any] = {"__name__": "scenario"}
-            exec(compile(text, str(scenario.path), "exec"), namespace)
+            exec(_compiled(text, scenario.path), namespace)
             seed()
             waits.clear()
             values = _values(namespace[scenario.name])
@@ -180,6 +181,12 @@ def _run(scenario: Scenario, text: str) -> Done:
     compared = values | {"printed": printed.getvalue(), "random": torch.get_rng_state()}
     found = {path: part for name, value in compared.items() for path, part in leaves(name, value)}
     return Done(compared | {"waits": count}, found)
+
+
+@cache
+def _compiled(text: str, path: Path) -> CodeType:
+    """The code of a file, which holds many scenarios."""
+    return compile(text, str(path), "exec")
 
 
 def seed() -> None:
@@ -202,7 +209,7 @@ def _values(function: Callable[[], object]) -> dict[str, object]:
 def _change(scenario: Scenario) -> Callable[..., None] | None:
     """What says how a case differs."""
     namespace: dict[str, Any] = {"__name__": "scenario"}
-    exec(compile(scenario.path.read_text(encoding="utf-8"), str(scenario.path), "exec"), namespace)
+    exec(_compiled(scenario.path.read_text(encoding="utf-8"), scenario.path), namespace)
     return namespace.get("change_" + scenario.name.removeprefix("case_"))
 
 

@@ -7,7 +7,8 @@ import pytest
 from tests.rules.harness import Case, Fixture, compare, lint, parse_fixture, silent_blocks, source_cases
 
 CASES = source_cases()
-by_rule = pytest.mark.parametrize("case", CASES, ids=str)
+by_rule = pytest.mark.parametrize("case", CASES, ids=str, scope="session")
+"""Each rule with the tests of other modules about it, in one process, so that they share its findings."""
 
 
 def load(case: Case) -> Fixture:

@@ -15,7 +15,7 @@ from tests.rules.harness import Case, lint, parse_fixture, source_cases
 
 CASES = source_cases()
 ALL = tuple(case.rule for case in CASES)
-by_rule = pytest.mark.parametrize("case", CASES, ids=str)
+by_rule = pytest.mark.parametrize("case", CASES, ids=str, scope="session")
 
 
 @cache

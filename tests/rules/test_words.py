@@ -32,7 +32,7 @@ def words(findings: list[Finding]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str, scope="session")
 def test_words(case: Case, update_golden: bool) -> None:
     findings = lint(parse_fixture(case.fixture.read_text(encoding="utf-8")).text, [case.rule], "audit")
     path = case.fixture.with_suffix(".words.txt")
