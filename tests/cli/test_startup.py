@@ -54,7 +54,7 @@ def least_of(folder: Path, *commands: tuple[str, ...]) -> list[float]:
     for arguments in commands:
         run(folder, *arguments)
     taken: list[list[float]] = [[] for _ in commands]
-    for _ in range(5):
+    for _ in range(3):
         for arguments, times in zip(commands, taken, strict=True):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             run(folder, *arguments)

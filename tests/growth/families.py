@@ -203,12 +203,12 @@ def parameters(n: int) -> str:
     return "import torch\n" + block(f"def f({names}):", lines("a~.item()", n))
 
 
-@family(60)
+@family(30)
 def callers_of_one_function(n: int) -> str:
     return "import torch\ndef g(x):\n    return x.item()\n" + lines("def f~(x):\n    return g(torch.rand(~).cuda())", n)
 
 
-@family(60)
+@family(30)
 def globals_(n: int) -> str:
     return "import torch\n" + lines("g~ = torch.rand(~).cuda()", n) + block("def f():", lines("g~.item()", n))
 
@@ -242,7 +242,7 @@ def with_statements(n: int) -> str:
     return "import torch\n" + block("def f(x, model):", lines("with torch.no_grad():\n    x = model(x.cuda())", n))
 
 
-@family(60)
+@family(30)
 def loops(n: int) -> str:
     return "import torch\n" + block("def f(x: torch.Tensor):", lines("for i in x.cuda():\n    y = i.item()", n))
 
@@ -250,7 +250,7 @@ def loops(n: int) -> str:
 # Long expressions
 
 
-@family(120)
+@family(60)
 def one_line_with_other_letters(n: int) -> str:
     return "import torch\nx = [" + ", ".join(["'é', torch.ones(3).cuda().item()"] * n) + "]\n"
 
@@ -285,13 +285,13 @@ def rows_of_a_tensor(n: int) -> str:
 # Definitions
 
 
-@family(120)
+@family(60)
 def inheritance_chain(n: int) -> str:
     body = lines("class A$(A~):\n    def forward(self, x):\n        return super().forward(x).item()", n)
     return IMPORTS + "class A0(nn.Module):\n    def forward(self, x):\n        return x\n" + body
 
 
-@family(60)
+@family(30)
 def subclasses(n: int) -> str:
     body = lines("class A~(B):\n    def forward(self, x):\n        return super().forward(x).item()", n)
     return IMPORTS + "class B(nn.Module):\n    def forward(self, x):\n        return x\n" + body
@@ -309,30 +309,30 @@ def same_decorators(n: int) -> str:
     return f"import torch\n{made}{lines('@d', n)}def f(x):\n    return x\ny = f(torch.rand(3).cuda()).item()\n"
 
 
-@family(60)
+@family(30)
 def decorated_functions(n: int) -> str:
     return IMPORTS + lines("@torch.no_grad()\ndef f~(model, x):\n    return model(x.cuda()).item()", n)
 
 
-@family(60)
+@family(30)
 def compiled_functions(n: int) -> str:
     return IMPORTS + lines("@torch.compile\ndef f~(x: torch.Tensor):\n    return x.sum().item()", n)
 
 
-@family(60)
+@family(30)
 def modules(n: int) -> str:
     init = "def __init__(self):\n        super().__init__()\n        self.l = nn.Linear(8, 8)"
     forward = "def forward(self, x):\n        return self.l(x).item()"
     return IMPORTS + lines(f"class A~(nn.Module):\n    {init}\n    {forward}\nm~ = A~().cuda()", n)
 
 
-@family(60)
+@family(30)
 def call_chain(n: int) -> str:
     made = lines("def f~(x):\n    return f$(x + 1)", n)
     return f"import torch\n{made}def f{n}(x):\n    return x.item()\ny = f0(torch.rand(3).cuda())\n"
 
 
-@family(60)
+@family(30)
 def methods(n: int) -> str:
     return IMPORTS + block(
         "class A(nn.Module):", lines("def m~(self, x):\n    self.a~ = x.cuda()\n    return self.m$(self.a~).item()", n)
@@ -344,7 +344,7 @@ def closures(n: int) -> str:
     return "import torch\n" + block("def f(x):", lines("y~ = x.cuda()\ndef g~(z):\n    return y~.item() + z", n))
 
 
-@family(60)
+@family(30)
 def training_steps(n: int) -> str:
     step = "loss = m(x.cuda()).sum()\n        opt.zero_grad()\n        loss.backward()\n        opt.step()"
     return IMPORTS + lines(

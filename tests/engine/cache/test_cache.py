@@ -312,7 +312,7 @@ def _check(folder: str, cache: str, results: multiprocessing.Queue[object]) -> N
 def test_processes_at_once(sample: Path, means: Means) -> None:
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[object] = context.Queue()
-    processes = [context.Process(target=_check, args=(str(sample), str(means.cache), results)) for _ in range(4)]
+    processes = [context.Process(target=_check, args=(str(sample), str(means.cache), results)) for _ in range(3)]
     for process in processes:
         process.start()
     found = [results.get(timeout=300) for _ in processes]
