@@ -41,6 +41,12 @@ ONE_SIDE = {
     "TPF930": "a trace does not record the backend of a group",
     "TPF931": "a trace does not record what is gathered",
     "TPF215": "a trace does not show when a copy ends",
+    "TPF811": "a replay shows what it does not run; the simulation records no CUDA graphs",
+    "TPF812": "the capture raises on a GPU; the simulation records no CUDA graphs",
+    "TPF315": "a trace does not show the kernels of attention",
+    "TPF316": "a trace does not time block masks",
+    "TPF609": "a trace does not count the groups of an optimizer",
+    "TPF947": "a trace does not show the kernels of quantized layers",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),
 }
 """The rules without a confirmed and a refuted case in the tests of the witnesses, with the reason."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules.base import Files, Rule
+from perflint.rules.cudagraph._rates import frozen_rates
 from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, recorded, replays
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
@@ -25,7 +26,8 @@ class ReboundGraphInput(Rule):
     ## What it does
     Finds assignments such as `static_x = batch.cuda()` between the capture of a CUDA graph that reads
     `static_x` and a `replay()` of it; also of attributes (`self.static_x = x`) in the methods of the
-    class that captures. Python numbers that a graph has read count too.
+    class that captures. Python numbers that a graph has read count too, also a learning rate that a scheduler, or
+    `group["lr"] = rate`, changes between replays of a recorded `optimizer.step()`.
 
     ## Why is this bad
     A graph holds addresses. It reads the memory that `static_x` had when it was recorded, whatever
@@ -35,7 +37,7 @@ class ReboundGraphInput(Rule):
 
     ## When it is fine
     `static_x.copy_(batch)` and other in-place operations. A name that is bound again before the
-    capture, or before another capture. Names that the captured block does not read.
+    capture, or before another capture. Names that the captured block does not read. A learning rate that is a tensor.
 
     ## Bad
     ```python
@@ -88,9 +90,9 @@ class ReboundGraphInput(Rule):
     since = (1, 10)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        if not site.model.captures.blocks:
-            return
         model = site.model
+        if not model.captures.blocks:
+            return
         seen: set[_Rebinding] = set()
         for block in recorded(model):
             for assignment, path in _rebound(model, block):
@@ -112,6 +114,16 @@ class ReboundGraphInput(Rule):
                     else "Keep the number in a tensor on the GPU, and fill that.",
                     fix=None if is_number or _is_global(model, assignment, path) else _fix(model, assignment, path),
                 )
+        for node, capture in frozen_rates(model):
+            yield self.finding(
+                site,
+                f"{quoted(model.source.written(node))} does not reach the CUDA graph of line {capture.start.lineno}: "
+                "its step still uses the learning rate at the time of the capture",
+                confidence=Confidence.HIGH,
+                heat=Heat.HOT,
+                span=model.source.span(node),
+                help="Make the optimizer with a tensor on the GPU, `lr=torch.tensor(…)`: schedulers fill it.",
+            )
 
 
 def _rebound(model: Model, block: Recorded) -> Iterator[tuple[_Rebinding, str]]:

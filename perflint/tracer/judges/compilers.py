@@ -152,4 +152,6 @@ UNDECIDED: dict[str, str] = {
     "TPF807": "the compiler named no skipped CUDA graph for this line; `TORCH_LOGS=cudagraphs` prints them",
     "TPF810": "a trace does not show which memory a replay reads; capture with `check_input_liveness=True`",
     "TPF809": _NOT_CAPTURED,
+    "TPF811": "a trace does not show what Python does at a capture; compare two replays with an eager run",
+    "TPF812": _NOT_CAPTURED,
 }

@@ -175,4 +175,5 @@ UNDECIDED: dict[str, str] = {
     "TPF504": "no call on a module was seen here",
     "TPF505": "a trace does not record what is dropped; compare two runs in evaluation mode",
     "TPF945": "a trace does not show the type that packed weights compute in; a profile shows the kernels",
+    "TPF947": "a trace does not show which kernels a quantized layer runs; a profile does",
 }

@@ -77,4 +77,6 @@ UNDECIDED: dict[str, str] = {
     "TPF312": "a trace does not show the kernel of an attention; a profile shows the copies before it",
     "TPF313": "a trace does not show which rows of a product are used; a profile shows its size",
     "TPF314": "a trace does not show the kernel of an attention; a profile does",
+    "TPF315": "a trace does not show the kernel of an attention; a profile does",
+    "TPF316": "a trace does not time block masks; a profile shows their kernels",
 }

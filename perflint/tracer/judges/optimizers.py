@@ -85,4 +85,5 @@ UNDECIDED: dict[str, str] = {
     "TPF602": "no gradients that are cleared here were seen in a recorded step",
     "TPF603": "no change of a single tensor was seen in the loop",
     **dict.fromkeys(("TPF607", "TPF608"), "no step of such an optimizer was recorded; trace a run in which it steps"),
+    "TPF609": "a trace does not count the groups of an optimizer; a profile shows its kernels",
 }
