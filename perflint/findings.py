@@ -400,6 +400,16 @@ class Silenced:
     """The reason that the comment gives."""
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The findings of one function that the profile `pedantic` would add: true, but less is to be gained there."""
+
+    path: str
+    function: str | None
+    """The qualified name; None outside of functions."""
+    count: int
+
+
 @dataclass(slots=True)
 class Report:
     """The outcome of a run over some files."""
@@ -413,6 +423,8 @@ class Report:
     """How many findings are not shown because their lines have not changed since a revision."""
     hidden: dict[str, int] = field(default_factory=dict)
     """How many findings each stricter profile would add to what is shown."""
+    elsewhere: list[Elsewhere] = field(default_factory=list)
+    """Those that the profile `pedantic` would add to the default one, by function."""
     verdicts: dict[Ruling, int] = field(default_factory=dict)
     """How many findings that the profile would show without a trace, or shows with it, got which verdict."""
 
@@ -423,6 +435,7 @@ class Report:
         self.files += part.files
         self.lines += part.lines
         self.silenced += part.silenced
+        self.elsewhere += part.elsewhere
         self.unchanged += part.unchanged
         for profile, count in part.hidden.items():
             self.hidden[profile] = self.hidden.get(profile, 0) + count

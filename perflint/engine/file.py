@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from perflint.config.settings import Settings, Version
+from perflint.config.settings import Profile, Settings, Version
 from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
 from perflint.engine.deprecations import once_per_file
@@ -16,7 +17,7 @@ from perflint.engine.offers import offered
 from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.engine.severity import severity_at
 from perflint.engine.thresholds import settled
-from perflint.findings import Finding, Problem, Report, Silenced, Silencer
+from perflint.findings import Elsewhere, Finding, Problem, Report, Silenced, Silencer
 from perflint.frozen import replace
 from perflint.rules.base import Rule
 from perflint.rules.precedence import speaking
@@ -79,7 +80,8 @@ def check_source(
         suppressions = Suppressions(source, noqa, settings.respect_comments)
         found = once_per_file(found, here.rules, settings.torch_version, suppressions.silencer)
         found = sorted(found, key=lambda finding: (finding.span, finding.code))
-        _sift(found, suppressions, settings, report)
+        hidden = _sift(found, suppressions, settings, report)
+        report.elsewhere += _elsewhere(hidden, settings, model)
         if report.findings:
             # A file without findings does not pay for this import.
             from perflint.engine.places import placed
@@ -174,8 +176,9 @@ def run_rules(
     return speaking(findings, rules.rules).findings, model
 
 
-def _sift(findings: Sequence[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> None:
-    """Put findings where they belong: shown, silenced by a comment, or left to a stricter profile."""
+def _sift(findings: Sequence[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> list[Finding]:
+    """Put findings where they belong: shown, or silenced by a comment. Returns those left to a stricter profile."""
+    hidden = []
     for finding in findings:
         shown = shows(settings.profile, finding)
         comment = suppressions.silencer(finding)
@@ -190,6 +193,17 @@ def _sift(findings: Sequence[Finding], suppressions: Suppressions, settings: Set
         if shown:
             report.findings.append(finding)
         else:
+            hidden.append(finding)
             for stricter in STRICTER[settings.profile]:
                 if shows(stricter, finding):
                     report.hidden[stricter.value] = report.hidden.get(stricter.value, 0) + 1
+    return hidden
+
+
+def _elsewhere(hidden: Iterable[Finding], settings: Settings, model: Model) -> list[Elsewhere]:
+    """What the profile `pedantic` would add to the default one in a file, by function."""
+    if settings.profile is not Profile.DEFAULT:
+        return []
+    lines = [finding.span.line for finding in hidden if shows(Profile.PEDANTIC, finding)]
+    counts = Counter(model.module.function_at(line) for line in lines)
+    return [Elsewhere(model.source.path, function, count) for function, count in counts.items()]

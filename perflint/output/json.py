@@ -34,6 +34,9 @@ def document(report: Report, statistics: bool = False, rule_url: str | None = No
         body = {
             "findings": [finding_object(finding, rule_url) for finding in report.findings],
             "silenced": [_silenced(each, rule_url) for each in report.silenced],
+            "elsewhere": [
+                {"path": each.path, "function": each.function, "count": each.count} for each in report.elsewhere
+            ],
         }
     return {
         "version": VERSION,

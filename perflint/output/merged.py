@@ -11,10 +11,15 @@ from perflint.findings import (
     Confidence,
     Edit,
     Effect,
+    Elsewhere,
     Finding,
     Fix,
+    Frequency,
     Heat,
+    Judgement,
+    Need,
     Problem,
+    Purpose,
     Report,
     Ruling,
     Safety,
@@ -54,6 +59,10 @@ def read_report(text: str) -> Report:
         files=summary.get("files", int),
         lines=summary.get("lines", int),
         silenced=[_silenced(each) for each in document.objects("silenced")],
+        elsewhere=[
+            Elsewhere(each.get("path", str), each.optional("function", str), each.get("count", int))
+            for each in document.objects("elsewhere")
+        ],
         unchanged=summary.get("unchanged", int),
         hidden=dict(summary.counts("hidden")),
         verdicts={_member(Ruling, name, "verdicts"): count for name, count in summary.counts("verdicts")},
@@ -71,6 +80,7 @@ def merged(reports: Sequence[Report]) -> Report:
     for report in reports:
         total.add(report)
     total.findings.sort(key=lambda finding: place(finding.path))
+    total.elsewhere.sort(key=lambda each: place(each.path))
     if any(finding.verdict is not None for finding in total.findings):
         total.findings.sort(key=by_cost)
     total.silenced.sort(key=lambda each: place(each.finding.path))
@@ -182,6 +192,17 @@ def _finding(values: _Object) -> Finding:
         cost=values.optional("cost", str),
         function=values.optional("function", str),
         group=values.optional("group", str),
+        judgement=_judgement(values.object("judgement")) if values.has("judgement") else None,
+    )
+
+
+def _judgement(values: _Object) -> Judgement:
+    return Judgement(
+        frequency=values.member(Frequency, "frequency"),
+        purpose=values.member(Purpose, "purpose"),
+        need=values.member(Need, "need"),
+        is_information=values.get("is_information", bool),
+        reason=values.get("reason", str),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
-from perflint.findings import WRITABLE, Finding, Report, Ruling, Safety, Severity, Silencer, Verdict
+from perflint.findings import WRITABLE, Elsewhere, Finding, Report, Ruling, Safety, Severity, Silencer, Verdict
 from perflint.output.terminal import Style, printable
+from perflint.source.quoting import quoted
 
 _PLURALS = {
     Severity.ERROR: ("error", "errors"),
@@ -23,6 +24,8 @@ _WRITTEN_WITH = {
 }
 
 
+_MOST_FUNCTIONS = 8
+"""Functions with findings that are not shown, and have a line."""
 _STEP_SOURCES = {
     "marked": "marks in the program",
     "optimizer": "optimizer.step()",
@@ -50,8 +53,9 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def summary_text(report: Report, style: Style) -> str:
-    """Up to four lines."""
+    """Up to four lines, and a line for each of some functions in which less is to be gained."""
     lines = [_found(report, style), _verdicts(report), _fixes(report, style), _not_shown(report)]
+    lines += _elsewhere(report.elsewhere)
     return "".join(f"{line}\n" for line in lines if line)
 
 
@@ -101,6 +105,22 @@ def _not_shown(report: Report) -> str:
     for added, profile in sorted(distinct.items()):
         parts.append(f"`--profile {profile}` would add {added}")
     return "; ".join(parts) + "." if parts else ""
+
+
+def _elsewhere(found: Sequence[Elsewhere]) -> list[str]:
+    """The functions whose findings the profile `pedantic` would add, those with most of them first."""
+    if not found:
+        return []
+    ranked = sorted(found, key=lambda each: (-each.count, each.path))
+    shown, rest = ranked[:_MOST_FUNCTIONS], ranked[_MOST_FUNCTIONS:]
+    lines = [
+        f"  {printable(each.path)}: {each.count} "
+        + (f"in {printable(quoted(each.function))}" if each.function else "outside of functions")
+        for each in shown
+    ]
+    if rest:
+        lines.append(f"  and {sum(each.count for each in rest)} in {len(rest)} more")
+    return ["Less is to be gained here, so `--profile pedantic` shows it:", *lines]
 
 
 def counted_by(step_source: str) -> str:

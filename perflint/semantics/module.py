@@ -181,6 +181,12 @@ class Module:
         """The function that a node defines; None for nodes that define none, and for None."""
         return self.function(getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
 
+    def function_at(self, line: int) -> str | None:
+        """The qualified name of the innermost function with a line; None outside of functions."""
+        defined = [info for info in self.structure.functions.values() if not isinstance(info.node, ast.Lambda)]
+        around = [info for info in defined if info.node.lineno <= line <= (info.node.end_lineno or info.node.lineno)]
+        return max(around, key=lambda info: info.node.lineno).qualname if around else None
+
     def named_function(self, qualname: str) -> FunctionInfo | None:
         """A function by its qualified name in this file, the first one where there are several."""
         return self._by_qualname.get(qualname)

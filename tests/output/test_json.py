@@ -90,7 +90,7 @@ def test_the_schema_knows_every_grade() -> None:
 
 def test_members() -> None:
     written = document(report())
-    assert list(written) == ["version", "findings", "silenced", "errors", "summary"]
+    assert list(written) == ["version", "findings", "silenced", "elsewhere", "errors", "summary"]
     assert written["findings"][0] == {
         "path": "src/train.py",
         "cell": None,

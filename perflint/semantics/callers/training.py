@@ -16,21 +16,31 @@ _MOST_CALLERS = 32
 """Functions of a file that lead to one, and are looked at."""
 
 
-@once_per_node
 def is_outside_training(model: Model, function: FunctionNode) -> bool:
     """True if calls of a function of the file are known, and none that leads to it belongs to a training."""
+    return _is_of_training(model, function) is False
+
+
+def is_of_training(model: Model, function: FunctionNode) -> bool:
+    """True if a call that is known to lead to a function of the file belongs to a training."""
+    return _is_of_training(model, function) is True
+
+
+@once_per_node
+def _is_of_training(model: Model, function: FunctionNode) -> bool | None:
+    """Whether calls that lead to a function belong to a training; None if no call is known."""
     if isinstance(function, ast.Lambda) or is_in_training(model, function.body[0]):
-        return False
+        return True
     first = model.module.defined_by(function)
     waiting = [] if first is None else [first]
     seen: set[FunctionInfo] = set(waiting)
     is_called = False
     for info in waiting:
         if model.heat_map.is_given_away(info):
-            return False
+            return True
         for call in model.heat_map.callers(info):
             if is_in_training(model, call):
-                return False
+                return True
             is_called = True
             caller = _caller(model, call)
             if caller is not None and caller not in seen and len(waiting) < _MOST_CALLERS:
@@ -38,9 +48,9 @@ def is_outside_training(model: Model, function: FunctionNode) -> bool:
                 waiting.append(caller)
         for other in () if model.callers is None else model.callers.leading_to(info):
             if other.trains:
-                return False
+                return True
             is_called = True
-    return is_called
+    return False if is_called else None
 
 
 def _caller(model: Model, call: ast.Call) -> FunctionInfo | None:

@@ -8,6 +8,7 @@ from functools import partial
 
 from perflint.findings import Heat
 from perflint.semantics.around import loops_around
+from perflint.semantics.callers.training import is_of_training
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
@@ -73,13 +74,15 @@ def _is_program(module: Module) -> bool:
 def is_of_analysis(model: Model, node: ast.AST) -> bool:
     """True if a place is in a file that evaluates or analyses, and updates no weights.
 
-    Not in a model, nor in a function that goes backward, nor in one that runs in each step of a training.
+    Not in a model, nor in a function that goes backward, nor in one that runs in each step of a training. A file that
+    only its name shows is not meant if a training calls the function, each epoch or so.
     """
-    if not (only_evaluates(model) or _is_named_so(model)):
-        return False
     function = model.function(node)
     if is_in_model(model, node):
         return False
+    if not only_evaluates(model):
+        if not _is_named_so(model) or (function is not None and is_of_training(model, function)):
+            return False
     return function is None or not (_goes_backward(model, function) or _is_part_of_steps(model, function))
 
 
