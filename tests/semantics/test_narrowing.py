@@ -433,3 +433,36 @@ def f(held, k):
 @table(ITEMS)
 def test_items(case: Case) -> None:
     check(case)
+
+
+CLASSES = """
+class Base: ...
+class Left(Base): ...
+class Right(Base): ...
+class Plain: ...
+def f(given, base: Base, left: Left):
+    either = given or Right()
+    either              # -> Right() | ?
+    if isinstance(either, Left):
+        either          # -> Left
+    if isinstance(either, (Left, Right)):
+        either          # -> Left | Right()
+    if isinstance(either, Base):
+        either          # -> Right()
+    if isinstance(base, Left):
+        base            # -> Left
+    else:
+        base            # -> Base
+    if isinstance(left, Base):
+        left            # -> Left
+    one = Left() if given else Plain()
+    if not isinstance(one, Left):
+        one             # -> Plain()
+    elif isinstance(one, Base):
+        one             # -> Left()
+"""
+
+
+@table(CLASSES)
+def test_classes(case: Case) -> None:
+    check(case)

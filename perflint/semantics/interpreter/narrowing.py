@@ -7,6 +7,7 @@ import ast
 from perflint.semantics.interpreter import device_tests
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Frame, Names
+from perflint.semantics.interpreter.lineage import facts_of, lineage
 from perflint.semantics.interpreter.narrowed import current, refine
 from perflint.semantics.lattice import union, without
 from perflint.semantics.values import (
@@ -113,9 +114,9 @@ def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, tru
         return
 
     if not truth and any(current(frame, part, names) == Name("torch.Tensor") for part in parts):
-        refine(frame, node, names, lambda value: _no_tensor(of_types(_opened(value), wanted, False)))
+        refine(frame, node, names, lambda value: _no_tensor(of_types(frame, _opened(value), wanted, False)))
     else:
-        refine(frame, node, names, lambda value: of_types(value, wanted, truth))
+        refine(frame, node, names, lambda value: of_types(frame, value, wanted, truth))
 
 
 _ANY_TENSOR = Tensor()
@@ -145,17 +146,17 @@ def _as_wanted(value: Value, wanted: list[Value]) -> Value:
     return union(made) if len(made) == len(wanted) else value
 
 
-def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
+def of_types(frame: Frame, value: Value, wanted: list[Value], truth: bool) -> Value:
     """The value of an object that has one of some types, or, if `truth` is False, none of them."""
     if truth:
         value = union(_as_wanted(member, wanted) for member in value.members)
-    kept = [member for member in value.members if any(_matches(member, w) for w in wanted) is truth]
+    kept = [member for member in value.members if any(_matches(frame, member, w) for w in wanted) is truth]
+    if truth:
+        # An object of a base class may be one of the wanted class.
+        kept += [w for w in wanted if w not in kept and any(_is_base(frame, member, w) for member in value.members)]
     if truth and value.is_open:
         kept = [member for member in kept if not isinstance(member, Unknown)]
-        present = {type(member) for member in kept}
-        for new in wanted:
-            if type(new) not in present:
-                kept.append(_filled(new, value))
+        kept += [_filled(w, value) for w in wanted if not any(_matches(frame, member, w) for member in kept)]
     if not truth and isinstance(value, Unknown):
         return value
     if truth and not kept and value.tensor is not None:
@@ -187,10 +188,15 @@ def _as_declared(tensor: Tensor, wanted: Tensor) -> Tensor:
     return tensor.with_(kind=kind, leaf=wanted.leaf or tensor.leaf)
 
 
-def _matches(member: Value, wanted: Value) -> bool:
+def _matches(frame: Frame, member: Value, wanted: Value) -> bool:
     if isinstance(wanted, Union):
-        return any(_matches(member, w) for w in wanted.members)
-    if isinstance(member, Instance) and isinstance(wanted, (Instance, Class)):
+        return any(_matches(frame, member, w) for w in wanted.members)
+    if isinstance(member, Instance) and isinstance(wanted, Instance):
+        if wanted.cls in lineage(frame, member.cls):
+            return True
+        # The bases of classes of other libraries are not all known.
+        return facts_of(frame, member.cls) is None or facts_of(frame, wanted.cls) is None
+    if isinstance(member, Instance) and isinstance(wanted, Class):
         return True
     if isinstance(member, Sequence) and isinstance(wanted, Sequence):
         return member.type == wanted.type or wanted.type == "list" or member.type == "size"
@@ -199,3 +205,10 @@ def _matches(member: Value, wanted: Value) -> bool:
             scalar_type(wanted) == "int" and scalar_type(member) == "bool"
         )
     return type(member) is type(wanted)
+
+
+def _is_base(frame: Frame, member: Value, wanted: Value) -> bool:
+    """True for an object of a base class of the wanted one."""
+    if not isinstance(member, Instance) or not isinstance(wanted, Instance) or member.cls == wanted.cls:
+        return False
+    return member.cls in lineage(frame, wanted.cls)

@@ -43,7 +43,7 @@ def _or(frame: Frame, pattern: ast.MatchOr, subject: Value, names: Names) -> Val
 
 def _class(frame: Frame, pattern: ast.MatchClass, subject: Value, names: Names) -> Value:
     wanted = annotated(frame, pattern.cls)
-    known = of_types(subject, [wanted], True)
+    known = of_types(frame, subject, [wanted], True)
     if isinstance(known, Union) and isinstance(wanted, Instance):
         same = [member for member in known.members if isinstance(member, Instance) and member.cls == wanted.cls]
         known = same[0] if same else known
