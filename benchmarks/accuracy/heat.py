@@ -15,8 +15,10 @@ sometimes
 never
     in none of them: before, after or in later steps
 
-The table has a row for each heat. Precision is the share of the findings predicted as hot that ran often; recall is
-the share of those that ran often that are predicted as hot. `--show` names the findings that cost either.
+The first table has a row for each heat. Precision is the share of the findings predicted as hot that ran often; recall
+is the share of those that ran often that are predicted as hot. The second table has a row for each unit of the
+judgement, and the share of the findings whose unit fits: those that are predicted for each step, or for a part of one,
+ran often, and the others did not. `--show` names the findings that cost either.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ from perflint.tracer.events import CandidateLine
 
 HEATS = ("hot", "warm", "cold")
 OBSERVED = ("often", "sometimes", "never")
+OF_STEPS = ("layer", "microbatch", "item", "step")
+"""Units of code that runs in each step of a training; the others run in some steps, or between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class Row:
     place: str
     code: str
     heat: str
+    frequency: str
+    """The unit of the judgement; empty if the finding has none."""
     observed: str
     steps: int
     """The number of counted steps in which the line ran."""
@@ -79,7 +85,8 @@ def rows_of(truth: Truth, program: str, limit: float) -> list[Row]:
         if line is not None and finding["code"] not in COSTS_ELSEWHERE:
             place = f"{file}:{finding['line']}:{finding['column']}"
             often = observed(line, counted)
-            rows.append(Row(place, finding["code"], finding["heat"], often, line.steps, counted))
+            unit = (finding["judgement"] or {"frequency": ""})["frequency"]
+            rows.append(Row(place, finding["code"], finding["heat"], unit, often, line.steps, counted))
     return rows
 
 
@@ -89,6 +96,17 @@ def table(rows: Sequence[Row]) -> str:
     lines = [f"| predicted | {' | '.join(OBSERVED)} |", "|---|" + "---:|" * len(OBSERVED)]
     lines += [f"| {heat} | {' | '.join(str(counts[heat, seen]) for seen in OBSERVED)} |" for heat in HEATS]
     return "\n".join(lines)
+
+
+def by_unit(rows: Sequence[Row]) -> str:
+    """The findings by predicted unit and observed heat, in Markdown, and the share of those that fit."""
+    told = [row for row in rows if row.frequency]
+    counts = Counter((row.frequency, row.observed) for row in told)
+    lines = [f"| unit | {' | '.join(OBSERVED)} |", "|---|" + "---:|" * len(OBSERVED)]
+    units = sorted({row.frequency for row in told})
+    lines += [f"| {unit} | {' | '.join(str(counts[unit, seen]) for seen in OBSERVED)} |" for unit in units]
+    fit = sum((row.frequency in OF_STEPS) == (row.observed == "often") for row in told)
+    return "\n".join([*lines, "", f"{fit} of {len(told)} fit ({fit / max(len(told), 1):.3f})"])
 
 
 def scores(rows: Sequence[Row]) -> tuple[float, float]:
@@ -123,6 +141,7 @@ def main() -> int:
                     print(error, file=sys.stderr)
         precision, recall = scores(rows)
         print(f"\n`{name}`: {len(rows)} findings, hot: precision {precision:.3f}, recall {recall:.3f}\n\n{table(rows)}")
+        print(f"\n{by_unit(rows)}")
         everything += rows
     if options.show:
         for row in everything:
