@@ -10,9 +10,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.tracer.public import data, run
+from tests.tracer.device import WITHOUT_COMPILER
 
-PROGRAM = """
-import torch
+PROGRAM = (
+    WITHOUT_COMPILER
+    + """
 import numbers_of.tables
 import tensorboard_logger
 
@@ -28,6 +30,7 @@ for step in range(3):
     loss = torch.zeros(3, device="cuda")
 tensorboard_logger.Logger("logs").log_value("total", total, 3)
 """
+)
 
 
 def _repository(place: Path, files: dict[str, str]) -> str:

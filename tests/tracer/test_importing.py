@@ -20,7 +20,7 @@ import pytest
 from perflint.tracer import importing
 from perflint.tracer.file import read_trace
 from perflint.tracer.importing import when_imported
-from tests.tracer.device import python
+from tests.tracer.device import WITHOUT_COMPILER, python
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 
@@ -206,17 +206,20 @@ for _ in range(4):
     optimizer.step()
     loss.item()
 """
-ASKS_FIRST = "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch\n"
-IN_A_THREAD = """
+ASKS_FIRST = "import importlib.util\nassert importlib.util.find_spec('torch')\n" + WITHOUT_COMPILER
+IN_A_THREAD = (
+    """
 import threading
 def load():
     import torch
 thread = threading.Thread(target=load)
 thread.start()
 thread.join()
-import torch
 """
-OWN_LOADER = """
+    + WITHOUT_COMPILER
+)
+OWN_LOADER = (
+    """
 import importlib.util, sys
 class Loader:
     def create_module(self, spec):
@@ -233,8 +236,10 @@ class Finder:
         spec.loader = Loader()
         return spec
 sys.meta_path.insert(0, Finder())
-import torch
-""" + TRAINING.replace('"cuda"', '"cpu"')
+"""
+    + WITHOUT_COMPILER
+    + TRAINING.replace('"cuda"', '"cpu"')
+)
 
 
 @needs_torch
