@@ -47,6 +47,11 @@ ONE_SIDE = {
     "TPF316": "a trace does not time block masks",
     "TPF609": "a trace does not count the groups of an optimizer",
     "TPF947": "a trace does not show the kernels of quantized layers",
+    "TPF317": "a trace does not compare the inputs of two calls",
+    "TPF318": "a trace does not follow a tensor from call to call",
+    "TPF932": "a trace is of one process",
+    "TPF933": "a trace is of one process",
+    "TPF359": "a trace does not record gradients",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),
 }
 """The rules without a confirmed and a refuted case in the tests of the witnesses, with the reason."""

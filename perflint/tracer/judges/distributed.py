@@ -117,4 +117,6 @@ UNDECIDED: dict[str, str] = {
     "TPF929": "a trace is of one process; compare the batches of two",
     "TPF930": "a trace does not record the backend of a group; a profile shows the copies",
     "TPF931": "a trace does not record what is gathered; a profile shows one gathering for each unit",
+    "TPF932": "a trace is of one process; a timeline of all shows when each is idle",
+    "TPF933": "a trace is of one process; nvidia-smi shows which use the first GPU",
 }

@@ -79,4 +79,7 @@ UNDECIDED: dict[str, str] = {
     "TPF314": "a trace does not show the kernel of an attention; a profile does",
     "TPF315": "a trace does not show the kernel of an attention; a profile does",
     "TPF316": "a trace does not time block masks; a profile shows their kernels",
+    "TPF317": "a trace does not compare the inputs of two calls; see whether the steps take longer and longer",
+    "TPF318": "a trace does not follow a tensor from call to call; a profile shows `CatArrayBatchedCopy`",
+    "TPF359": "a trace does not record gradients; count those that are zero",
 }

@@ -1,0 +1,97 @@
+"""TPF933: a checkpoint that all processes load to one GPU."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._guards import is_guarded
+from perflint.rules._methods import in_tests
+from perflint.rules.base import Calls, Mentions, Rule
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import last_name, names_in
+from perflint.source.quoting import quoted
+
+_DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
+
+
+class CheckpointOnOneGpu(Rule):
+    """Each process of a program for several GPUs loads a checkpoint where it was saved.
+
+    ## What it does
+    Finds `torch.load(path)` without `map_location` for `load_state_dict`, in files that wrap a model in
+    `DistributedDataParallel`.
+
+    ## Why is this bad
+    `torch.load` restores each tensor to the device that it was saved from. If that is the first GPU, all processes put
+    a copy of the checkpoint there: its memory fills up, and each process keeps a context on it.
+    The cost has not been measured here.
+
+    ## When it is fine
+    - The checkpoint was saved from the CPU.
+    - One process loads it and sends it to the others: calls under a condition are not reported.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def build(model: torch.nn.Module, path: str, rank: int):
+        model.load_state_dict(torch.load(path))
+        return DistributedDataParallel(model.cuda(rank), device_ids=[rank])
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def build(model: torch.nn.Module, path: str, rank: int):
+        model.load_state_dict(torch.load(path, map_location="cpu", mmap=True))
+        return DistributedDataParallel(model.cuda(rank), device_ids=[rank])
+    ```
+
+    ## Fix safety
+    No fix: states of optimizers may rely on the device.
+
+    ## How a GPU shows it
+    `nvidia-smi` shows all processes on the first GPU.
+
+    ## References
+    - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html): `map_location`
+    """
+
+    code, name = "TPF933", "checkpoint-on-one-gpu"
+    effect, severity = Effect.MEMORY, Severity.INFO
+    listens = (Calls("torch.load"),)
+    mentions = Mentions("DistributedDataParallel", also=("load_state_dict",))
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        model = site.model
+        if site.argument("map_location", 1) is not None or site.has_unpacking or in_tests(model):
+            return
+        if is_guarded(model, site.node) or not _is_state(model, site.node):
+            return
+        if not any(model.target(call) in _DDP for call in model.nodes(ast.Call)):
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} puts tensors where they were saved from: all processes load to one GPU",
+            confidence=Confidence.MEDIUM,
+            heat=Heat.WARM,
+            help='Pass `map_location="cpu"`.',
+        )
+
+
+def _is_state(model: Model, node: ast.Call) -> bool:
+    """True if a checkpoint, or a part of it, is given to `load_state_dict`."""
+    statement = model.parent(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = {name for target in targets for name in names_in(target)}
+    for call in model.nodes(ast.Call):
+        if last_name(call) == "load_state_dict" and model.function(call) is model.function(node) and call.args:
+            if names & names_in(call.args[0]) or any(outer is call for outer in model.ancestors(node)):
+                return True
+    return False

@@ -1,0 +1,169 @@
+"""TPF317: a decoding loop that computes the whole sequence again for each token."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._memory.flows import made
+from perflint.rules._sources import names_behind
+from perflint.rules._turns import iteration_around
+from perflint.rules._words import often
+from perflint.rules.base import Calls, Mentions, Rule
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Const
+from perflint.source.quoting import quoted
+
+_CACHES = re.compile(r"past|cache|state|mems?$|kv|hidden|incremental", re.IGNORECASE)
+
+
+class DecodingWithoutCache(Rule):
+    """A decoding loop gives the model all tokens so far, again and again.
+
+    ## What it does
+    Finds loops that append a token, `ids = torch.cat([ids, token], dim=1)`, and call a model with `ids` and without a
+    cache, of whose result they use the last position.
+
+    ## Why is this bad
+    Each token computes the keys and values of all tokens before it again: n tokens cost n²/2 positions in place of n.
+    A key-value cache keeps them, and the model gets one token at a time. It is a warning because the source shows that
+    the whole sequence is computed for each token; the cost has not been measured here.
+
+    ## When it is fine
+    - A handful of tokens, or a model whose later tokens change the earlier ones (no causal mask).
+    - The model keeps a cache itself, or gets one: calls with an argument for it are not reported.
+    - Models without one: the cache has to be written first.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.inference_mode()
+    def generate(model, ids: torch.Tensor, steps: int):
+        for _ in range(steps):
+            logits = model(ids).logits
+            token = logits[:, -1].argmax(-1, keepdim=True)
+            ids = torch.cat([ids, token], dim=1)
+        return ids
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.inference_mode()
+    def generate(model, ids: torch.Tensor, steps: int):
+        token, cache, tokens = ids, None, [ids]
+        for _ in range(steps):
+            result = model(token, past_key_values=cache, use_cache=True)
+            cache, token = result.past_key_values, result.logits[:, -1].argmax(-1, keepdim=True)
+            tokens.append(token)
+        return torch.cat(tokens, dim=1)
+    ```
+
+    ## Fix safety
+    No fix: the model has to support a cache.
+
+    ## How a GPU shows it
+    Each step of the loop takes longer than the one before.
+
+    ## References
+    - [transformers: caching](https://huggingface.co/docs/transformers/main/en/cache_explanation)
+    """
+
+    code, name = "TPF317", "decoding-without-cache"
+    effect, severity = Effect.COMPUTE, Severity.WARNING
+    listens = (Calls("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"),)
+    mentions = Mentions("-1")
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        model, statement = site.model, site.model.parent(site.node)
+        tokens = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        if not isinstance(tokens, ast.Name) or not _extends(site, tokens.id):
+            return
+        loop = iteration_around(model, site.node)
+        if loop is None:
+            return
+        call = next((each for each in _calls(model, loop, tokens.id) if _is_read_at_the_end(model, loop, each)), None)
+        if call is None:
+            return
+        yield self.finding(
+            model.call(call),
+            f"{quoted(model.source.written(call))} computes all tokens so far again for each new one{often(site)}",
+            confidence=Confidence.MEDIUM,
+            help="Keep the keys and values in a cache, and pass the new token alone.",
+        )
+
+
+def _extends(site: CallSite, name: str) -> bool:
+    """True for `name = torch.cat([name, token], dim=1)`."""
+    given, along = site.argument("tensors", 0), site.argument("dim", 1)
+    given = None if given is None else made(site.model, given)
+    if not isinstance(given, (ast.List, ast.Tuple)) or len(given.elts) != 2:
+        return False
+    first = given.elts[0]
+    if along is None and site.target != "torch.hstack":
+        return False
+    is_along_tokens = along is None or site.value(along) in (Const(1), Const(-1))
+    return isinstance(first, ast.Name) and first.id == name and is_along_tokens
+
+
+def _calls(model: Model, loop: ast.AST, name: str) -> Iterator[ast.Call]:
+    """The calls in a loop that get all tokens, and no cache."""
+    for call in walk(loop):
+        if not isinstance(call, ast.Call) or not _may_run_model(model, call):
+            continue
+        given = [*call.args, *(each.value for each in call.keywords)]
+        named = [each.arg or "" for each in call.keywords] + [each.id for each in names_behind(model, given)]
+        if not any(map(_CACHES.search, named)) and any(_is_all(model, each, name) for each in given):
+            yield call
+
+
+def _may_run_model(model: Model, call: ast.Call) -> bool:
+    target = model.target(call)
+    return target == "torch.nn.Module.__call__" or not target.startswith(("torch.", "builtins."))
+
+
+def _is_all(model: Model, given: ast.expr, name: str) -> bool:
+    """True if an argument is the tokens, or the last ones that fit into a model."""
+    given = made(model, given)
+    if isinstance(given, ast.IfExp):
+        return _is_all(model, given.body, name) or _is_all(model, given.orelse, name)
+    if isinstance(given, ast.Subscript):
+        index = given.slice.elts[-1] if isinstance(given.slice, ast.Tuple) else given.slice
+        lower = index.lower if isinstance(index, ast.Slice) else index
+        return lower is not None and model.value(lower) != Const(-1) and _is_all(model, given.value, name)
+    return isinstance(given, ast.Name) and given.id == name
+
+
+def _is_read_at_the_end(model: Model, loop: ast.AST, call: ast.Call) -> bool:
+    """True if the loop uses the last position of the result of a call: `logits[:, -1]`."""
+    for part in walk(loop):
+        index = part.slice.elts if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple) else []
+        if len(index) > 1 and isinstance(part, ast.Subscript) and any(_is_last(model, each) for each in index[1:2]):
+            if any(inner is call for inner in _behind(model, part.value)):
+                return True
+    return False
+
+
+def _is_last(model: Model, index: ast.expr) -> bool:
+    if isinstance(index, ast.Slice):
+        return index.lower is not None and index.upper is None and model.value(index.lower) == Const(-1)
+    return model.value(index) == Const(-1)
+
+
+def _behind(model: Model, node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that a value is a part of: `model(ids)` for `logits` after `logits = model(ids).logits`."""
+    while True:
+        node = made(model, node)
+        yield node
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "float":
+            node = node.func.value
+        else:
+            return

@@ -1,0 +1,128 @@
+"""TPF318: a cache of keys and values that grows by concatenation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._memory.flows import made
+from perflint.rules._sources import sources
+from perflint.rules._words import often
+from perflint.rules.base import Files, Rule
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.values import Const
+from perflint.source.quoting import quoted
+
+_JOINS = ("torch.cat", "torch.concat", "torch.concatenate")
+
+
+class GrowingCache(Rule):
+    """A module keeps a tensor that grows by `torch.cat` in each call.
+
+    ## What it does
+    Finds `self.k = torch.cat([self.k, k], dim=…)` along another dimension than the first in code that runs each step,
+    and the same with the entries of a dict or list.
+
+    ## Why is this bad
+    Each token allocates a new cache and copies all of the old one: over n tokens that is n²/2 rows in place of n, in
+    each layer, and memory for two caches at a time. The shapes change with each token, so that neither a compiled graph
+    nor a CUDA graph can be used again. A buffer of the greatest length is written in place. It is a warning because the
+    source shows that the whole cache is copied for each token; the cost has not been measured here.
+
+    ## When it is fine
+    - A few tokens, or a cache that is filled once.
+    - The length has no bound that memory could hold.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.k, self.v = nn.Linear(512, 1536), None, None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.qkv(x).chunk(3, -1)
+            if self.k is not None:
+                k, v = torch.cat([self.k, k], dim=1), torch.cat([self.v, v], dim=1)
+            self.k, self.v = k, v
+            return nn.functional.scaled_dot_product_attention(q, k, v)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self, longest: int = 2048):
+            super().__init__()
+            self.qkv = nn.Linear(512, 1536)
+            self.register_buffer("k", torch.zeros(1, longest, 512))
+            self.register_buffer("v", torch.zeros(1, longest, 512))
+
+        def forward(self, x: torch.Tensor, position: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.qkv(x).chunk(3, -1)
+            self.k.index_copy_(1, position, k)
+            self.v.index_copy_(1, position, v)
+            return nn.functional.scaled_dot_product_attention(q, self.k, self.v, attn_mask=mask)
+    ```
+
+    ## Fix safety
+    No fix: the greatest length and a mask have to be known.
+
+    ## How a GPU shows it
+    A profile shows `CatArrayBatchedCopy` kernels that take longer with each token.
+
+    ## References
+    - [transformers: static cache](https://huggingface.co/docs/transformers/main/en/kv_cache)
+    """
+
+    code, name = "TPF318", "growing-cache"
+    effect, severity = Effect.ALLOCATION, Severity.WARNING
+    listens = (Files("torch.cat(", "torch.concat", "cat(", also=("self.", "[")),)
+
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        seen: set[ast.Call] = set()
+        for statement in model.nodes(ast.Assign):
+            for target, value in _pairs(statement):
+                for call in _growths(model, target, value):
+                    if call in seen or model.heat(call) is not Heat.HOT:
+                        continue
+                    seen.add(call)
+                    grown: CallSite = model.call(call)
+                    yield self.finding(
+                        grown,
+                        f"{quoted(grown.text(call))} copies all of `{grown.text(target)}` in each call{often(grown)}",
+                        confidence=Confidence.MEDIUM,
+                        help="Write into a buffer of the greatest length, by `index_copy_` or a slice.",
+                    )
+
+
+def _pairs(statement: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment that outlive a call, with their values."""
+    target, value = statement.targets[0], statement.value
+    both = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        both = list(zip(target.elts, value.elts, strict=True))
+    yield from ((one, other) for one, other in both if isinstance(one, (ast.Attribute, ast.Subscript)))
+
+
+def _growths(model: Model, target: ast.expr, value: ast.expr) -> Iterator[ast.Call]:
+    """The calls that join the old value of a target with more, and whose result becomes the new one."""
+    text = model.source.written(target)
+    for call in sources(model, value):
+        if not isinstance(call, ast.Call) or model.target(call) not in _JOINS:
+            continue
+        joined, along = (model.call(call).argument(name, at) for at, name in enumerate(("tensors", "dim")))
+        joined = None if joined is None else made(model, joined)
+        elements = joined.elts if isinstance(joined, (ast.List, ast.Tuple)) else []
+        first = [made(model, each) for each in elements[:1]]
+        if along is not None and model.value(along) != Const(0) and len(elements) == 2:
+            if any(model.source.written(each) == text for each in first):
+                yield call

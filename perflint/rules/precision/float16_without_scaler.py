@@ -1,0 +1,106 @@
+"""TPF359: training in float16 without a scaler of the loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._methods import is_false
+from perflint.rules._sources import given
+from perflint.rules.base import Calls, Mentions, Rule
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import last_name, walk
+from perflint.semantics.values import Const, Dtype
+
+_AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast_mode.autocast")
+_SCALES = r"(?i:scaler|loss_scale|\.scale\(|accelerat|fabric|lightning|deepspeed|apex)"
+
+
+class Float16WithoutScaler(Rule):
+    """Training under float16 autocast scales no loss.
+
+    ## What it does
+    Finds functions that compute under `torch.autocast` in float16, call `backward()` and step an optimizer, in files
+    without a `GradScaler`.
+
+    ## Why is this bad
+    Small gradients become zero in float16, whose smallest number is 6e-8: layers stop learning, without an error.
+    A scaler multiplies the loss first, and divides the gradients before the step. bfloat16 has the range of float32 and
+    needs none. It is a warning because results are wrong, not because of what it costs.
+
+    ## When it is fine
+    - bfloat16, and regions that are off.
+    - Another library scales the loss: files that mention a scale or a scaler are not reported.
+
+    ## Bad
+    ```python
+    import torch
+
+    def train(model, loader, optimizer):
+        for x, y in loader:
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = model(x.cuda(), y.cuda())
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def train(model, loader, optimizer):
+        for x, y in loader:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = model(x.cuda(), y.cuda())
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    No fix: the two ways, a scaler and bfloat16, round in different ways.
+
+    ## How a GPU shows it
+    Many gradients are exactly zero, and more of them the deeper the layer.
+
+    ## References
+    - [Automatic mixed precision: gradient scaling](https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling)
+    """
+
+    code, name = "TPF359", "float16-without-scaler"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
+    listens = (Calls(*_AUTOCAST),)
+    mentions = Mentions("backward(", unlike=_SCALES)
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        model, function = site.model, site.model.function(site.node)
+        if not _is_float16(site) or function is None or not _trains(function):
+            return
+        if not isinstance(model.parent(site.node), ast.withitem):
+            return
+        yield self.finding(
+            site,
+            "small gradients become zero in float16: nothing scales the loss",
+            confidence=Confidence.HIGH,
+            help="Use `dtype=torch.bfloat16`, or a `torch.amp.GradScaler`.",
+        )
+
+
+def _is_float16(site: CallSite) -> bool:
+    """True if a region of a GPU is in float16, which is its default."""
+    is_old = site.target == "torch.cuda.amp.autocast"
+    device = None if is_old else given(site.node, "device_type", 0)
+    enabled = given(site.node, "enabled", 0 if is_old else 2)
+    dtype = given(site.node, "dtype", 1)
+    if site.has_unpacking or is_false(enabled) or (enabled is not None and site.value(enabled) != Const(True)):
+        return False
+    if device is not None and site.value(device) != Const("cuda"):
+        return False
+    value = None if dtype is None else site.value(dtype)
+    return value is None or (isinstance(value, Dtype) and value.name in ("float16", "half"))
+
+
+def _trains(function: ast.AST) -> bool:
+    """True if a function goes backward and steps an optimizer."""
+    called = {last_name(part) for part in walk(function) if isinstance(part, ast.Call)}
+    return {"backward", "step"} <= called

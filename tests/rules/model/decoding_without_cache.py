@@ -1,0 +1,98 @@
+"""Decoding loops with and without a cache."""
+
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM
+
+
+@torch.inference_mode()
+def generate(model, ids: torch.Tensor, steps: int):
+    ids = ids.cuda()
+    for _ in range(steps):
+        logits = model(ids).logits  # error: TPF317
+        token = logits[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, token], dim=1)
+    return ids
+
+
+class Language(nn.Module):
+    def __init__(self, body: nn.Module, longest: int):
+        super().__init__()
+        self.body, self.longest = body, longest
+
+    @torch.no_grad()
+    def generate(self, ids: torch.Tensor, steps: int, temperature: float) -> torch.Tensor:
+        for _ in range(steps):
+            seen = ids if ids.size(1) <= self.longest else ids[:, -self.longest :]
+            logits = self(seen)  # error: TPF317
+            logits = logits[:, -1, :] / temperature
+            token = torch.multinomial(torch.softmax(logits, dim=-1), num_samples=1)
+            ids = torch.cat((ids, token), dim=1)
+        return ids
+
+
+pretrained = AutoModelForCausalLM.from_pretrained("gpt2").cuda().eval()
+
+
+@torch.no_grad()
+def until(ids: torch.Tensor, end: int):
+    while ids.shape[1] < end:
+        out = pretrained(input_ids=ids)  # error: TPF317
+        ids = torch.cat([ids, out.logits[:, -1:].argmax(-1)], dim=-1)
+    return ids
+
+
+def next_one(model, tokens: torch.Tensor) -> torch.Tensor:
+    scores = model(tokens)  # error: TPF317
+    tokens = torch.cat([tokens, scores[:, -1, :].argmax(-1, keepdim=True)], dim=1)
+    return tokens
+
+
+def through_a_function(model, tokens: torch.Tensor, steps: int):
+    for _ in range(steps):
+        tokens = next_one(model, tokens)
+    return tokens
+
+
+# Look-alikes
+
+
+@torch.inference_mode()
+def with_a_cache(model, ids: torch.Tensor, steps: int):
+    token, cache = ids, None
+    for _ in range(steps):
+        out = model(token, past_key_values=cache, use_cache=True)
+        cache, token = out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, token], dim=1)
+    return ids
+
+
+@torch.inference_mode()
+def of_one_token(model, ids: torch.Tensor, steps: int):
+    for _ in range(steps):
+        logits = model(ids[:, -1:])
+        ids = torch.cat([ids, logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return ids
+
+
+@torch.inference_mode()
+def of_rows(model, rows: torch.Tensor, steps: int):
+    for _ in range(steps):
+        y = model(rows)
+        rows = torch.cat([rows, y[:, -1].argmax(-1, keepdim=True)], dim=0)
+    return rows
+
+
+def train(model, x: torch.Tensor, y: torch.Tensor, steps: int):
+    both = torch.cat([x, y], dim=1)
+    for _ in range(steps):
+        loss = model(both)[:, -1].mean()
+        loss.backward()
+
+
+def features(layers: nn.ModuleList, x: torch.Tensor):
+    """A dense block: each layer needs all of them."""
+    for layer in layers:
+        new = layer(x)
+        x = torch.cat([x, new], dim=1)
+    return x

@@ -1,0 +1,71 @@
+"""Training under autocast."""
+
+import torch
+
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        with torch.autocast("cuda", dtype=torch.float16):  # error: TPF359
+            loss = model(x.cuda(non_blocking=True), y.cuda(non_blocking=True))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def by_default(model, loader, optimizer):
+    for x in loader:
+        with torch.autocast(device_type="cuda"):  # error: TPF359
+            model(x.cuda()).mean().backward()
+        optimizer.step()
+
+
+def the_old_way(model, x, optimizer):
+    with torch.cuda.amp.autocast():  # error: TPF359
+        loss = model(x.cuda()).mean()
+    loss.backward()
+    optimizer.step()
+
+
+# Look-alikes
+
+
+def in_bfloat16(model, loader, optimizer):
+    for x in loader:
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+
+
+@torch.no_grad()
+def evaluate(model, loader):
+    with torch.autocast("cuda", dtype=torch.float16):
+        return [model(x.cuda()) for x in loader]
+
+
+def on_the_cpu(model, x, optimizer):
+    with torch.autocast("cpu"):
+        loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+
+
+def switched_off(model, x, optimizer):
+    with torch.autocast("cuda", dtype=torch.float16, enabled=False):
+        loss = model(x.cuda()).mean()
+    loss.backward()
+    optimizer.step()
+
+
+def as_configured(model, x, optimizer, dtype, mixed: bool):
+    with torch.autocast("cuda", dtype=dtype), torch.autocast("cuda", enabled=mixed):
+        loss = model(x.cuda()).mean()
+    loss.backward()
+    optimizer.step()
+
+
+def gradients(model, x):
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = model(x.cuda()).mean()
+    loss.backward()
+    return [p.grad for p in model.parameters()]
