@@ -113,8 +113,12 @@ def _loop_of(model: Model, given: ast.expr, call: ast.Call) -> Loop | None:
 
 def _holder(model: Model, node: ast.expr) -> tuple[ast.expr, bool]:
     """The parameter whose gradient an expression is, and True; the expression itself for others."""
+    seen: set[ast.expr] = set()
     while True:
         node = made(model, node)
+        if node in seen:
+            return node, False
+        seen.add(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
             node = node.func.value
         elif isinstance(node, ast.Attribute) and node.attr in _SAME:

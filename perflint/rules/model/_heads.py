@@ -19,17 +19,16 @@ _HEADS = 1
 
 def repeated_heads(model: Model, node: ast.expr) -> ast.Call | None:
     """The call that copies each head of a key or value several times, one after the other; None if there is none."""
-    for source in sources(model, node):
-        found = _copies(model, source, _HEADS)
-        if found is not None:
-            return found
-    return None
+    seen: set[ast.expr] = set()
+    copies = (_copies(model, source, _HEADS, seen) for source in sources(model, node))
+    return next((each for each in copies if each is not None), None)
 
 
-def _copies(model: Model, node: ast.expr, axis: int) -> ast.Call | None:
+def _copies(model: Model, node: ast.expr, axis: int, seen: set[ast.expr]) -> ast.Call | None:
     """The call that copies along an axis of the value of an expression."""
     node = made(model, node)
-    while isinstance(node, ast.Call):
+    while isinstance(node, ast.Call) and node not in seen:
+        seen.add(node)
         inner, *rest = operands(model, node) or [node.func]
         name = called(model, node)
         if name in ("transpose", "swapaxes", "swapdims"):
@@ -48,7 +47,7 @@ def _copies(model: Model, node: ast.expr, axis: int) -> ast.Call | None:
             return None
         found = sources(model, inner)
         if len(found) > 1:
-            return next((each for each in (_copies(model, one, axis) for one in found) if each is not None), None)
+            return next((each for each in (_copies(model, one, axis, seen) for one in found) if each is not None), None)
         node = found[0]
     return None
 

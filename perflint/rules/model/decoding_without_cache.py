@@ -130,14 +130,26 @@ def _may_run_model(model: Model, call: ast.Call) -> bool:
 
 def _is_all(model: Model, given: ast.expr, name: str) -> bool:
     """True if an argument is the tokens, or the last ones that fit into a model."""
-    given = made(model, given)
-    if isinstance(given, ast.IfExp):
-        return _is_all(model, given.body, name) or _is_all(model, given.orelse, name)
-    if isinstance(given, ast.Subscript):
-        index = given.slice.elts[-1] if isinstance(given.slice, ast.Tuple) else given.slice
-        lower = index.lower if isinstance(index, ast.Slice) else index
-        return lower is not None and model.value(lower) != Const(-1) and _is_all(model, given.value, name)
-    return isinstance(given, ast.Name) and given.id == name
+    waiting, seen = [given], set()
+    while waiting:
+        given = made(model, waiting.pop())
+        if given in seen:
+            continue
+        seen.add(given)
+        if isinstance(given, ast.Name) and given.id == name:
+            return True
+        if isinstance(given, ast.IfExp):
+            waiting += [given.body, given.orelse]
+        elif isinstance(given, ast.Subscript) and not _is_last_token(model, given):
+            waiting.append(given.value)
+    return False
+
+
+def _is_last_token(model: Model, part: ast.Subscript) -> bool:
+    """True for `ids[:, -1:]` and `ids[:, -1]`; parts without a beginning count, too."""
+    index = part.slice.elts[-1] if isinstance(part.slice, ast.Tuple) else part.slice
+    lower = index.lower if isinstance(index, ast.Slice) else index
+    return lower is None or model.value(lower) == Const(-1)
 
 
 def _is_read_at_the_end(model: Model, loop: ast.AST, call: ast.Call) -> bool:
@@ -158,8 +170,12 @@ def _is_last(model: Model, index: ast.expr) -> bool:
 
 def _behind(model: Model, node: ast.expr) -> Iterator[ast.expr]:
     """The expressions that a value is a part of: `model(ids)` for `logits` after `logits = model(ids).logits`."""
+    seen: set[ast.expr] = set()
     while True:
         node = made(model, node)
+        if node in seen:
+            return
+        seen.add(node)
         yield node
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             node = node.value

@@ -103,9 +103,13 @@ class LogitsOfAllPositions(Rule):
 def _parts(model: Model, node: ast.expr) -> list[ast.Subscript]:
     """The indexings that are the only uses of a value; none if there are others."""
     found: list[ast.Subscript] = []
-    waiting = [node]
+    waiting: list[ast.expr] = [node]
+    seen: set[ast.expr] = set()
     while waiting:
         place = _after_casts(model, waiting.pop())
+        if place in seen:
+            continue
+        seen.add(place)
         parent = model.parent(place)
         if isinstance(parent, ast.Subscript) and parent.value is place and isinstance(parent.ctx, ast.Load):
             found.append(parent)

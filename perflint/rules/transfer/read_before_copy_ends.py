@@ -162,21 +162,33 @@ def _says_cpu(copy: CallSite) -> bool:
 
 
 def _is_read(model: Model, place: ast.expr) -> bool:
-    """True if the CPU needs the elements of a tensor at a place."""
-    parent = model.parent(place)
-    if isinstance(parent, ast.Attribute):
-        call = model.parent(parent)
-        if parent.attr not in _KEEPS:
-            return isinstance(call, ast.Call)
-        return _is_read(model, call if isinstance(call, ast.Call) and call.func is parent else parent)
-    if isinstance(parent, ast.Subscript) and parent.value is place:
-        return isinstance(parent.ctx, ast.Load) and _is_read(model, parent)
-    if isinstance(parent, ast.Call):
-        target = model.target(parent)
-        return target.startswith(_TAKES) and target not in ("torch.from_numpy", "numpy.asarray")
-    if isinstance(parent, ast.Assign):
-        return any(_is_read(model, use) for use in _uses_of(model, parent))
-    return isinstance(parent, (ast.BinOp, ast.Compare, ast.FormattedValue))
+    """True if the CPU needs the elements of a tensor at a place, or those of a view of it."""
+    waiting, seen = [place], set()
+    while waiting:
+        place = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        parent = model.parent(place)
+        if isinstance(parent, ast.Attribute):
+            call = model.parent(parent)
+            is_called = isinstance(call, ast.Call) and call.func is parent
+            if parent.attr not in _KEEPS and is_called:
+                return True
+            waiting += [call if is_called else parent] if parent.attr in _KEEPS else []  # type: ignore[list-item]
+        elif isinstance(parent, ast.Subscript):
+            waiting += [parent] if parent.value is place and isinstance(parent.ctx, ast.Load) else []
+        elif isinstance(parent, ast.Assign):
+            waiting += _uses_of(model, parent)
+        elif isinstance(parent, (ast.BinOp, ast.Compare, ast.FormattedValue)) or _takes(model, parent):
+            return True
+    return False
+
+
+def _takes(model: Model, parent: ast.AST | None) -> bool:
+    """True for a call of a function that reads its argument."""
+    target = model.target(parent) if isinstance(parent, ast.Call) else ""
+    return target.startswith(_TAKES) and target not in ("torch.from_numpy", "numpy.asarray")
 
 
 def _calls(place: ast.AST) -> Iterator[ast.Call]:
