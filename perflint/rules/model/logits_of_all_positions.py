@@ -16,6 +16,8 @@ from perflint.source.quoting import quoted
 
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "contiguous", "detach", "type"})
 _MOST_USES = 12
+_VOCABULARY = 1000
+"""A layer with more outputs computes scores of words."""
 
 
 class LogitsOfAllPositions(Rule):
@@ -87,15 +89,17 @@ class LogitsOfAllPositions(Rule):
             return
         parts = _parts(site.model, site.node)
         tensor = site.value(site.node).tensor
-        wider = _is_wider(layer) if isinstance(layer, Instance) else None
+        sizes = _sizes(layer) if isinstance(layer, Instance) else None
         is_deep = tensor is not None and tensor.rank is not None and tensor.rank > 2
-        if not parts or not all(_is_last(each, is_deep or wider is True) for each in parts):
+        # Nobody asks for the last one of so many features.
+        has_positions = is_deep or (sizes is not None and max(sizes[0], _VOCABULARY) < sizes[1])
+        if not parts or not all(_is_last(each, has_positions) for each in parts):
             return
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} computes all positions, and only the last one is used{often(site)}",
             confidence=Confidence.HIGH,
-            severity=Severity.INFO if wider is False else Severity.WARNING,
+            severity=Severity.INFO if sizes is not None and sizes[0] >= sizes[1] else Severity.WARNING,
             help="Take the last position first, `[:, -1]`, and run the layer on it.",
         )
 
@@ -143,12 +147,12 @@ def _uses(model: Model, node: ast.expr, statement: ast.AST | None) -> list[ast.e
     return [*reach.uses]
 
 
-def _is_wider(layer: Instance) -> bool | None:
-    """True if a layer has more outputs than inputs; None if that is not known."""
+def _sizes(layer: Instance) -> tuple[int, int] | None:
+    """The numbers of inputs and outputs of a layer, as far as both are known."""
     sizes = [layer.argument("in_features"), layer.argument("out_features")]
     known = [each.default if isinstance(each, Scalar) else each for each in sizes]
     numbers = [each.value for each in known if isinstance(each, Const) and isinstance(each.value, int)]
-    return numbers[0] < numbers[1] if len(numbers) == 2 else None
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
 def _is_last(part: ast.Subscript, has_positions: bool) -> bool:

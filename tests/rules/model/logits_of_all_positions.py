@@ -62,6 +62,17 @@ class Features(nn.Module):
         return self.out(x)[:, -1]
 
 
+class Moments(nn.Module):
+    """A few more outputs than inputs: the last is a deviation."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(x)[:, -1].exp()
+
+
 class Whole(Language):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         logits = self.head(self.body(ids))
