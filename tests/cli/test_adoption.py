@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
 
 from perflint.cli import adding
-from perflint.engine.changes import parsed
 from perflint.findings import Finding
 from perflint.source.text import Source
 from tests.cli.command import Command
@@ -194,26 +194,82 @@ def test_faults_of_since(perflint: Command) -> None:
     assert sorted(path.name for path in perflint.folder.iterdir()) == [".git", "a.py", "requirements.txt"]
 
 
-def test_git_runs_no_program_of_the_repository(perflint: Command) -> None:
+def test_git_runs_no_program_of_the_repository(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    perflint.write("a.py", BAD)
+    perflint.write("b.py", BAD)
+    commit(perflint)
+    mark = perflint.folder.parent / "ran"
+    run = f"touch '{mark}'; cat"
+    for name in ("filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "diff.evil.textconv"):
+        git(perflint.folder, "config", name, run)
+    for name in ("diff.evil.command", "diff.external", "core.fsmonitor", "core.sshCommand", "core.pager", "pager.diff"):
+        git(perflint.folder, "config", name, run)
+    for name in ("rev-parse", "merge-base", "ls-tree", "ls-files", "cat-file", "diff"):
+        git(perflint.folder, "config", f"alias.{name}", f"!{run}")
+    perflint.write(".git/info/attributes", "*.py diff=evil filter=evil\n")
+    perflint.write(".gitattributes", "*.py diff=evil filter=evil\n")
+    hooks = ("post-index-change", "reference-transaction", "fsmonitor-watchman", "post-checkout")
+    for name in (*(f".git/hooks/{hook}" for hook in hooks), "git", "bin/git"):
+        perflint.write(name, f"#!/bin/sh\ntouch '{mark}'\n")
+        (perflint.folder / name).chmod(0o755)
+    folders = [str(perflint.folder), str(perflint.folder / "bin"), "bin", "", os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
+    perflint.write("a.py", BAD + OTHER)
+    os.utime(perflint.folder / "b.py", (0, 0))
+    index = (perflint.folder / ".git/index").read_bytes()
+    assert shown(perflint, "--since", "HEAD") == ["a.py:4"]
+    assert (perflint.folder / ".git/index").read_bytes() == index
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("remote", ["ssh", "file", "helper", "ext"])
+def test_git_fetches_nothing(perflint: Command, remote: str) -> None:
     perflint.write("a.py", BAD)
     commit(perflint)
-    perflint.write(".gitattributes", "*.py diff=evil\n")
-    for name in ("diff.evil.textconv", "diff.evil.command", "diff.external", "core.fsmonitor"):
-        git(perflint.folder, "config", name, "touch ran; false")
+    mark = perflint.folder.parent / "ran"
+    run = f"touch '{mark}'; false"
+    address = {"ssh": "ssh://host/p", "file": str(perflint.folder), "helper": "x::y", "ext": f"ext::sh -c {run!r}"}
+    for name, value in {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": address[remote],
+        "remote.origin.uploadpack": run,
+        "core.sshCommand": run,
+        "protocol.allow": "always",
+        "protocol.file.allow": "always",
+        "protocol.ext.allow": "always",
+    }.items():
+        git(perflint.folder, "config", name, value)
     perflint.write("a.py", BAD + OTHER)
-    assert shown(perflint, "--since", "HEAD") == ["a.py:4"]
-    assert not (perflint.folder / "ran").exists()
+    for blob in (perflint.folder / ".git/objects").glob("??/*"):
+        if zlib.decompress(blob.read_bytes()).startswith(b"blob"):
+            blob.unlink()
+    ran = perflint("check", "a.py", "--since=HEAD")
+    assert ran.code == 2 and "git has no text of a.py" in ran.err
+    assert not mark.exists()
 
 
-def test_lines_that_look_like_a_diff() -> None:
-    diff = b"--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,3 @@\n--- a\n-b\n+++ b/y.py\n+@@ -1 +9,9 @@\n+c\n@@ -9 +10 @@\n-a\n+b\n"
-    diff += b'--- a/z\n+++ "b/\\303\\244\\t.py"\t\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n'
-    diff += b"--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n--- a/u\n+++ b/u\n@@ -3,2 +2,0 @@\n-a\n-b\n"
-    assert list(parsed(diff)) == [
-        ("x.py", [range(1, 4), range(10, 11)]),
-        ("ä\t.py", [range(1, 2)]),
-        ("u", []),
-    ]
+def test_lines_that_look_like_a_diff(perflint: Command) -> None:
+    perflint.write("a.py", f"{BAD}# x\n'''\n-- a/y.py\n'''\n")
+    commit(perflint)
+    perflint.write("a.py", f"{BAD}'''\n++ new/0/0\n@@ -1 +9,9 @@\n:1 2 A\tnew/0/0\n'''\n{SCALER}")
+    assert shown(perflint, "--since", "HEAD") == ["a.py:9"]
+
+
+def test_files_in_another_form_than_committed(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    perflint.write("old/m.py", BAD + SCALER)
+    perflint.write("empty.py", "")
+    perflint.write("away.py", BAD)
+    commit(perflint)
+    (perflint.folder / "a.py").write_bytes((BAD + OTHER).replace("\n", "\r\n").encode())
+    (perflint.folder / "new").mkdir()
+    git(perflint.folder, "mv", "old/m.py", "new/m.py")
+    perflint.write("new/m.py", BAD + SCALER + OTHER)
+    git(perflint.folder, "update-index", "--skip-worktree", "away.py")
+    (perflint.folder / "away.py").unlink()
+    assert shown(perflint, "--since", "HEAD") == ["a.py:4", "new/m.py:5"]
 
 
 TOOL = "import torch\n\n\ndef note(x: torch.Tensor):\n    return x.cuda().sum().item()\n"
