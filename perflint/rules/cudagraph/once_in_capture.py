@@ -122,6 +122,8 @@ def _counts_replays(model: Model, node: ast.AugAssign, capture: Capture) -> bool
     path = path_of(node.target)
     if loop_around(model, capture.start) is not None or loop_around(model, node) is not None:
         return False
-    bound = [each for each in model.nodes(ast.Assign) if any(path_of(target) == path for target in each.targets)]
-    outside = [each for each in bound if not any(is_inside(model, each, part) or each is part for part in capture.body)]
+    every = (*model.nodes(ast.Name), *model.nodes(ast.Attribute))
+    stores = (each for each in every if path_of(each) == path and each is not node.target)
+    bound = [each for each in stores if isinstance(each.ctx, ast.Store)]
+    outside = [each for each in bound if not any(is_inside(model, each, part) for part in capture.body)]
     return bool(outside) and (path.startswith("self.") or model.function(outside[0]) is model.function(node))

@@ -12,6 +12,7 @@ from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Dtype
+from perflint.source.quoting import quoted
 
 _AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast_mode.autocast")
 _SCALES = r"(?i:scaler|loss_scale|\.scale\(|accelerat|fabric|lightning|deepspeed|apex)"
@@ -74,13 +75,14 @@ class Float16WithoutScaler(Rule):
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         model, function = site.model, site.model.function(site.node)
-        if not _is_float16(site) or function is None or not _trains(function):
+        if function is None or not _is_float16(site) or not isinstance(model.parent(site.node), ast.withitem):
             return
-        if not isinstance(model.parent(site.node), ast.withitem):
+        calls = {last_name(part): part for part in walk(function) if isinstance(part, ast.Call)}
+        if not {"backward", "step"} <= calls.keys():
             return
         yield self.finding(
-            site,
-            "small gradients become zero in float16: nothing scales the loss",
+            model.call(calls["backward"]),
+            f"small gradients become zero under {quoted(site.text(site.node))}: nothing scales the loss",
             confidence=Confidence.HIGH,
             help="Use `dtype=torch.bfloat16`, or a `torch.amp.GradScaler`.",
         )
@@ -98,9 +100,3 @@ def _is_float16(site: CallSite) -> bool:
         return False
     value = None if dtype is None else site.value(dtype)
     return value is None or (isinstance(value, Dtype) and value.name in ("float16", "half"))
-
-
-def _trains(function: ast.AST) -> bool:
-    """True if a function goes backward and steps an optimizer."""
-    called = {last_name(part) for part in walk(function) if isinstance(part, ast.Call)}
-    return {"backward", "step"} <= called

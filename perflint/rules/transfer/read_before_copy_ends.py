@@ -30,6 +30,7 @@ _KEEPS = frozenset(
 )
 """Methods and attributes that do not read the elements, or only where their result is read."""
 _TAKES = ("torch.", "numpy.", "builtins.float", "builtins.int", "builtins.bool", "builtins.print", "builtins.str")
+_FILLS = frozenset({"copy_", "fill_", "zero_", "random_", "normal_", "uniform_"})
 _MOST_USES = 12
 
 
@@ -108,8 +109,9 @@ class ReadBeforeCopyEnds(Rule):
             elif _is_refilled(copy):
                 yield self.finding(
                     copy,
-                    f"the next iteration fills the memory that {quoted(copy.text(copy.node))} may still be reading",
+                    f"this fills the memory that {quoted(copy.text(copy.node))} of the last iteration may still read",
                     confidence=Confidence.MEDIUM,
+                    span=model.source.span(_refill(copy)),
                     help="Record an event after the copy and wait for it before the memory is filled, or take turns "
                     "with two tensors.",
                 )
@@ -189,6 +191,18 @@ def _takes(model: Model, parent: ast.AST | None) -> bool:
     """True for a call of a function that reads its argument."""
     target = model.target(parent) if isinstance(parent, ast.Call) else ""
     return target.startswith(_TAKES) and target not in ("torch.from_numpy", "numpy.asarray")
+
+
+def _refill(copy: CallSite) -> ast.expr:
+    """The place in the loop around a copy that fills its memory; the copy itself if that is not seen."""
+    source = copy.argument("src", 0) if last_name(copy.node) == "copy_" else copy.owner
+    loop = next(loops_around(copy.model, copy.node), copy.node)
+    for part in walk(loop):
+        is_store = isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store)
+        is_method = isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _FILLS
+        if source is not None and (is_store or is_method) and root_of(part) == root_of(source):
+            return part  # type: ignore[return-value]
+    return copy.node
 
 
 def _calls(place: ast.AST) -> Iterator[ast.Call]:

@@ -17,7 +17,6 @@ def rolled(model: nn.Module, static_x: torch.Tensor):
 
 def counted(model: nn.Module, static_x: torch.Tensor):
     graph, history, count = torch.cuda.CUDAGraph(), [], 0
-    count = 0
     with torch.cuda.graph(graph):
         loss = model(static_x).sum()
         loss.backward()

@@ -5,24 +5,24 @@ import torch
 
 def train(model, loader, optimizer):
     for x, y in loader:
-        with torch.autocast("cuda", dtype=torch.float16):  # error: TPF359
+        with torch.autocast("cuda", dtype=torch.float16):
             loss = model(x.cuda(non_blocking=True), y.cuda(non_blocking=True))
-        loss.backward()
+        loss.backward()  # error: TPF359
         optimizer.step()
         optimizer.zero_grad()
 
 
 def by_default(model, loader, optimizer):
     for x in loader:
-        with torch.autocast(device_type="cuda"):  # error: TPF359
-            model(x.cuda()).mean().backward()
+        with torch.autocast(device_type="cuda"):
+            model(x.cuda()).mean().backward()  # error: TPF359
         optimizer.step()
 
 
 def the_old_way(model, x, optimizer):
-    with torch.cuda.amp.autocast():  # error: TPF359
+    with torch.cuda.amp.autocast():
         loss = model(x.cuda()).mean()
-    loss.backward()
+    loss.backward()  # error: TPF359
     optimizer.step()
 
 

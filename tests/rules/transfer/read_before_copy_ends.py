@@ -35,8 +35,8 @@ def refilled(model, queue):
     host = torch.empty(256, dtype=torch.int32, pin_memory=True)
     device = torch.empty(256, dtype=torch.int32, device="cuda")
     for batch in queue:
-        host[: len(batch)] = torch.tensor(batch, dtype=torch.int32)
-        device.copy_(host, non_blocking=True)  # error: TPF215
+        host[: len(batch)] = torch.tensor(batch, dtype=torch.int32)  # error: TPF215
+        device.copy_(host, non_blocking=True)
         model(device)
 
 
