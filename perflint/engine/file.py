@@ -200,9 +200,9 @@ def _sift(findings: Sequence[Finding], suppressions: Suppressions, settings: Set
     return hidden
 
 
-def _elsewhere(hidden: Iterable[Finding], settings: Settings, model: Model) -> list[Elsewhere]:
+def _elsewhere(hidden: Iterable[Finding], settings: Settings, model: Model | None) -> list[Elsewhere]:
     """What the profile `pedantic` would add to the default one in a file, by function."""
-    if settings.profile is not Profile.DEFAULT:
+    if settings.profile is not Profile.DEFAULT or model is None:
         return []
     lines = [finding.span.line for finding in hidden if shows(Profile.PEDANTIC, finding)]
     counts = Counter(model.module.function_at(line) for line in lines)

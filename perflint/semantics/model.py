@@ -305,6 +305,10 @@ class Model:
         """The value of an expression at its last evaluation; UNKNOWN if it is never evaluated."""
         return self._recorder.values.get(node, UNKNOWN)
 
+    def shown(self, node: ast.expr) -> Mapping[str, Value]:
+        """The attributes of an argument of `str.format` that the text shows, by name."""
+        return self._recorder.shown.get(node, {})
+
     def is_evaluated(self, node: ast.expr) -> bool:
         """True if the interpreter reached an expression; if not, its value is unknown."""
         return node in self._recorder.values

@@ -68,7 +68,7 @@ class FileText:
         if self._text is not None:
             return self._text
         try:
-            return (regular_contents(self.path) or b"").decode("utf-8", "replace")
+            return (regular_contents(self.path) or b"").decode("utf-8-sig", "replace")
         except OSError:
             return ""
 

@@ -36,7 +36,7 @@ def collect(model: Net, loader: DataLoader):
     means, total = [], 0.0
     model.eval()
     for x, y in loader:
-        x = x.cuda()  # warning
+        x = x.cuda()  # {severity}
         out = model(x)
         means.append(out.mean(dim=1).cpu().numpy())  # warning
         total += out.sum().item()  # warning
@@ -51,7 +51,7 @@ def collect(model: Net, loader: DataLoader):
 def sample(model: Net, weights: torch.Tensor, n: int):
     found = []
     for _ in range(n):
-        found.append(torch.multinomial(weights.cuda(), 1).item())  # warning
+        found.append(torch.multinomial(weights.cuda(), 1).item())  # {draws}
     return found
 {more}
 """
@@ -110,9 +110,9 @@ def uses(made: str, call: str) -> str:
 @pytest.mark.parametrize(
     ("name", "more", "others", "severity"),
     [
-        # Of decisions. Results that a list or a sum gathers could be read after the loop.
-        ("report.py", uses("Agent", "made.update"), {"agent.py": AGENT}, "warning"),
-        ("report.py", uses("Learner", "made"), {"agent.py": AGENT}, "warning"),
+        # In `collect` and, if it differs, in `sample`. Results that a list or a sum gathers could be read later.
+        ("report.py", uses("Agent", "made.update"), {"agent.py": AGENT}, "info warning"),
+        ("report.py", uses("Learner", "made"), {"agent.py": AGENT}, "info warning"),
         ("report.py", uses("Agent", "made.act"), {"agent.py": AGENT}, "info"),
         ("report.py", uses("Plain", "made"), {"agent.py": AGENT}, "info"),
         # It trains before the file analyses.
@@ -120,7 +120,7 @@ def uses(made: str, call: str) -> str:
         ("report.py", RUNS, {}, "info"),
         ("report.py", CALLS, {}, "info"),
         ("report.py", RUNS + "\n# Optimized for one GPU, with scipy.optimize.\n", {}, "info"),
-        ("report.py", TRAINS + RUNS, {}, "warning"),
+        ("report.py", TRAINS + RUNS, {}, "info warning"),
         ("report.py", "\n\ncollect\n", {}, "warning"),
         ("report.py", "\nfrom training import pretrain\n\npretrain(Net, collect)\n" + RUNS, {}, "warning"),
         (
@@ -132,7 +132,7 @@ def uses(made: str, call: str) -> str:
         ("report.py", "\nfrom training import train\n\ntrain(Net().cuda(), 3)\n" + RUNS, {}, "info"),
         ("report.py", "\nfrom data import train_split\n\ntrain_split(collect)\n" + RUNS, {}, "info"),
         ("report.py", "\n\ndef train(f):\n    return f\n\n\ntrain(collect)\n" + RUNS, {}, "info"),
-        ("report.py", RUNS, {"run.py": "from report import collect\n"}, "warning"),
+        ("report.py", RUNS, {"run.py": "from report import collect\n"}, "info warning"),
         ("results.py", "", {"run.py": "from results import collect\n"}, "warning"),
         ("results.py", TRAINS, {"run.py": "from results import collect\n"}, "warning"),
         ("evaluator.py", "", {"run.py": "from evaluator import collect\n"}, "info"),
@@ -145,7 +145,8 @@ def uses(made: str, call: str) -> str:
     ],
 )
 def test_files_that_train_nothing(tmp_path: Path, name: str, more: str, others: dict[str, str], severity: str) -> None:
-    text = ANALYSIS.format(severity=severity, more=more)
+    collected, drawn = severity.split() if " " in severity else (severity, severity)
+    text = ANALYSIS.format(severity=collected, draws=drawn, more=more)
     assert by_line(tmp_path, name, text, others) == commented(text)
 
 
@@ -215,7 +216,7 @@ from torch.utils.data import DataLoader
 def loss_of(model: Net, loader: DataLoader):
     total = 0.0
     for x, y in loader:
-        x = x.cuda()  # warning
+        x = x.cuda()  # info
         total += model(x).sum().item()  # warning
     return total
 
@@ -239,7 +240,7 @@ from torch.utils.data import DataLoader
 def gather(model: Net, loader: DataLoader):
     found = []
     for x, y in loader:
-        x = x.to("cuda")  # warning
+        x = x.to("cuda")  # info
         out = model(x)
         found.append(out.cpu())  # warning
         found.append(out.cpu()[0].cuda())  # warning

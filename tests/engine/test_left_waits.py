@@ -53,9 +53,9 @@ def audited(folder: Path, files: dict[str, str], path: str = "helper.py") -> lis
 @pytest.mark.parametrize(
     ("use", "purpose"),
     [
-        ("def main(model, loader):\n    return collect(model, loader)\n", "evaluation"),
-        ("def main(models, loader):\n    return [collect(model, loader) for model in models]\n", "evaluation"),
-        ("def main(models, loader):\n    for model in models:\n        print(collect(model, loader))\n", "evaluation"),
+        ("def main(model, loader):\n    return collect(model, loader)\n", "analysis"),
+        ("def main(models, loader):\n    return [collect(model, loader) for model in models]\n", "analysis"),
+        ("def main(models, loader):\n    for model in models:\n        print(collect(model, loader))\n", "analysis"),
         # Unknown callers.
         ("def main(runner):\n    runner.use(collect)\n", "inference"),
         ("def main(model, loader):\n    return model\n", "inference"),
@@ -79,7 +79,7 @@ def audited(folder: Path, files: dict[str, str], path: str = "helper.py") -> lis
         ),
         (
             "def main(model, loader, optimizer):\n    if loader:\n" + TRAINS + "    collect(model, loader)\n",
-            "evaluation",
+            "analysis",
         ),
         # Parts of a step, which other code calls.
         ("def training_step(model, loader):\n    return collect(model, loader)\n", "inference"),
@@ -107,8 +107,8 @@ def fit(model: nn.Module, loader: DataLoader):
 @pytest.mark.parametrize(
     ("between", "purpose"),
     [
-        ("def results(model, loader):\n    return collect(model, loader)\n", "evaluation"),
-        ("def train_results(model, loader):\n    return collect(model, loader)\n", "evaluation"),
+        ("def results(model, loader):\n    return collect(model, loader)\n", "analysis"),
+        ("def train_results(model, loader):\n    return collect(model, loader)\n", "analysis"),
         (
             "def results(model, loader, optimizer):\n    for epoch in range(2):\n        collect(model, loader)\n",
             "inference",
@@ -133,7 +133,7 @@ def test_calls_over_a_training_in_another_file(tmp_path: Path) -> None:
 def test_code_that_a_package_offers(tmp_path: Path) -> None:
     use = "from app.helper import collect\n\n\ndef main(model, loader):\n    return collect(model, loader)\n"
     files = {"app/helper.py": COLLECTS + OPTIMIZER_USE, "run.py": use, "app/__init__.py": ""}
-    assert purposes(tmp_path, files, "app/helper.py") == {"evaluation"}
+    assert purposes(tmp_path, files, "app/helper.py") == {"analysis"}
     offering = files | {"app/__init__.py": "from .helper import collect\n"}
     assert purposes(tmp_path, offering, "app/helper.py") == {"inference"}
 

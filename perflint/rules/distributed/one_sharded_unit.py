@@ -14,9 +14,7 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
-_OLD = tuple(
-    f"torch.distributed.fsdp.{home}FullyShardedDataParallel" for home in ("", "fully_sharded_data_parallel.")
-)
+_OLD = tuple(f"torch.distributed.fsdp.{home}FullyShardedDataParallel" for home in ("", "fully_sharded_data_parallel."))
 _NEW = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
 _WHOLES = ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.Transformer", "torch.nn.TransformerEncoder")
 _NESTS = re.compile(r"\benable_wrap\b|\bwrap\(|auto_wrap_policy|apply_fsdp|parallelize")

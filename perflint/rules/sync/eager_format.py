@@ -25,7 +25,7 @@ from perflint.semantics.sites import (
     device_confidence,
 )
 from perflint.semantics.structure import last_name, names_in, path_of
-from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Value
+from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Tensor, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -133,17 +133,19 @@ class EagerFormat(Rule):
         if isinstance(site, CallSite):
             yield from self._reads(site)
             return
-        shown = _shown(site)
+        name, shown = _shown(site)
         if device_confidence(shown) is None or _is_of_failure(site) or _is_lazy(site, _LOWEST_LEVEL):
             return
-        yield from self._report(site, site.node, shown, _how(site))
+        yield from self._report(site, site.node, shown, _how(site), name)
 
     def _reads(self, site: CallSite) -> Iterator[Finding]:
         for part in _tracked(site):
             how = f"is read by `{site.text(site.node.func)}`"
             yield from self._report(site, part, _holding_tensor(site.value(part)), how)
 
-    def _report(self, site: FormatSite | CallSite, node: ast.expr, value: Value, how: str) -> Iterator[Finding]:
+    def _report(
+        self, site: FormatSite | CallSite, node: ast.expr, value: Value, how: str, attribute: str = ""
+    ) -> Iterator[Finding]:
         confidence = device_confidence(value)
         if confidence is None:
             return
@@ -155,7 +157,7 @@ class EagerFormat(Rule):
         cured = isinstance(site, FormatSite) and _is_lazy(site, _LOW_LEVEL)
         yield self.finding(
             site,
-            f"{quoted(site.text(node))} {how}: the CPU {waits}{often(site)}",
+            f"{quoted(site.text(node) + attribute)} {how}: the CPU {waits}{often(site)}",
             confidence=confidence,
             severity=Severity.INFO if cured else None,
             heat=Heat.COLD if _is_written_when_asked(site) else None,
@@ -186,15 +188,35 @@ def _takes_numbers(site: FormatSite | CallSite) -> bool:
     return isinstance(template, str) and re.search(r"%[^a-zA-Z%]*[sra]", template) is None
 
 
-def _shown(site: FormatSite) -> Value:
-    """The values that are formatted: of `"{a}".format(**values)` and `"%(a)s" % values` one of the named ones."""
+def _shown(site: FormatSite) -> tuple[str, Value]:
+    """The value that is formatted: the argument itself, with "", or ".x", an attribute of it: `"{a.x}".format(a=a)`.
+
+    Of `"{a}".format(**values)` and `"%(a)s" % values` one of the named values.
+    """
+    for name, shown in site.model.shown(site.node).items():
+        if device_confidence(shown) is not None and (isinstance(shown, Tensor) or _is_given_tensors(site)):
+            return f".{name}", shown
     value = site.value(site.node)
     template = _template(site) if isinstance(value, Mapping) else None
     if template is None or not isinstance(value, Mapping):
-        return value
+        return "", value
     texts = [str(node.value) for node in ast.walk(template) if isinstance(node, ast.Constant)]
     held = [value.get(name) for text in texts for pair in _NAMED.findall(text) for name in pair if name]
-    return next((each for each in held if device_confidence(each) is not None), UNKNOWN)
+    return "", next((each for each in held if device_confidence(each) is not None), UNKNOWN)
+
+
+def _is_given_tensors(site: FormatSite) -> bool:
+    """True if a method of the shown object gets a tensor of the GPU: other objects of its class may get numbers."""
+    model, node = site.model, site.node
+    around = model.function(node) or model.module.tree
+    for name in model.names(around, node.id) if isinstance(node, ast.Name) else ():
+        method = model.parent(name)
+        call = model.parent(method) if isinstance(method, ast.Attribute) else None
+        if isinstance(call, ast.Call) and call.func is method:
+            given = (*call.args, *(keyword.value for keyword in call.keywords))
+            if any(device_confidence(model.value(each)) is not None for each in given):
+                return True
+    return False
 
 
 _NAMED = re.compile(r"(?<!\{)\{(\w+)|%\((\w+)\)")

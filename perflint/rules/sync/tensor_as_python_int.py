@@ -15,7 +15,7 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name
-from perflint.semantics.values import Device, Evidence, Instance, Kind, Sequence, Tensor, Value
+from perflint.semantics.values import Device, Evidence, Instance, Kind, Sequence, Tensor, Unknown, Value
 from perflint.source.quoting import quoted
 
 _PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
@@ -133,15 +133,24 @@ def _read(site: CallSite | SubscriptSite, node: ast.expr) -> Iterator[tuple[ast.
             yield from _read(site, element)
         return
     value = site.value(node)
-    if not isinstance(value, Tensor) or value.rank not in (0, None) or value.evidence is Evidence.USE:
+    tensor = value.tensor
+    if tensor is None or tensor.rank not in (0, None) or tensor.evidence is Evidence.USE:
         return
-    if _is_entry(node) and value.evidence < Evidence.ANNOTATION and value.kind is Kind.UNKNOWN:
+    if not isinstance(value, Tensor) and not _is_one_number(value, tensor):
+        return
+    if _is_entry(node) and tensor.evidence < Evidence.ANNOTATION and tensor.kind is Kind.UNKNOWN:
         # Of the results of a model, too, only some are tensors: `range(output["batch_size"])`.
         return
     confidence = device_confidence(value)
     # A number is so much more likely here that a mere possibility of a device tensor says nothing.
     if confidence is not None and confidence is not Confidence.LOW:
         yield node, confidence
+
+
+def _is_one_number(value: Value, tensor: Tensor) -> bool:
+    """True for a tensor that surely holds one integer, where other calls may pass something unknown."""
+    others = (member for member in value.members if member is not tensor)
+    return tensor.rank == 0 and tensor.kind is Kind.INT and all(isinstance(member, Unknown) for member in others)
 
 
 def _is_entry(node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""Calls that decode: in a loop, each is given the choice that was made from the last position of its last result."""
+"""Loops whose iterations go on with the results of the last one: they decode tokens, or remove noise step by step."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import names_in, root_of, walk
 
@@ -31,6 +32,39 @@ def decoding_calls(model: Model, loop: ast.AST) -> frozenset[ast.Call]:
         and (call := _call_in(value)) is not None
         and not _computed_from(names & last, bound).isdisjoint(_given(call))
     )
+
+
+@once_per_node
+def goes_on(model: Model, loop: ast.AST) -> bool:
+    """True if a loop gives a model what it computed in the last iteration: `x = sample(model, x, t)`."""
+    if not isinstance(loop, LOOPS):
+        return False
+    bound = [*_bound(loop), *_grown(loop)]
+    for targets, value in bound:
+        computed = targets | _computed_from(targets, bound)
+        for call in (node for node in walk(value) if isinstance(node, ast.Call)):
+            if model.heat_map.work.is_work(call) and not (_given(call) & computed) <= _set_anew(loop, call, computed):
+                return True
+    return False
+
+
+def _set_anew(loop: ast.For | ast.AsyncFor | ast.While, call: ast.Call, computed: set[str]) -> set[str]:
+    """The names that each iteration binds before a call to something that it does not compute from others."""
+    names = set() if isinstance(loop, ast.While) else set(names_in(loop.target))
+    for statement in loop.body:
+        if call in walk(statement):
+            break
+        if isinstance(statement, ast.Assign) and computed.isdisjoint(names_in(statement.value)):
+            names |= {root_of(part) for target in statement.targets for part in getattr(target, "elts", (target,))}
+    return names
+
+
+def _grown(loop: ast.AST) -> Iterator[tuple[set[str], ast.expr]]:
+    """The lists to which a loop appends, with the element."""
+    for node in walk(loop):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+            for element in node.args:
+                yield {root_of(node.func.value)} - {"", "self"}, element
 
 
 def _takes_last(node: ast.Subscript) -> bool:

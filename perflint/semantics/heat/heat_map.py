@@ -129,7 +129,7 @@ class HeatMap:
         work = self.work.of(loop.body)
         if isinstance(loop, ast.While):
             work = work | self.work.inside(loop.test)
-        if not work.steps and (self._turns_few(loop) or (around is Heat.COLD and ranges_few(loop))):
+        if self._turns_few(loop) or (not work.steps and around is Heat.COLD and ranges_few(loop)):
             return Heat.COLD
         if isinstance(loop, (ast.For, ast.AsyncFor)) and self.work.is_over_batches(loop.iter):
             return Heat.HOT

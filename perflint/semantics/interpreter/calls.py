@@ -7,6 +7,7 @@ import ast
 from perflint.semantics.facts import by_use, containers, distributions, named, tensors, torch_api
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.devices import computed_near, made_of
+from perflint.semantics.formats import attributes_shown
 from perflint.semantics.interpreter import (
     builtin_calls,
     constructions,
@@ -60,6 +61,10 @@ def call(frame: Frame, node: ast.Call) -> Value:
         arguments = _with_name(node, arguments, _NAMING[callee.name])
     if frame.recorder is not None and frame.recorder.keeps_calls:
         frame.recorder.passed[node] = callee, arguments
+    if frame.recorder is not None:
+        for argument, attribute in attributes_shown(node):
+            shown = frame.evaluate(ast.Attribute(argument, attribute, ast.Load()))
+            frame.recorder.shown.setdefault(argument, {})[attribute] = shown
     target, value = apply(frame, callee, arguments, node)
     value = unmoved.beside_operand(node, target, value)
     if frame.view.project.declared.gives_gpu_tensor(target):

@@ -44,6 +44,8 @@ class Recorder:
     """The name of that file's module."""
     values: dict[ast.expr, Value] = field(default_factory=dict)
     targets: dict[ast.Call, str] = field(default_factory=dict)
+    shown: dict[ast.expr, dict[str, Value]] = field(default_factory=dict)
+    """The attributes of arguments that a format shows, by name."""
     arguments: dict[Position, dict[Position, list[Arguments]]] = field(default_factory=dict)
     """The arguments that calls pass to the functions of this file, by the positions of callee and caller."""
     caller: Position = TOP
@@ -77,6 +79,7 @@ class Recorder:
         for node in (node for part in body for node in walk(part)):
             self.values.pop(node, None)  # type: ignore[call-overload]
             self.targets.pop(node, None)  # type: ignore[call-overload]
+            self.shown.pop(node, None)  # type: ignore[call-overload]
 
     def keep_no_calls(self) -> None:
         """Forget the callees of calls, and keep no more of them."""

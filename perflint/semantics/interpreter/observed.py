@@ -133,8 +133,12 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
                 _otherwise(inner, info, arg, position, passed)
             continue
         known = [value for value in passed if value is not None and (not value.is_unknown or _is_on_host(value))]
-        if known and len(known) == len([value for value in passed if value is not None]):
+        are_all = len(known) == len([value for value in passed if value is not None])
+        if known and (are_all or any(value.tensor is not None for value in known)):
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
+            if not are_all:
+                # The tensor that one call passes is there, whatever the others pass.
+                value = union([value, UNKNOWN])
             if value == NONE and not (_is_own(inner, info) or inner.view.every_call(inner.module, info).are_all):
                 # Other callers pass something, or the function would not have the parameter.
                 continue

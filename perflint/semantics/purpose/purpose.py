@@ -7,6 +7,7 @@ import ast
 from perflint.findings import Frequency, Heat, Purpose
 from perflint.semantics.around import loops_around, targets
 from perflint.semantics.facts import conventions
+from perflint.semantics.heat.decoding import goes_on
 from perflint.semantics.heat.once import copies_for_checkpoint
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -45,12 +46,12 @@ def purpose(model: Model, node: ast.AST) -> Purpose:
     if writes_results(model, node):
         return Purpose.OUTPUT
     analyses = is_of_analysis(model, node)
-    if (analyses or _evaluates(model, node)) and _goes_on(model, node):
-        return Purpose.DECODING
-    if analyses:
-        return Purpose.ANALYSIS
-    if _evaluates(model, node):
-        return Purpose.EVALUATION
+    if analyses or _evaluates(model, node):
+        if _goes_on(model, node):
+            return Purpose.DECODING
+        function = model.function(node)
+        is_once = analyses or (function is not None and model.is_outside_training(function))
+        return Purpose.ANALYSIS if is_once else Purpose.EVALUATION
     if computes_metrics(model):
         return Purpose.METRICS
     if model.heat(node) is Heat.HOT:
@@ -81,20 +82,10 @@ def _evaluates(model: Model, node: ast.AST) -> bool:
 
 
 def _goes_on(model: Model, node: ast.AST) -> bool:
-    """True if a loop that is not over data is around a node, or around a call of its function in the file.
-
-    An iteration may go on with the results of the last: `while not done:`, `for i in range(n):`.
-    """
+    """True if a loop whose iterations go on with the results of the last is around a node, or around its function."""
     info = model.module.defined_by(model.function(node))
     calls = () if info is None else model.heat_map.callers(info)
-    loops = (loop for each in (node, *calls) for loop in loops_around(model, each))
-    return any(isinstance(loop, ast.While) or _counts(loop) for loop in loops)
-
-
-def _counts(loop: ast.AST) -> bool:
-    """True for `for i in range(n)`. A third argument is the size of a batch."""
-    counted = loop.iter if isinstance(loop, ast.For) else None
-    return isinstance(counted, ast.Call) and getattr(counted.func, "id", "") == "range" and len(counted.args) < 3
+    return any(goes_on(model, loop) for each in (node, *calls) for loop in loops_around(model, each))
 
 
 def _copies_state(model: Model, node: ast.AST) -> bool:

@@ -278,3 +278,27 @@ def above_a_level(model: nn.Module, loader: DataLoader, optimizer: torch.optim.O
         optimizer.step()
         if logger.level > logging.DEBUG:
             print(loss)  # error: TPF108
+
+
+class Meter:
+    def __init__(self):
+        self.val, self.sum = 0, 0
+
+    def update(self, val, n: int = 1):
+        self.val = val
+        self.sum += val * n
+
+
+def train_with_averages(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    losses, right = Meter(), Meter()
+    for x, y in loader:
+        out = model(x.cuda())
+        loss = out.sum()
+        losses.update(loss.item())
+        right.update((out.argmax(dim=1) == y.cuda()).float().mean())
+        loss.backward()
+        optimizer.step()
+        print("loss {loss.val:.3f} {0}".format(1, loss=losses))
+        print("right {right.val:.3f}".format(right=right))  # audit: TPF108
+        print("right {0.sum:.3f} {{0.val}}".format(right))  # audit: TPF108
+        print("right {right.missing".format(right=right))

@@ -9,6 +9,15 @@ from tests.semantics.notation import Case, check
 
 PASSED = """
 # file: ops.py
+def f(x):
+    x                               # -> cuda float 1 | ?
+# file: main.py
+import torch
+from ops import f
+f(unknown())
+f(torch.rand(3, device="cuda"))
+===
+# file: ops.py
 def f(a, b=1, *rest, c=None, **more):
     a                               # -> cuda float 1
     b                               # -> cpu float 2 | int=1
@@ -660,15 +669,6 @@ def test_in_processes(case: Case, tmp_path: Path) -> None:
 
 
 NOT_PASSED = """
-# file: ops.py
-def f(x):
-    x                               # -> ?
-# file: main.py
-import torch
-from ops import f
-f(unknown())
-f(torch.rand(3, device="cuda"))
-===
 # file: ops.py
 def f(x):
     x                               # -> ?

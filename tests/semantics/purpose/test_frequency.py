@@ -134,3 +134,9 @@ def run(net: nn.Module, loader, optimizer):
 )
 def test_the_unit_of_a_function_is_that_of_its_most_frequent_call(tmp_path: Path, call: str, unit: Frequency) -> None:
     assert [each for each, _ in found(tmp_path, CALLED.format(call=call)).values()] == [unit.value]
+
+
+def test_a_training_that_a_number_ends_is_no_training(tmp_path: Path) -> None:
+    text = CALLED.format(call="if step >= 5:\n            break\n        here(loss)")
+    text = text.replace("for x in loader:", "for step, x in enumerate(loader):")
+    assert {unit for unit, _ in found(tmp_path, text).values()} == {"run", "unknown"}
