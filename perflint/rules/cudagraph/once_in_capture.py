@@ -122,7 +122,7 @@ def _counts_replays(model: Model, node: ast.AugAssign, capture: Capture) -> bool
     path = path_of(node.target)
     if loop_around(model, capture.start) is not None or loop_around(model, node) is not None:
         return False
-    every = (*model.nodes(ast.Name), *model.nodes(ast.Attribute))
+    every: list[ast.Name | ast.Attribute] = [*model.nodes(ast.Name), *model.nodes(ast.Attribute)]
     stores = (each for each in every if path_of(each) == path and each is not node.target)
     bound = [each for each in stores if isinstance(each.ctx, ast.Store)]
     outside = [each for each in bound if not any(is_inside(model, each, part) for part in capture.body)]
