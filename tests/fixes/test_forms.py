@@ -27,10 +27,9 @@ from tests.fixes.forms import (
     without_walruses,
 )
 from tests.rules.harness import Case, lint, source_cases
-from tests.rules.test_golden import fix, fixture
+from tests.rules.test_golden import by_rule, fix, fixture
 
 CASES = [case for case in source_cases() if case.golden.exists()]
-by_rule = pytest.mark.parametrize("case", CASES, ids=str)
 _FORMS = 4
 
 

@@ -80,6 +80,7 @@ def test_fixes_bring_no_finding_of_any_rule(case: Case) -> None:
     "case",
     [case if not at % 6 else pytest.param(case, marks=pytest.mark.slow) for at, case in enumerate(CASES)],
     ids=str,
+    scope="session",
 )
 def test_fixes_keep_windows_newlines(case: Case) -> None:
     before = fixture(case)
