@@ -28,13 +28,19 @@ def is_in_training(model: Model, node: ast.AST) -> bool:
         return True
     if function is None:
         return False
-    return _is_part_of_step(model, function) or (bool(loops) and model.heat_map.work.steps(function))
+    return _is_part_of_step(model, function) or (bool(loops) and takes_steps(model, function))
+
+
+@once_per_node
+def takes_steps(model: Model, around: ast.AST) -> bool:
+    """True if a function or loop steps an optimizer or calls `backward()`."""
+    return model.heat_map.work.steps(around)
 
 
 @once_per_node
 def trains(model: Model, loop: Loop) -> bool:
     """True if a loop steps an optimizer, goes over epochs, or calls functions whose names say that they train."""
-    if counts_epochs(loop) or model.heat_map.work.steps(loop):
+    if counts_epochs(loop) or takes_steps(model, loop):
         return True
     calls = (node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
     return any(_says_so(call) for call in calls)

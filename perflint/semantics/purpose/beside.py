@@ -6,6 +6,7 @@ import ast
 
 from perflint.findings import Heat
 from perflint.semantics.around import loops_around
+from perflint.semantics.heat.training import takes_steps
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in, walk
@@ -36,9 +37,8 @@ def is_step(model: Model, around: ast.AST) -> bool:
     """
     if not isinstance(around, (ast.For, ast.AsyncFor, ast.While)):
         return False
-    work = model.heat_map.work
-    own = work.of(around.body)
-    return own.runs or own.calls_run or work.steps(around)
+    own = model.heat_map.work.of(around.body)
+    return own.runs or own.calls_run or takes_steps(model, around)
 
 
 @once_per_node

@@ -19,7 +19,7 @@ from perflint.semantics.purpose.bases import is_called_in_loops
 from perflint.semantics.purpose.beside import holds_steps, is_beside_epoch, is_over_layers, is_step
 from perflint.semantics.purpose.files import reads_file
 from perflint.semantics.purpose.unreached import is_dead, is_unreached
-from perflint.semantics.structure import FunctionInfo, last_name, stands_in, walk
+from perflint.semantics.structure import last_name, stands_in, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Loop = ast.For | ast.AsyncFor | ast.While
@@ -43,14 +43,21 @@ def frequency(model: Model, node: ast.AST) -> Frequency:
         return Frequency.NEVER
     heat = model.heat(node)
     if heat is Heat.HOT:
-        return Frequency.EPOCH if is_beside_epoch(model, node) else _of_step(model, node, frozenset())
+        return Frequency.EPOCH if is_beside_epoch(model, node) else _of_step(model, node)
     if heat is Heat.COLD:
         return _rarely(model, node)
     return _now_and_then(model, node)
 
 
-def _of_step(model: Model, node: ast.AST, seen: frozenset[FunctionInfo]) -> Frequency:
+def _of_step(model: Model, node: ast.AST) -> Frequency:
     """The unit of code that runs each step."""
+    unit = _in_function(model, node)
+    return unit if isinstance(unit, Frequency) else _of_calls(model, unit)
+
+
+@once_per_node
+def _in_function(model: Model, node: ast.AST) -> Frequency | ast.AST:
+    """The unit of the innermost loop that repeats a node in its function; the function if no loop there has a unit."""
     inner = node
     for outer in model.ancestors(node):
         if isinstance(outer, LOOPS) and (stands_in(outer.body, inner) or inner is getattr(outer, "test", None)):
@@ -58,8 +65,7 @@ def _of_step(model: Model, node: ast.AST, seen: frozenset[FunctionInfo]) -> Freq
             if unit is not None:
                 return unit
         if isinstance(outer, _FUNCTIONS) and stands_in(outer.body, inner):
-            info = model.module.defined_by(outer)
-            return Frequency.STEP if info is None or info in seen else _of_calls(model, info, seen | {info})
+            return Frequency.STEP if model.module.defined_by(outer) is None else outer
         inner = outer
     return Frequency.STEP
 
@@ -81,16 +87,33 @@ def _of_loop(model: Model, loop: _Loop) -> Frequency | None:
     return Frequency.ITEM
 
 
-def _of_calls(model: Model, info: FunctionInfo, seen: frozenset[FunctionInfo]) -> Frequency:
-    """The unit of the most frequent call of a function that runs each step."""
-    if model.heat_map.training_step(info) is not None:
-        return Frequency.STEP
-    calls = [call for call in model.heat_map.callers(info) if model.heat(call) is Heat.HOT]
-    units = {_of_step(model, call, seen) for call in calls}
-    chain = None if units else model.chain(info)
-    if chain is not None and chain.heat is Heat.HOT:
-        units = {Frequency.STEP if any(call.trains for call in chain.calls) else Frequency.BATCH}
+@once_per_node
+def _of_calls(model: Model, function: ast.AST) -> Frequency:
+    """The unit of the most frequent call of a function that runs each step, also through other functions."""
+    units: set[Frequency] = set()
+    known, unread = {function}, [function]
+    while unread:
+        found, functions = _of_callers(model, unread.pop())
+        units |= found
+        unread += functions - known
+        known |= functions
     return min(units, key=_OFTEN_FIRST.index, default=Frequency.STEP)
+
+
+@once_per_node
+def _of_callers(model: Model, function: ast.AST) -> tuple[frozenset[Frequency], frozenset[ast.AST]]:
+    """The units of the calls of a function that runs each step, and the functions around the other calls."""
+    info = model.module.defined_by(function)
+    if info is None or model.heat_map.training_step(info) is not None:
+        return frozenset({Frequency.STEP}), frozenset()
+    calls = [call for call in model.heat_map.callers(info) if model.heat(call) is Heat.HOT]
+    if calls:
+        around = [_in_function(model, call) for call in calls]
+        units = frozenset(each for each in around if isinstance(each, Frequency))
+        return units, frozenset(each for each in around if not isinstance(each, Frequency))
+    chain = model.chain(info)
+    is_evaluated = chain is not None and chain.heat is Heat.HOT and not any(call.trains for call in chain.calls)
+    return frozenset({Frequency.BATCH if is_evaluated else Frequency.STEP}), frozenset()
 
 
 def _rarely(model: Model, node: ast.AST) -> Frequency:

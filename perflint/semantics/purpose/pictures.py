@@ -7,6 +7,7 @@ import ast
 from perflint.semantics.around import inside
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.rule_conventions import draws_by_name, holds_pictures
+from perflint.semantics.heat.training import takes_steps
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -19,7 +20,7 @@ def draws(model: Model, node: ast.AST) -> bool:
     if conventions.draws(module.name, module.packages) or _is_in_drawing_function(model, node):
         return True
     function = None if model.is_offered else model.function(node)
-    return function is not None and not model.heat_map.work.steps(function) and _paints(model, function)
+    return function is not None and not takes_steps(model, function) and _paints(model, function)
 
 
 def _is_in_drawing_function(model: Model, node: ast.AST) -> bool:
@@ -31,7 +32,7 @@ def _is_in_drawing_function(model: Model, node: ast.AST) -> bool:
 def joins_pictures(site: CallSite) -> bool:
     """True for `images.append(x.cpu())` and `{"image": x.cpu()}`, in a function that does not train."""
     function = site.model.function(site.node)
-    if function is not None and site.model.heat_map.work.steps(function):
+    if function is not None and takes_steps(site.model, function):
         return False
     inner: ast.AST = site.node
     for outer in inside(site.model, site.node):

@@ -9,6 +9,7 @@ from perflint.semantics.around import loops_around, targets
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.decoding import goes_on
 from perflint.semantics.heat.once import copies_for_checkpoint
+from perflint.semantics.heat.training import takes_steps
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.evaluations import computes_metrics, is_in_model, is_of_analysis, is_of_evaluation
@@ -72,10 +73,10 @@ def _evaluates(model: Model, node: ast.AST) -> bool:
     if is_of_evaluation(model, node):
         return True
     function = model.function(node)
-    if function is None or any(map(model.heat_map.work.steps, loops_around(model, node))):
+    if function is None or any(takes_steps(model, loop) for loop in loops_around(model, node)):
         return False
     if not isinstance(function, ast.Lambda) and conventions.analyses(function.name):
-        return not model.heat_map.work.steps(function)
+        return not takes_steps(model, function)
     if is_in_model(model, node):
         return False
     return model.heat(node) is Heat.HOT and serves_project(model, node) and model.is_outside_training(function)
