@@ -93,7 +93,7 @@ def test_time_is_linear(program: Program, size: int) -> None:
 
 @by_program
 def test_everything_can_be_said(program: Program, size: int) -> None:
-    source = Source("program.py", program(size))
+    source = Source("program.py", program(size // 2))
     report = check_source(source, Project(), active_rules(AUDIT), AUDIT)
     assert not report.problems
     with deep_stack():
