@@ -47,6 +47,7 @@ FACE = {
     "heat": {"heat_map", "reasons", "steps"},
     "regions": {"captured", "compile_calls", "compiled"},
     "explain": {"describe", "phrases", "reasons"},
+    "purpose": {"frequency", "need", "purpose", "unreached", "wholes"},
 }
 """The modules in folders of semantics that later layers may import, besides its flat modules and `facts`."""
 ORDER = {
@@ -60,6 +61,8 @@ ORDER = {
     "regions": 3,
     "explain": 3,
     "model": 4,
+    "around": 5,
+    "purpose": 5,
 }
 """The parts of semantics in the order of their imports; other flat modules, such as values, are at 0."""
 EARLIER = {("perflint.semantics.scanning", "by_use")}

@@ -9,8 +9,8 @@ from perflint.rules._statements import statement_of
 from perflint.rules.placement import LEGACY_CONSTRUCTORS
 from perflint.semantics.dataflow.destinations import End, Use
 from perflint.semantics.dataflow.origins import Origin, Source
-from perflint.semantics.dataflow.wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.semantics.facts import torch_api
+from perflint.semantics.purpose.wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.semantics.sites import CallSite, Site
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Instance, Kind

@@ -13,8 +13,8 @@ from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules.sync._lists import appended_to, gathering_loop
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY
 from perflint.semantics.around import inside
-from perflint.semantics.dataflow.wholes import is_same_each_turn, whole_of
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.wholes import is_same_each_turn, whole_of
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 

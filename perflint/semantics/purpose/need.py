@@ -9,11 +9,11 @@ from perflint.semantics.around import inside, loops_around
 from perflint.semantics.binders import LOOPS, defaults
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.dataflow.origins import Origin, Source
-from perflint.semantics.dataflow.wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.pictures import joins_pictures
 from perflint.semantics.purpose.taken import is_taken
+from perflint.semantics.purpose.wholes import is_added_up, is_same_each_turn, whole_of
 from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
 from perflint.semantics.structure import block_in, is_none, last_name, names_in, place_in, tested, walk
 
