@@ -1,4 +1,4 @@
-"""What git says about a repository that nobody trusts: its settings name programs, and none of them may run.
+"""Questions to git about a repository that may be hostile: its settings name programs, and none of them may run.
 
 Only commands that read objects and the index run in the repository. `git diff` does not: it runs the filters that the
 repository names on files of the working tree. Files are compared in a folder of their own.
@@ -25,7 +25,7 @@ _ALONE = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOC
 """Git neither writes the index nor fetches objects. Before 2.45 it begins to fetch, and ends at the protocol."""
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--text", "--raw", "--patch", "--unified=0", "--find-renames")
 _FILE = (b"100644", b"100755")
-"""Modes of files that are no links."""
+"""Modes of files, but for links."""
 
 
 class Repository:

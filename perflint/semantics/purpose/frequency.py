@@ -71,7 +71,7 @@ def _in_function(model: Model, node: ast.AST) -> Frequency | ast.AST:
 
 
 def _of_loop(model: Model, loop: _Loop) -> Frequency | None:
-    """The unit that an iteration of a loop is; None if it is no unit of its own."""
+    """The unit that an iteration of a loop is; None if it has no unit of its own."""
     if decoding_calls(model, loop):
         return Frequency.TOKEN
     work = model.heat_map.work.of(loop.body)
