@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._memory.flows import made
+from perflint.rules._memory.flows import flow_around, made
 from perflint.rules._sources import sources
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
@@ -90,7 +90,7 @@ class GrowingCache(Rule):
         model = site.model
         seen: set[ast.Call] = set()
         for statement in model.nodes(ast.Assign):
-            for target, value in _pairs(statement):
+            for target, value in _pairs(model, statement):
                 for call in _growths(model, target, value):
                     if call in seen or model.heat(call) is not Heat.HOT:
                         continue
@@ -104,13 +104,24 @@ class GrowingCache(Rule):
                     )
 
 
-def _pairs(statement: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _pairs(model: Model, statement: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """The targets of an assignment that outlive a call, with their values."""
     target, value = statement.targets[0], statement.value
     both = [(target, value)]
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         both = list(zip(target.elts, value.elts, strict=True))
-    yield from ((one, other) for one, other in both if isinstance(one, (ast.Attribute, ast.Subscript)))
+    yield from ((one, other) for one, other in both if _outlives(model, one))
+
+
+def _outlives(model: Model, target: ast.expr) -> bool:
+    """True for a part of `self`, or of an object that the function gets."""
+    holder = target
+    while isinstance(holder, (ast.Attribute, ast.Subscript)):
+        holder = holder.value
+    if holder is target or not isinstance(holder, ast.Name):
+        return False
+    origins = flow_around(model, holder).origins(holder)
+    return bool(origins) and all(isinstance(each.node, ast.arg) for each in origins)
 
 
 def _growths(model: Model, target: ast.expr, value: ast.expr) -> Iterator[ast.Call]:

@@ -74,6 +74,21 @@ class Window(nn.Module):
         return self.context
 
 
+class Conditions(nn.Module):
+    """The dict is new in each call."""
+
+    def __init__(self, parts: nn.ModuleList):
+        super().__init__()
+        self.parts = parts
+
+    def forward(self, x: torch.Tensor, key: str) -> dict[str, torch.Tensor]:
+        output: dict[str, torch.Tensor] = {}
+        for part in self.parts:
+            new = part(x)
+            output[key] = torch.cat((output[key], new), 1) if key in output else new
+        return output
+
+
 class Local(nn.Module):
     def forward(self, x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
         x = torch.cat([x, more], dim=1)
