@@ -116,7 +116,7 @@ class ForLoopOptimizer(Rule):
             site,
             f"`{name}` runs unfused: several kernels for each group of parameters",
             severity=cost("adamw-not-fused-gpt").severity if name in _MEASURED else Severity.INFO,
-            help="Pass `fused=True`." if site.target in FUSED else "Pass `fused=True`, if torch is 2.12 or newer.",
+            help=_fusing(site),
             confidence=confidence,
             heat=Heat.HOT,
             fix=_with_fused(site),
@@ -134,6 +134,15 @@ class ForLoopOptimizer(Rule):
             fix=_without_foreach(site),
             cost=sentence(_ONE_BY_ONE, "adam-for-loop", "adamw-for-loop-step-gpt"),
         )
+
+
+def _fusing(site: CallSite) -> str:
+    if _is_for_lightning(site):
+        # Its plugin for float16 raises: a fused optimizer unscales the gradients itself.
+        return (
+            'Pass `fused=True`, unless the Trainer clips gradients (`gradient_clip_val`) with `precision="16-mixed"`.'
+        )
+    return "Pass `fused=True`." if site.target in FUSED else "Pass `fused=True`, if torch is 2.12 or newer."
 
 
 _MEASURED = ("Adam", "AdamW")
