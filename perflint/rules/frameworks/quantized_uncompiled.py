@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import serves_tests
 from perflint.rules._project_text import project_says
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
@@ -34,6 +34,7 @@ class QuantizedUncompiled(Rule):
     ## When it is fine
     - The callers compile the model, or a library such as vLLM does. Projects with `torch.compile` are not reported.
     - Memory is the reason, not time.
+    - Models on the CPU: files that name no device are not reported.
     - Formats with kernels of their own, such as four-bit weights for one token at a time.
 
     ## Bad
@@ -68,6 +69,7 @@ class QuantizedUncompiled(Rule):
     code, name = "TPF947", "quantized-uncompiled"
     effect, severity = Effect.COMPUTE, Severity.WARNING
     listens = (Calls(*_NAMES),)
+    mentions = Mentions(pattern="(?i:cuda|device|gpu|accelerat)")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         if serves_tests(site.model) or project_says(site.model, _COMPILES) or _has_four_bits(site):
