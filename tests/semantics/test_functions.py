@@ -683,7 +683,7 @@ def helper(x, flag=False):
 helper(x=cuda)
 
 def helper(x):
-    x               # -> ?
+    x               # -> cuda float 2 | ?
 helper(cuda)
 helper(unknown())
 

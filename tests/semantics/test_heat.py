@@ -1778,7 +1778,7 @@ def fit(model: nn.Module, loader, optimizer):
         loss = model(x).sum()
         loss.backward()
         optimizer.step()
-        loss.item()                     # hot
+        loss.item()                     # cold
         if i == 9:
             break
 

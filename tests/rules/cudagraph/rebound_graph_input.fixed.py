@@ -53,7 +53,64 @@ def run_shared(x: torch.Tensor) -> torch.Tensor:
     return shared_y.clone()
 
 
+def scheduled(model: nn.Module, static_x: torch.Tensor, loader) -> None:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True, capturable=True)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 1000)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(static_x).sum().backward()
+        optimizer.step()
+    for step, x in enumerate(loader):
+        static_x.copy_(x)
+        graph.replay()
+        scheduler.step()
+        for group in optimizer.param_groups:
+            group["lr"] = 1e-3 / (step + 1)
+
+
+class Scheduled:
+    def __init__(self, model: nn.Module, x: torch.Tensor) -> None:
+        self.model, self.x = model, x
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 10)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.record()
+
+    def record(self) -> None:
+        self.model(self.x).sum().backward()
+        self.optimizer.step()
+
+    def step(self) -> None:
+        self.graph.replay()
+        self.scheduler.step()
+
+
 # Look-alikes
+
+
+def of_a_tensor(model: nn.Module, static_x: torch.Tensor, loader) -> None:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=torch.tensor(1e-3, device="cuda"), capturable=True)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 1000)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(static_x).sum().backward()
+        optimizer.step()
+    for _ in loader:
+        graph.replay()
+        scheduler.step()
+
+
+def step_outside(model: nn.Module, static_x: torch.Tensor, loader) -> None:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 1000)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(static_x).sum().backward()
+    for _ in loader:
+        graph.replay()
+        optimizer.step()
+        scheduler.step()
 
 
 def run_with_a_local(x: torch.Tensor) -> torch.Tensor:
