@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
@@ -45,7 +46,7 @@ def run(arguments: Namespace) -> int:
         sys.stderr.write(problem_text(problem, style))
     with options.output(arguments, settings) as to:
         out = writer(settings.output_format, to)
-        for source, part in _by_file(report):
+        for source, part in _by_file(report, str(settings.root)):
             if source.notebook is None:
                 out.file(source, part)
                 continue
@@ -93,7 +94,7 @@ def _all(report: Report) -> Iterator[Finding]:
     yield from (each.finding for each in report.silenced)
 
 
-def _by_file(report: Report) -> Iterator[tuple[Source, Report]]:
+def _by_file(report: Report, root: str) -> Iterator[tuple[Source, Report]]:
     """The findings of each file with its text; with verdicts, each finding in the order of the report."""
     silenced: dict[str, list[Silenced]] = {}
     for each in report.silenced:
@@ -101,7 +102,7 @@ def _by_file(report: Report) -> Iterator[tuple[Source, Report]]:
     findings: dict[str, list[Finding]] = {}
     for finding in report.findings:
         findings.setdefault(finding.path, []).append(finding)
-    sources = {path: _source(path) for path in {**findings, **silenced}}
+    sources = {path: _source(path, root) for path in {**findings, **silenced}}
     has_verdicts = any(finding.verdict is not None for finding in report.findings)
     for path in sorted(sources, key=place):
         yield (
@@ -112,8 +113,14 @@ def _by_file(report: Report) -> Iterator[tuple[Source, Report]]:
         yield sources[finding.path], Report(findings=[finding])
 
 
-def _source(path: str) -> Source:
-    """The text of a file as it is now; empty if it is not there."""
+def _source(path: str, root: str) -> Source:
+    """The text of a file as it is now; empty if it is not there, or outside of the project at `root`.
+
+    A report may come from a job that nobody trusts, and name any file of this machine.
+    """
+    folders = {os.path.join(os.path.realpath(folder), "") for folder in (root, os.curdir)}
+    if not os.path.realpath(path).startswith(tuple(folders)):
+        return Source(path, "")
     try:
         text = read(path)
         return Source(path, text.text, notebook=text.notebook)

@@ -14,12 +14,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from perflint import api
 from perflint.config.errors import ConfigurationError
+from perflint.config.regular import read_regular
 from perflint.config.selection import letters
 from perflint.config.settings import OptionValue
 from perflint.engine.crashes import contained
@@ -32,6 +34,7 @@ _CODE = r"[A-Z]{2,4}\d{3}"
 _NAME = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 _OWN = "TPF"
 _HELP = "docs/guide/house-rules.md says how house rules are written"
+_MENTION = b"perflint"
 _LARGEST = 1 << 24
 """Bytes of a file of house rules."""
 
@@ -136,15 +139,38 @@ def _made(kind: type[api.Rule]) -> api.Rule:
 
 def _imported(name: str) -> ModuleType:
     """A module of house rules. Raises ConfigurationError."""
+    top = name.partition(".")[0]
     problems: list[Problem] = []
     doing = f"the import of the house rules `{name}`"
     with contained(problems, "", lambda: (doing, None, "")), _without_working_folder():
-        if importlib.util.find_spec(name.partition(".")[0]) is not None:
-            return importlib.import_module(name)
+        spec = None if top in sys.stdlib_module_names else importlib.util.find_spec(top)
+        if spec is not None and not _names_perflint(spec, name):
+            # The import of a foreign module may start anything, such as the tests of the checked project.
+            problems.append(Problem("", f"`house-rules` names `{name}`, which does not mention perflint"))
+        elif spec is not None:
+            try:
+                return importlib.import_module(name)
+            except SystemExit as error:
+                raise ImportError(f"it ends perflint with `sys.exit({error.code!r})`") from None
     if problems:
-        raise ConfigurationError(problems[0].message, "PERFLINT_TRACEBACK=1 in the environment prints the traceback")
+        help = "PERFLINT_TRACEBACK=1 in the environment prints the traceback" if problems[0].internal else _HELP
+        raise ConfigurationError(problems[0].message, help)
     help = "install the package in the environment of perflint; the working directory is not searched"
     raise ConfigurationError(f"`house-rules` names `{name}`, which is not installed", help)
+
+
+def _names_perflint(spec: ModuleSpec, name: str) -> bool:
+    """True if the text of a module, or of its package, mentions perflint, as rules do. Imports nothing."""
+    top, *inner = name.split(".")
+    if top == "perflint":
+        return False
+    for folder in spec.submodule_search_locations or ():
+        found = Path(folder, *inner)
+        files = found.rglob("*.py") if found.is_dir() else [found.with_name(f"{found.name}.py")]
+        if any(_MENTION in (read_regular(file, _LARGEST) or b"") for file in files if file.is_file()):
+            return True
+    is_file = not inner and spec.origin is not None and spec.origin.endswith(".py")
+    return is_file and _MENTION in (read_regular(str(spec.origin), _LARGEST) or b"")
 
 
 @contextmanager

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent import futures
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -102,7 +104,8 @@ def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> I
     processes: list[_Process] = []
     is_done = False
     try:
-        processes += [_Process(context, worker) for _ in range(min(jobs, len(sizes)))]
+        with _safe_path():
+            processes += [_Process(context, worker) for _ in range(min(jobs, len(sizes)))]
         owners: dict[int, _Process] = {}
         for stage in range(len(_STAGES)):
             yield from _shared(processes, stage, batches, owners)
@@ -112,6 +115,21 @@ def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> I
     finally:
         for process in processes:
             process.end(is_idle=is_done)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """New processes look for no modules in the working directory, which may be a foreign checkout."""
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 _STAGES = (Worker.summarize, Worker.check)

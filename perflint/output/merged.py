@@ -30,9 +30,13 @@ from perflint.findings import (
     Verdict,
 )
 from perflint.output.json import VERSION
+from perflint.output.terminal import is_plain
 
 _Kind = TypeVar("_Kind")
 _Member = TypeVar("_Member", bound=Enum)
+
+
+_GREATEST = 1 << 53
 
 
 class NotAReport(Exception):
@@ -42,7 +46,7 @@ class NotAReport(Exception):
 def read_report(text: str) -> Report:
     """The report of a JSON document. Raises NotAReport."""
     try:
-        values = json.loads(text)
+        values = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise NotAReport("it is not JSON") from None
     if not isinstance(values, dict) or "version" not in values or "summary" not in values:
@@ -67,6 +71,10 @@ def read_report(text: str) -> Report:
         hidden=dict(summary.counts("hidden")),
         verdicts={_member(Ruling, name, "verdicts"): count for name, count in summary.counts("verdicts")},
     )
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
 
 
 def merged(reports: Sequence[Report]) -> Report:
@@ -118,6 +126,10 @@ class _Object:
         value = self._value(name)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise NotAReport(f"`{self._where}{name}` is not what perflint writes")
+        if isinstance(value, str) and not is_plain(value):
+            raise NotAReport(f"`{self._where}{name}` has characters that no file name and no message has")
+        if isinstance(value, (int, float)) and abs(value) > _GREATEST:
+            raise NotAReport(f"`{self._where}{name}` is too large")
         return value
 
     def optional(self, name: str, kind: type[_Kind]) -> _Kind | None:
@@ -131,7 +143,7 @@ class _Object:
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts."""
         values = self.get(name, list)
-        if not all(isinstance(value, str) for value in values):
+        if not all(isinstance(value, str) and is_plain(value) for value in values):
             raise NotAReport(f"`{self._where}{name}` is not what perflint writes")
         return tuple(values)
 
@@ -158,7 +170,10 @@ class _Object:
 
     def span(self) -> Span:
         """The span in the object."""
-        return Span(*(self.get(name, int) for name in ("line", "column", "end_line", "end_column")))
+        places = [self.get(name, int) for name in ("line", "column", "end_line", "end_column")]
+        if min(places) < 1:
+            raise NotAReport(f"`{self._where}line` or a column is less than 1")
+        return Span(*places)
 
     def _value(self, name: str) -> Any:
         if name not in self._values:

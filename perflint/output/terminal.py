@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TextIO
 
 _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2"}
-
-
+_COMMAND = re.compile(r"##(?=(?:vso)?\[)")
+"""The beginning of commands to GitHub Actions and Azure Pipelines."""
 _NARROWEST = 40
 _MOST_DIGITS = 9
 _UNITS = ("%", "×", "ms")
@@ -66,10 +67,29 @@ def wants_colours(choice: str, stream: TextIO) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text with control characters, which could drive a terminal, as escapes."""
+    """The text with control characters, which could drive a terminal, as escapes.
+
+    Commands to a service that reads the log, which may stand anywhere in a line, are escaped, too.
+    """
+    text = _COMMAND.sub(r"\\x23#", text) if "##" in text else text
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def printable_path(path: str) -> str:
+    """A path that may begin a line: services take lines that begin with two colons for commands."""
+    text = printable(path)
+    return f"./{text}" if text.lstrip().startswith("::") else text
+
+
+def is_plain(text: str) -> bool:
+    """True if a text has no null character and no half of a surrogate pair: it can be a path, and be written."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
 
 
 def width(text: str) -> int:

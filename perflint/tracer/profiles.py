@@ -45,6 +45,9 @@ PART = "profile"
 READ, ONE_OF = "profile.read", "profile.one-of"
 """Facts: a number was read in a run without a GPU; a wait happened at one of several places."""
 _LARGEST = 1 << 30
+_SMALL = 1 << 26
+_DENSEST = 100
+"""A compressed profile takes at least a hundredth of its text; a file made to fill the memory takes a thousandth."""
 """Bytes of a profile, uncompressed: reading takes ten times as much memory."""
 _STEP = "ProfilerStep#"
 _GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
@@ -85,15 +88,20 @@ def _document(path: Path) -> Any:
     """The JSON of a profile. Raises ProfileError, OSError."""
     try:
         with unpacked(path) as file:
-            data = file.read(_LARGEST + 1)
+            largest = min(_LARGEST, max(_SMALL, path.stat().st_size * _DENSEST))
+            data = file.read(largest + 1)
     except (gzip.BadGzipFile, zlib.error, EOFError):
         raise ProfileError("it is damaged, or cut off") from None
-    if len(data) > _LARGEST:
-        raise ProfileError(f"it is larger than {_LARGEST >> 30} GB: record fewer steps")
+    if len(data) > largest:
+        raise ProfileError(f"it is larger than {largest >> 20:,} MB when it is unpacked: record fewer steps")
     try:
-        return json.loads(data)
+        return json.loads(data, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise ProfileError("it is not JSON, or cut off") from None
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
 
 
 def _is_whole(event: Any) -> bool:

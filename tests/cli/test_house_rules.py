@@ -160,7 +160,8 @@ def test_a_crash_names_the_rule_and_keeps_the_other_findings(acme: Company) -> N
         (re.sub(r'    """.*?"""\n', "", PACKAGE, flags=re.DOTALL), "has no docstring"),
         (PACKAGE.replace("    listens =", "    replaces = ('TPF100',)\n    listens ="), "replaces TPF100, which"),
         ("import perflint_is_not_this", "No module named 'perflint_is_not_this'"),
-        ("RULES = []", "holds no rules"),
+        ("# Rules for perflint.\nRULES = []", "holds no rules"),
+        ("RULES = []", "which does not mention perflint"),
     ],
 )
 def test_faults_of_a_package(acme: Company, text: str, message: str) -> None:

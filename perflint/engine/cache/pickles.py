@@ -14,7 +14,6 @@ _PATHS = {"PosixPath": PosixPath, "WindowsPath": WindowsPath, "Path": Path}
 
 _RAISED = (
     pickle.UnpicklingError,
-    zlib.error,
     ArithmeticError,
     AttributeError,
     EOFError,
@@ -26,9 +25,11 @@ _RAISED = (
     ValueError,
 )
 """Errors of damaged pickles."""
+_LARGEST = 1 << 28
+"""Bytes of a value: a few kilobytes could stand for gigabytes."""
 
 
-class Damaged(Exception):
+class Damaged(ValueError):
     """Bytes that perflint has not written."""
 
 
@@ -40,9 +41,21 @@ def dumped(value: object) -> bytes:
 def loaded(data: bytes) -> Any:
     """The value of bytes. Raises Damaged."""
     try:
-        return _Reader(io.BytesIO(zlib.decompress(data))).load()
+        return _Reader(io.BytesIO(unpacked(data))).load()
     except _RAISED as error:
         raise Damaged(str(error)) from None
+
+
+def unpacked(data: bytes) -> bytes:
+    """Decompressed bytes. Raises Damaged, also for more than any value takes."""
+    stream = zlib.decompressobj()
+    try:
+        found = stream.decompress(data, _LARGEST)
+    except zlib.error as error:
+        raise Damaged(str(error)) from None
+    if stream.unconsumed_tail or not stream.eof:
+        raise Damaged("it is too large, or cut off")
+    return found
 
 
 class _Reader(pickle.Unpickler):

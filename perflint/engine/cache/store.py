@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from perflint.engine.cache.files import Stamp
+from perflint.engine.cache.pickles import unpacked
 from perflint.frozen import dataclass
 from perflint.semantics.texts import Question
 from perflint.semantics.view import Record
@@ -330,7 +331,7 @@ class Store:
         if row is None:
             return None
         self._asked[question] = row[0]
-        found = json.loads(zlib.decompress(row[1]))
+        found = json.loads(unpacked(row[1]))
         return tuple(map(self._path, _undone(found))) if question.file is None else _frozen(found)
 
     def _asking(self, question: Question, answers: Mapping[Question, object], unknown: Callable[[Path], Row]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perflint.findings import Report
 from perflint.output.summary import verdict_text
-from perflint.output.terminal import printable
+from perflint.output.terminal import printable, printable_path
 from perflint.output.writer import Writer, marker, rule_url
 from perflint.source.text import Source
 
@@ -18,7 +18,7 @@ class ConciseWriter(Writer):
     def file(self, source: Source, report: Report) -> None:
         style = self.style
         for finding in report.findings:
-            place = f"{style(printable(finding.place), 'bold')}:{finding.span.line}:{finding.span.column}:"
+            place = f"{style(printable_path(finding.place), 'bold')}:{finding.span.line}:{finding.span.column}:"
             code = style.link(style(finding.code, "bold", "red"), rule_url(self.to.rule_url, finding))
             trace = f" ({printable(verdict_text(finding.verdict))})" if finding.verdict is not None else ""
             self.out.write(f"{place} {code} {style(marker(finding), 'green')}{printable(finding.message)}{trace}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perflint.findings import Report
 from perflint.output.summary import verdict_text
-from perflint.output.terminal import columns, printable, wrapped
+from perflint.output.terminal import columns, printable, printable_path, wrapped
 from perflint.output.writer import Writer, marker, rule_url
 from perflint.source.text import Source
 
@@ -18,7 +18,7 @@ class GroupedWriter(Writer):
         style, wide = self.style, columns(self.out)
         places = [f"{finding.span.line}:{finding.span.column}" for finding in report.findings]
         room = max(map(len, places))
-        self.out.write(f"{style(printable(report.findings[0].place), 'bold')}:\n")
+        self.out.write(f"{style(printable_path(report.findings[0].place), 'bold')}:\n")
         for place, finding in zip(places, report.findings, strict=True):
             trace = f" ({verdict_text(finding.verdict)})" if finding.verdict is not None else ""
             before = room + len(finding.code) + len(marker(finding)) + 4
