@@ -116,7 +116,7 @@ def _by_file(report: Report, root: str) -> Iterator[tuple[Source, Report]]:
 def _source(path: str, root: str) -> Source:
     """The text of a file as it is now; empty if it is not there, or outside of the project at `root`.
 
-    A report may come from a job that nobody trusts, and name any file of this machine.
+    A report may come from a foreign job, and name any file of this machine.
     """
     folders = {os.path.join(os.path.realpath(folder), "") for folder in (root, os.curdir)}
     if not os.path.realpath(path).startswith(tuple(folders)):

@@ -52,7 +52,7 @@ def train_step(loss: torch.Tensor, epoch: int, digits: str) -> str:
 
 
 def report(model: nn.Module, writer: SummaryWriter, epoch: int) -> None:
-    """Text outside of the steps is left to audit."""
+    """Text that surely waits is reported in any loop."""
     for name, parameter in model.cuda().named_parameters():
         print(name, parameter)
         writer.add_scalar(name, parameter.max(), epoch)

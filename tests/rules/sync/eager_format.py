@@ -52,10 +52,10 @@ def train_step(loss: torch.Tensor, epoch: int, digits: str) -> str:
 
 
 def report(model: nn.Module, writer: SummaryWriter, epoch: int) -> None:
-    """Text outside of the steps is left to audit."""
+    """Text that surely waits is reported in any loop."""
     for name, parameter in model.cuda().named_parameters():
-        print(name, parameter)  # audit: TPF108
-        writer.add_scalar(name, parameter.max(), epoch)  # audit: TPF108
+        print(name, parameter)  # error: TPF108
+        writer.add_scalar(name, parameter.max(), epoch)  # error: TPF108
 
 
 def epochs(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
@@ -66,7 +66,7 @@ def epochs(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimize
             loss.backward()
             optimizer.step()
             total += loss.detach()
-        print(epoch, total)  # audit: TPF108
+        print(epoch, total)  # error: TPF108
 
 
 class Tested(nn.Module):
