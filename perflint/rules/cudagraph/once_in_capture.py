@@ -82,12 +82,10 @@ class OnceInCapture(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        if not (model.captures.blocks or model.captures.functions):
-            return
-        found: list[ast.Call | ast.AugAssign] = [*_drawn(model), *_counted(model)]
+        found: list[ast.Call | ast.AugAssign] = [*_drawn(model), *_counted(model)] if model.captures else []
         for node in found:
-            capture = model.captures.of(node)
-            if capture is None or not (model.captures.is_in_block(node) or model.captures.is_certain(node)):
+            capture = model.captures.surely_of(node)
+            if capture is None:
                 continue
             if isinstance(node, ast.AugAssign) and not _counts_replays(model, node, capture):
                 continue

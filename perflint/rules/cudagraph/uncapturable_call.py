@@ -84,7 +84,7 @@ class UncapturableCall(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         captures = site.model.captures
-        if not (captures.blocks or captures.functions):
+        if not captures:
             return
         sites: dict[tuple[str, Span], tuple[Site, Capture]] = {}
         waits: list[Finding] = []

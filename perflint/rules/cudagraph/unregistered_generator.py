@@ -74,15 +74,13 @@ class UnregisteredGenerator(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        if not (model.captures.blocks or model.captures.functions):
-            return
-        for call in model.nodes(ast.Call):
+        for call in model.nodes(ast.Call) if model.captures else ():
             given = keyword(call, "generator")
             value = None if given is None else model.value(given)
             if given is None or not isinstance(value, Instance) or value.cls != "torch.Generator":
                 continue
-            capture = model.captures.of(call)
-            if capture is None or not (model.captures.is_in_block(call) or model.captures.is_certain(call)):
+            capture = model.captures.surely_of(call)
+            if capture is None:
                 continue
             name = model.source.written(given)
             yield self.finding(

@@ -111,6 +111,15 @@ class Captures:
                 self._certain.add(place)
             queue += [(each.place, capture, always and each.always, depth + 1) for each in callees.get(place, ())]
 
+    def __bool__(self) -> bool:
+        """True if the file records anything."""
+        return bool(self.blocks or self.functions)
+
+    def surely_of(self, node: ast.AST) -> Capture | None:
+        """The capture that runs a node, if no test decides whether it comes to the node."""
+        capture = self.of(node)
+        return capture if capture is not None and (self.is_in_block(node) or self.is_certain(node)) else None
+
     def is_in_block(self, node: ast.AST) -> bool:
         """True if a node stands in a recorded block itself, not in a function that one calls."""
         return self._block(node) is not None
@@ -124,7 +133,7 @@ class Captures:
 
     def of(self, node: ast.AST) -> Capture | None:
         """The capture that a node runs in."""
-        if not self.blocks and not self.functions:
+        if not self:
             return None
         parents = self._module.structure.parents
         outer: ast.AST | None = node
