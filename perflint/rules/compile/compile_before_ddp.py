@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._ddp import DDP
 from perflint.rules._results import COMPILE, result_of
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
-_DDP = "torch.nn.parallel.DistributedDataParallel"
 _FSDP = ("torch.distributed.fsdp.FullyShardedDataParallel",
          "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel")  # fmt: skip
 
@@ -71,7 +71,7 @@ class CompileBeforeDdp(Rule):
 
     code, name = "TPF714", "compile-before-ddp"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (Calls(_DDP, "torch.nn.parallel.distributed.DistributedDataParallel", *_FSDP),)
+    listens = (Calls(*DDP, *_FSDP),)
     mentions = Mentions(without=("optimize_ddp",))
     since = (2, 0)
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._ddp import has_ddp
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Calls, Mentions, Rule
@@ -13,8 +14,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, names_in
 from perflint.source.quoting import quoted
-
-_DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 
 
 class CheckpointOnOneGpu(Rule):
@@ -72,9 +71,7 @@ class CheckpointOnOneGpu(Rule):
         model = site.model
         if site.argument("map_location", 1) is not None or site.has_unpacking or in_tests(model):
             return
-        if is_guarded(model, site.node) or not _is_state(model, site.node):
-            return
-        if not any(model.target(call) in _DDP for call in model.nodes(ast.Call)):
+        if is_guarded(model, site.node) or not _is_state(model, site.node) or not has_ddp(model):
             return
         yield self.finding(
             site,

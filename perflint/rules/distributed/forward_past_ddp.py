@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._ddp import DDP
 from perflint.rules._results import result_of
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
@@ -13,7 +14,6 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.quoting import quoted
 
-_DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
@@ -80,7 +80,7 @@ class ForwardPastDdp(Rule):
         called = site.node.func
         if not isinstance(called, ast.Attribute) or called.attr != "module" or not _trains(site.model, site.node):
             return
-        if result_of(site.model, called.value, *_DDP) is None:
+        if result_of(site.model, called.value, *DDP) is None:
             return
         yield self.finding(
             site,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._ddp import DDP
 from perflint.rules._guards import is_condition
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
@@ -14,13 +15,7 @@ from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
 _RANK = re.compile(r"rank|main_process|is_main|is_master|master|primary|world_size|leader|distributed", re.IGNORECASE)
-_STARTS = frozenset(
-    {
-        "torch.distributed.init_process_group",
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.nn.parallel.distributed.DistributedDataParallel",
-    }
-)
+_STARTS = frozenset({"torch.distributed.init_process_group", *DDP})
 
 
 class UnguardedCheckpoint(Rule):

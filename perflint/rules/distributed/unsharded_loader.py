@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._ddp import has_ddp
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._sources import names_behind, sources
@@ -15,7 +16,6 @@ from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 
-_DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 _SHARES = r"(?i:accelerat|fabric|lightning|deepspeed|split_dataset_by_node|sampler)|\.shard\("
 _RANK = re.compile(r"rank|world|shard", re.IGNORECASE)
 
@@ -81,7 +81,7 @@ class UnshardedLoader(Rule):
         model = site.model
         if not is_true(passed(site, "shuffle")) or in_tests(model) or is_guarded(model, site.node):
             return
-        if not any(model.target(call) in _DDP for call in model.nodes(ast.Call)) or _has_part(site):
+        if not has_ddp(model) or _has_part(site):
             return
         yield self.finding(
             site,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._ddp import DDP
 from perflint.rules._memory.flows import behind, made
 from perflint.rules._methods import calls_named
 from perflint.rules._turns import Turn, nodes_of, places, turn_around
@@ -19,8 +20,7 @@ from perflint.semantics.structure import last_name, walk
 from perflint.source.quoting import quoted
 
 _WRAPPERS = {
-    "torch.nn.parallel.DistributedDataParallel": False,
-    "torch.nn.parallel.distributed.DistributedDataParallel": False,
+    **dict.fromkeys(DDP, False),
     "torch.distributed.fsdp.fully_shard": True,
     "torch.distributed._composable.fsdp.fully_shard": True,
     "accelerate.Accelerator": False,
