@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from perflint.rules._statements import lets_pass
 from perflint.semantics.around import loops_around
-from perflint.semantics.dataflow.flow import USES, Flow, part_of
+from perflint.semantics.dataflow.flow import USES, Flow, Use, part_of
 from perflint.semantics.dataflow.scope_flow import flow_of
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import FunctionNode, Model
@@ -134,6 +134,17 @@ def _target_at(model: Model, place: ast.expr) -> ast.expr | None:
     parts = target.elts if isinstance(target, ast.Tuple) else []
     flow = flow_around(model, place)
     return next((part for part in parts if part in flow.stored and flow.stored[part].value is place), None)
+
+
+def uses_of_target(model: Model, statement: ast.AST | None, most: int = 12) -> tuple[Use, ...]:
+    """The uses of the name that an assignment gives a value; none for other statements, and if there are too many."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name):
+        return ()
+    flow = flow_around(model, target)
+    found = flow.stored.get(target)
+    reach = None if found is None else flow.reach(found, most)
+    return () if reach is None else reach.uses
 
 
 def value_of(model: Model, target: ast.expr) -> ast.expr | None:

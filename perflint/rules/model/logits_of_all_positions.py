@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.flows import uses_of_target
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
@@ -118,7 +118,7 @@ def _parts(model: Model, node: ast.expr) -> list[ast.Subscript]:
         if isinstance(parent, ast.Subscript) and parent.value is place and isinstance(parent.ctx, ast.Load):
             found.append(parent)
             continue
-        uses = _uses(model, place, parent)
+        uses = _uses(model, parent)
         if not uses or len(found) + len(waiting) + len(uses) > _MOST_USES:
             return []
         waiting += uses
@@ -136,15 +136,10 @@ def _after_casts(model: Model, node: ast.expr) -> ast.expr:
         node = call
 
 
-def _uses(model: Model, node: ast.expr, statement: ast.AST | None) -> list[ast.expr]:
-    """The uses of the name that an assignment gives to a value; none for other statements."""
-    flow = flow_around(model, node)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    bound = flow.stored.get(target) if isinstance(target, ast.Name) else None
-    reach = None if bound is None else flow.reach(bound, most=_MOST_USES)
-    if reach is None or not isinstance(target, ast.Name) or model.symbols.variable(target).is_captured:
-        return []
-    return [*reach.uses]
+def _uses(model: Model, statement: ast.AST | None) -> tuple[ast.expr, ...]:
+    """The uses of the name that an assignment gives to a value; none if other functions read it, too."""
+    uses = uses_of_target(model, statement)
+    return () if any(isinstance(use, ast.Name) and model.symbols.variable(use).is_captured for use in uses) else uses
 
 
 def _sizes(layer: Instance) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.flows import flow_around, uses_of_target
 from perflint.rules._methods import calls_named, is_true
 from perflint.rules._visible import is_local
 from perflint.rules.base import Files, Rule
@@ -140,7 +140,7 @@ def _uses(copy: CallSite) -> Sequence[ast.expr]:
         holder = copy.owner
         bounds = flow.origins(holder) if isinstance(holder, ast.Name) and is_local(model, holder) else []
     elif isinstance(parent, ast.Assign):
-        return _uses_of(model, parent)
+        return uses_of_target(model, parent)
     else:
         return [copy.node]
     reaches = [flow.reach(bound, _MOST_USES) for bound in bounds]
@@ -148,14 +148,6 @@ def _uses(copy: CallSite) -> Sequence[ast.expr]:
     end = (copy.node.end_lineno or 0, copy.node.end_col_offset or 0)
     later = [use for use in uses if (use.lineno, use.col_offset) > end]
     return sorted(later, key=lambda use: (use.lineno, use.col_offset))
-
-
-def _uses_of(model: Model, statement: ast.Assign) -> Sequence[ast.expr]:
-    """The uses of the name that an assignment gives a value."""
-    target, flow = statement.targets[0], flow_around(model, statement)
-    bound = flow.stored.get(target) if isinstance(target, ast.Name) and len(statement.targets) == 1 else None
-    reach = None if bound is None else flow.reach(bound, _MOST_USES)
-    return () if reach is None else reach.uses
 
 
 def _says_cpu(copy: CallSite) -> bool:
@@ -181,7 +173,7 @@ def _is_read(model: Model, place: ast.expr) -> bool:
         elif isinstance(parent, ast.Subscript):
             waiting += [parent] if parent.value is place and isinstance(parent.ctx, ast.Load) else []
         elif isinstance(parent, ast.Assign):
-            waiting += _uses_of(model, parent)
+            waiting += uses_of_target(model, parent)
         elif isinstance(parent, (ast.BinOp, ast.Compare, ast.FormattedValue)) or _takes(model, parent):
             return True
     return False
