@@ -23,7 +23,7 @@ _NEEDS_IT = r"(?i:gemma)|output_attentions|create_graph|\bjvp\b|\bhessian\b|auto
 
 
 class SlowAttention(Rule):
-    """Attention is told to compute a product, a softmax and a product, each on its own.
+    """A setting makes attention store all its scores: remove it, so that torch uses a fused kernel.
 
     ## What it does
     Finds `attn_implementation="eager"` for models of transformers, `sdpa_kernel(SDPBackend.MATH)`, and
