@@ -1,4 +1,4 @@
-"""Numbers with which torch.full fills a tensor on each device.
+"""Numbers that expressions stand for, and those with which torch.full fills a tensor on each device.
 
 The CPU makes infinity of a number that float16 cannot hold; on a GPU torch.full raises an error.
 """
@@ -18,6 +18,12 @@ _FLOATS = frozenset("float32 float float64 double".split())
 _WIDE = _FLOATS | frozenset("bfloat16 complex64 cfloat complex128 cdouble".split())
 _COMPLEX = frozenset("complex64 cfloat complex128 cdouble".split())
 _REFUSED = frozenset("uint16 uint32 uint64 complex32 chalf".split())
+
+
+def integer(model: Model, node: ast.expr | None) -> int | None:
+    """The integer that an expression stands for; None if that is not known."""
+    value = None if node is None else model.value(node)
+    return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
 def number(model: Model, node: ast.expr) -> Value:

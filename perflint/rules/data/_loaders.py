@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._memory.flows import flow_around
+from perflint.rules._numbers import integer
 from perflint.rules._turns import heads, nodes_of
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
@@ -18,7 +19,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import NONE, Const, Device, Function, Instance, Origin, Sequence, Tensor, Unknown, Value
+from perflint.semantics.values import NONE, Device, Function, Instance, Origin, Sequence, Tensor, Unknown, Value
 
 LOADERS = (
     "torch.utils.data.DataLoader",
@@ -58,8 +59,7 @@ def workers(site: CallSite) -> int | None:
     given = passed(site, "num_workers")
     if given is None:
         return None if _is_hidden(site) else 0
-    value = site.value(given)
-    return value.value if isinstance(value, Const) and type(value.value) is int else None
+    return integer(site.model, given)
 
 
 def is_off(site: CallSite, name: str) -> bool:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._sources import given, sources
+from perflint.rules._numbers import integer
+from perflint.rules._sources import sources
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import Const
 
 _HOME = "torch.distributed.pipelining."
 _NAMES = ("GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble")
@@ -68,9 +68,9 @@ class FewMicroBatches(Rule):
     listens = (Calls(*_SCHEDULES),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        stage, count = given(site.node, "stage", 0), given(site.node, "n_microbatches", 1)
+        stage = site.argument("stage", 0)
         stages = None if stage is None else _stages(site.model, stage)
-        batches = None if count is None else _number(site.model, count)
+        batches = integer(site.model, site.argument("n_microbatches", 1))
         if stages is None or batches is None or batches >= stages:
             return
         idle = (stages - 1) / (batches + stages - 1)
@@ -89,10 +89,4 @@ def _stages(model: Model, stage: ast.expr) -> int | None:
     made = sources(model, stage)
     if len(made) != 1 or not isinstance(made[0], ast.Call) or model.target(made[0]) not in _STAGES:
         return None
-    count = given(made[0], "num_stages", 2)
-    return None if count is None else _number(model, count)
-
-
-def _number(model: Model, node: ast.expr) -> int | None:
-    value = model.value(node)
-    return value.value if isinstance(value, Const) and type(value.value) is int else None
+    return integer(model, model.call(made[0]).argument("num_stages", 2))

@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._ddp import DDP
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import is_none, keyword
+from perflint.semantics.structure import is_none
 from perflint.semantics.values import Const
 
-_DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 _REDUCES = tuple(f"torch.distributed.{name}" for name in ("all_reduce", "reduce", "broadcast", "all_gather"))
 _OTHERS = r"(?i:win32|windows|\bnt\b)|nccl|ucc|mpi|xccl|hccl|rccl"
 
@@ -96,8 +96,8 @@ def _uses_gpus(model: Model) -> bool:
     """True if the file gives a GPU to the wrapper of a model, or reduces tensors that are on one."""
     for call in model.nodes(ast.Call):
         target = model.target(call)
-        if target in _DDP:
-            ids = keyword(call, "device_ids") or (call.args[1] if len(call.args) > 1 else None)
+        if target in DDP:
+            ids = model.call(call).argument("device_ids", 1)
             if (ids is not None and not is_none(ids)) or (call.args and _is_moved(call.args[0])):
                 return True
         elif target in _REDUCES and call.args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._memory.flows import made
+from perflint.rules._numbers import integer
 from perflint.rules._sources import called, operands, sources
 from perflint.semantics.model import Model
 from perflint.semantics.structure import is_none, keyword, last_name
@@ -52,18 +53,13 @@ def _copies(model: Model, node: ast.expr, axis: int, seen: set[ast.expr]) -> ast
     return None
 
 
-def _number(model: Model, node: ast.expr | None) -> int | None:
-    value = None if node is None else model.value(node)
-    return value.value if isinstance(value, Const) and type(value.value) is int else None
-
-
 def _of_four(axis: int | None) -> int:
     return -1 if axis is None else axis % 4
 
 
 def _other(model: Model, axes: list[ast.expr], axis: int) -> int:
     """The axis that a transposition puts at a place; -1 if it is not known."""
-    first, second = [_of_four(_number(model, each)) for each in axes] if len(axes) == 2 else (-1, -1)
+    first, second = [_of_four(integer(model, each)) for each in axes] if len(axes) == 2 else (-1, -1)
     if -1 in (first, second):
         return -1
     return second if axis == first else first if axis == second else axis
@@ -71,7 +67,7 @@ def _other(model: Model, axes: list[ast.expr], axis: int) -> int:
 
 def _taken(model: Model, order: list[ast.expr], axis: int) -> int:
     axes = order[0].elts if len(order) == 1 and isinstance(order[0], (ast.Tuple, ast.List)) else order
-    return _of_four(_number(model, axes[axis])) if len(axes) == 4 else -1
+    return _of_four(integer(model, axes[axis])) if len(axes) == 4 else -1
 
 
 def _is_along(model: Model, call: ast.Call, rest: list[ast.expr], axis: int) -> bool:
@@ -82,7 +78,7 @@ def _is_along(model: Model, call: ast.Call, rest: list[ast.expr], axis: int) -> 
     along = along or (rest[0] if rest else None)
     if times is None or model.value(times).tensor is not None or model.value(times) == Const(1):
         return False
-    at = _number(model, along)
+    at = integer(model, along)
     return at is not None and _of_four(at) == axis
 
 
@@ -98,7 +94,7 @@ def _is_widened(model: Model, node: ast.expr, axis: int) -> bool:
 def _new_axis(model: Model, node: ast.expr) -> int | None:
     """The place of the axis that `x[:, :, None]` or `x.unsqueeze(2)` adds."""
     if isinstance(node, ast.Call) and last_name(node) == "unsqueeze":
-        at = _number(model, keyword(node, "dim") or operands(model, node)[-1])
+        at = integer(model, keyword(node, "dim") or operands(model, node)[-1])
         return None if at is None else at % 5
     parts = node.slice.elts if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) else []
     new = [place for place, part in enumerate(parts) if is_none(part)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import is_false
+from perflint.rules._numbers import integer
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
@@ -15,7 +16,7 @@ from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, walk
-from perflint.semantics.values import Const, Tensor
+from perflint.semantics.values import Tensor
 from perflint.source.quoting import quoted
 
 _SORTS = ("torch.argsort", "torch.sort", "torch.Tensor.argsort", "torch.Tensor.sort")
@@ -227,12 +228,9 @@ def _is_cut(site: CallSite, index: ast.expr) -> bool:
 
 def _dimension(site: CallSite) -> int:
     """The dimension that is sorted, as it is written; -1 by default."""
-    given = keyword(site.node, "dim")
-    position = 0 if site.target.startswith("torch.Tensor.") else 1
-    if given is None and len(site.node.args) > position:
-        given = site.node.args[position]
-    value = Const(-1) if given is None else site.value(given)
-    return value.value if isinstance(value, Const) and type(value.value) is int else 99
+    given = site.argument("dim", 0 if site.target.startswith("torch.Tensor.") else 1)
+    known = -1 if given is None else integer(site.model, given)
+    return 99 if known is None else known
 
 
 def _is_few(model: Model, cut: ast.Slice) -> bool:

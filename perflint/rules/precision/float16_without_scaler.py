@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import is_false
-from perflint.rules._sources import given
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
@@ -91,9 +90,9 @@ class Float16WithoutScaler(Rule):
 def _is_float16(site: CallSite) -> bool:
     """True if a region of a GPU is in float16, which is its default."""
     is_old = site.target == "torch.cuda.amp.autocast"
-    device = None if is_old else given(site.node, "device_type", 0)
-    enabled = given(site.node, "enabled", 0 if is_old else 2)
-    dtype = given(site.node, "dtype", 1)
+    device = None if is_old else site.argument("device_type", 0)
+    enabled = site.argument("enabled", 0 if is_old else 2)
+    dtype = site.argument("dtype", 1)
     if site.has_unpacking or is_false(enabled) or (enabled is not None and site.value(enabled) != Const(True)):
         return False
     if device is not None and site.value(device) != Const("cuda"):

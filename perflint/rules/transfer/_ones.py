@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import bound, flow_around
+from perflint.rules._numbers import integer
 from perflint.rules.model._flow import attributes
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
@@ -150,8 +151,7 @@ def _called(model: Model, call: ast.Call, depth: int) -> Shape:
         return NOTHING
     given = operands[1] if len(operands) > 1 else None
     dim = next((each.value for each in call.keywords if each.arg in ("dim", "axis")), None if name == "norm" else given)
-    index = model.value(dim) if dim is not None else NONE
-    along = index.value if isinstance(index, Const) and type(index.value) is int else None
+    along = integer(model, dim)
     if name == "unsqueeze":
         base = shape(model, operands[0], depth - 1)
         return NOTHING if along is None else _inserted(base, along)

@@ -343,7 +343,7 @@ def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -
 
 def _fills(site: CallSite, made: ast.Call) -> bool:
     """True if `full` on the device accepts each number that it accepts on the CPU."""
-    filled = keyword(made, "fill_value") or (made.args[1] if len(made.args) > 1 else None)
+    filled = site.model.call(made).argument("fill_value", 1)
     like = site.model.target(made).endswith("_like")
     given = keyword(made, "dtype")
     dtype = dtype_name(site, given) if given is not None else "" if like else None
