@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from perflint.config.errors import ConfigurationError
 from perflint.frozen import dataclass
+from perflint.source.files import is_below
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _CHECKED = frozenset({"", ".py", ".pyi", ".pyw", ".ipynb"})
@@ -147,10 +148,11 @@ def is_same(text: bytes, blob: str) -> bool:
 
 def _program(root: str) -> str:
     """The path of git; never of a program in the repository or the working directory. Raises ConfigurationError."""
-    foreign = [os.path.join(os.path.realpath(folder), "") for folder in (root, os.curdir)]
+    foreign = [os.path.realpath(folder) for folder in (root, os.curdir)]
     for folder in os.get_exec_path():
         path = os.path.join(folder, "git.exe" if os.name == "nt" else "git")
-        is_foreign = any(os.path.join(os.path.realpath(folder), "").startswith(each) for each in foreign)
+        real = os.path.realpath(folder)
+        is_foreign = any(is_below(real, each) for each in foreign)
         if os.path.isabs(folder) and not is_foreign and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise ConfigurationError("git cannot be run: no folder of PATH has it", "`--since` needs git")

@@ -74,7 +74,7 @@ def discover(
                 found.files.append(file)
     named = [os.path.realpath(path) for path in paths]
     for file in walker.links.intersection(found.files):
-        if not any(_is_below(os.path.realpath(file), path) for path in named):
+        if not any(is_below(os.path.realpath(file), path) for path in named):
             found.outside.add(file)
     return found
 
@@ -103,7 +103,7 @@ def may_name_code(path: str) -> bool:
     return path.endswith(_NAMES_CODE) and size <= (_LARGEST_NOTEBOOK if path.endswith(NOTEBOOK) else _LARGEST_SETTINGS)
 
 
-def _is_below(path: str, folder: str) -> bool:
+def is_below(path: str, folder: str) -> bool:
     """True if an absolute path is a folder or file, or in it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
