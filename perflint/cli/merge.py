@@ -6,7 +6,6 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError
@@ -17,8 +16,12 @@ from perflint.output.formats import writer
 from perflint.output.merged import NotAReport, merged, place, read_report
 from perflint.output.notebooks import from_cells, placed
 from perflint.output.writer import problem_text
+from perflint.source.files import is_below
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
+
+_LARGEST = 64 << 20
+"""Bytes of a report, of about fifty thousand findings. Reading takes up to thirty times as much memory."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -67,11 +70,13 @@ def _settings(arguments: Namespace) -> Settings:
 
 def _read(name: str) -> Report:
     try:
-        return read_report(Path(name).read_text(encoding="utf-8"))
+        with open(name, "rb") as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise NotAReport(f"it is larger than {_LARGEST >> 20} MB; check in more parts")
+        return read_report(data)
     except OSError as error:
         raise ConfigurationError(f"{name} cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8"
     except NotAReport as error:
         reason = str(error)
     help = "`perflint check --output-format json --output-file FILE` writes reports"
@@ -102,7 +107,8 @@ def _by_file(report: Report, root: str) -> Iterator[tuple[Source, Report]]:
     findings: dict[str, list[Finding]] = {}
     for finding in report.findings:
         findings.setdefault(finding.path, []).append(finding)
-    sources = {path: _source(path, root) for path in {**findings, **silenced}}
+    folders = [os.path.realpath(folder) for folder in (root, os.curdir)]
+    sources = {path: _source(path, folders) for path in {**findings, **silenced}}
     has_verdicts = any(finding.verdict is not None for finding in report.findings)
     for path in sorted(sources, key=place):
         yield (
@@ -113,13 +119,13 @@ def _by_file(report: Report, root: str) -> Iterator[tuple[Source, Report]]:
         yield sources[finding.path], Report(findings=[finding])
 
 
-def _source(path: str, root: str) -> Source:
-    """The text of a file as it is now; empty if it is not there, or outside of the project at `root`.
+def _source(path: str, folders: Sequence[str]) -> Source:
+    """The text of a file as it is now; empty if it is not there, or in none of the folders.
 
     A report may come from a foreign job, and name any file of this machine.
     """
-    folders = {os.path.join(os.path.realpath(folder), "") for folder in (root, os.curdir)}
-    if not os.path.realpath(path).startswith(tuple(folders)):
+    real = os.path.realpath(path)
+    if not any(is_below(real, folder) for folder in folders):
         return Source(path, "")
     try:
         text = read(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeVar
@@ -30,7 +29,7 @@ from perflint.findings import (
     Verdict,
 )
 from perflint.output.json import VERSION
-from perflint.output.terminal import is_plain
+from perflint.source.strict_json import NotJson, parsed
 
 _Kind = TypeVar("_Kind")
 _Member = TypeVar("_Member", bound=Enum)
@@ -43,12 +42,12 @@ class NotAReport(Exception):
     """A text that is not a JSON document of `perflint check`; the message has the reason."""
 
 
-def read_report(text: str) -> Report:
+def read_report(data: bytes) -> Report:
     """The report of a JSON document. Raises NotAReport."""
     try:
-        values = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        raise NotAReport("it is not JSON") from None
+        values = parsed(data)
+    except NotJson as error:
+        raise NotAReport(str(error)) from None
     if not isinstance(values, dict) or "version" not in values or "summary" not in values:
         raise NotAReport("it is not a report of perflint")
     if values["version"] != VERSION:
@@ -71,10 +70,6 @@ def read_report(text: str) -> Report:
         hidden=dict(summary.counts("hidden")),
         verdicts={_member(Ruling, name, "verdicts"): count for name, count in summary.counts("verdicts")},
     )
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(text)
 
 
 def merged(reports: Sequence[Report]) -> Report:
@@ -126,8 +121,6 @@ class _Object:
         value = self._value(name)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise NotAReport(f"`{self._where}{name}` is not what perflint writes")
-        if isinstance(value, str) and not is_plain(value):
-            raise NotAReport(f"`{self._where}{name}` has characters that no file name and no message has")
         if isinstance(value, (int, float)) and abs(value) > _GREATEST:
             raise NotAReport(f"`{self._where}{name}` is too large")
         return value
@@ -143,7 +136,7 @@ class _Object:
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts."""
         values = self.get(name, list)
-        if not all(isinstance(value, str) and is_plain(value) for value in values):
+        if not all(isinstance(value, str) for value in values):
             raise NotAReport(f"`{self._where}{name}` is not what perflint writes")
         return tuple(values)
 

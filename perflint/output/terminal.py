@@ -83,15 +83,6 @@ def printable_path(path: str) -> str:
     return f"./{text}" if text.lstrip().startswith("::") else text
 
 
-def is_plain(text: str) -> bool:
-    """True if a text has no null character and no half of a surrogate pair: it can be a path, and be written."""
-    try:
-        os.fsencode(text)
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in text
-
-
 def width(text: str) -> int:
     """How many columns of a terminal a text takes."""
     if text.isascii():

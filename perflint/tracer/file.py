@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
-import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import MISSING, asdict, fields
@@ -19,6 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 from perflint.config.errors import ConfigurationError
+from perflint.source.strict_json import NotJson, dumped, parsed
 from perflint.source.writing import whole
 from perflint.tracer.events import KINDS, Header, Record
 from perflint.tracer.trace import Trace
@@ -31,14 +31,13 @@ SIZE_LIMIT = 64 << 20
 """Bytes of a file, uncompressed. Long recordings take a few megabytes; this much is read in seconds."""
 RECORD_LIMIT = 500_000
 """Lines of a file. The recording's own limits, on steps, places, calls and work, stay far below."""
-NUMBER_LIMIT = 1 << 63
+NUMBER_LIMITS = {int: 1 << 63, float: 1e100}
+"""The sums and products of smaller numbers are finite."""
 _HEAD = 1 << 12
 """Bytes by which a trace and a profile are distinguished."""
 _DATABASE = b"SQLite format 3\0"
 """The beginning of a profile that `nsys export --type sqlite` wrote."""
 _OF_NSIGHT = frozenset({".nsys-rep", ".qdrep"})
-_INFINITE = (float("inf"), float("-inf"))
-"""The value that JSON reads from `1e999`."""
 _RERECORD = "record it anew with `perflint trace`"
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -62,7 +61,7 @@ def _lines(trace: Trace) -> Iterator[bytes]:
 
 
 def _line(document: dict[str, Any]) -> bytes:
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    return dumped(document).encode() + b"\n"
 
 
 def read_trace(path: Path) -> Trace:
@@ -151,16 +150,12 @@ def _documents(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
             if not line.endswith(b"\n"):
                 raise _cut_off(name)
             try:
-                document = json.loads(line, parse_constant=_no_number)
-            except (ValueError, RecursionError):
-                raise TraceError(f"{name} is not a trace, or damaged: a line is not JSON", _RERECORD) from None
+                document = parsed(line)
+            except NotJson as error:
+                raise TraceError(f"{name} is not a trace, or damaged: {error}", _RERECORD) from None
             if not isinstance(document, dict):
                 raise TraceError(f"{name} is not a trace, or damaged: a line is not an object", _RERECORD)
             yield document
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(text)
 
 
 @cache
@@ -183,10 +178,10 @@ def _decoded(kind: type, document: dict[str, Any], where: str) -> Any:
 def _value(hint: Any, value: Any, where: str) -> Any:
     """A value checked against a type of `events`: scalars, tuples of one type, dataclasses, and None."""
     if hint is float and type(value) is int:
-        value = float(value) if abs(value) < NUMBER_LIMIT else value
-    if hint in (bool, float, str) and type(value) is hint and value not in _INFINITE:
+        value = float(value) if abs(value) < NUMBER_LIMITS[int] else value
+    if hint in (bool, str) and type(value) is hint:
         return value
-    if hint is int and type(value) is int and abs(value) < NUMBER_LIMIT:
+    if hint in (int, float) and type(value) is hint and abs(value) < NUMBER_LIMITS[hint]:
         return value
     if get_origin(hint) is tuple and isinstance(value, list):
         return tuple(_value(get_args(hint)[0], item, where) for item in value)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from perflint.frozen import dataclass
+from perflint.source.files import is_below
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
 from perflint.tracer.events import Place
@@ -98,7 +99,7 @@ class Files:
     def _found(self, name: str) -> _File | None:
         """The file below the root that a profile names, in absolute form or relative to a folder of `sys.path`."""
         if os.path.isabs(name):
-            paths = [name] if os.path.realpath(name).startswith(os.path.realpath(self._root) + os.sep) else []
+            paths = [name] if is_below(os.path.realpath(name), os.path.realpath(self._root)) else []
         else:
             paths = [os.path.join(folder, name) for folder in self._folders.get(name.partition("/")[0], ())]
         for path in paths:

@@ -8,8 +8,9 @@ A profile does not list the lines that ran, so it refutes nothing.
 from __future__ import annotations
 
 import gzip
-import json
+import io
 import os
+import sys
 import zlib
 from bisect import bisect_right
 from collections import defaultdict
@@ -22,6 +23,7 @@ from types import NoneType
 from typing import Any, BinaryIO
 
 from perflint import __version__
+from perflint.source.strict_json import Stream, TooLarge
 from perflint.tracer.events import Failure, Header, Hits, Observation, Place, Record, Step, Sync
 from perflint.tracer.gaps import analyse
 from perflint.tracer.kineto import END, READS, STEP, SYNC, Interval, blocking, merged, sort_out
@@ -45,10 +47,15 @@ PART = "profile"
 READ, ONE_OF = "profile.read", "profile.one-of"
 """Facts: a number was read in a run without a GPU; a wait happened at one of several places."""
 _LARGEST = 1 << 30
-_SMALL = 1 << 26
+"""Characters of a profile, uncompressed."""
+_SMALL = 1 << 24
+"""The same for a small file."""
 _DENSEST = 100
 """A compressed profile takes at least a hundredth of its text; a file made to fill the memory takes a thousandth."""
-"""Bytes of a profile, uncompressed: reading takes ten times as much memory."""
+_MOST = 8_000_000
+"""Events of a profile; each takes some hundred bytes of memory."""
+_USED = ("ph", "cat", "ts", "dur", "tid")
+_USED_ARGUMENTS = ("stream", "correlation")
 _STEP = "ProfilerStep#"
 _GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 _SELECTIONS = ("aten::index", "aten::nonzero", "aten::masked_select")
@@ -70,11 +77,19 @@ def is_profile(head: bytes) -> bool:
 
 def read_profile(path: Path) -> Trace:
     """The trace of a profile whose project is below the working directory. Raises ProfileError, OSError."""
-    document = _document(path)
-    events = document.get("traceEvents") if isinstance(document, dict) else None
-    if not isinstance(events, list):
+    largest = min(_LARGEST, max(_SMALL, path.stat().st_size * _DENSEST))
+    try:
+        with io.TextIOWrapper(unpacked(path), "utf-8") as file:
+            events, facts = _read(Stream(file, largest))
+    except TooLarge:
+        raise ProfileError(f"it is larger than {largest >> 20:,} MB when it is unpacked: record fewer steps") from None
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        raise ProfileError("it is damaged, or cut off") from None
+    except ValueError:
+        raise ProfileError("it is not JSON, or cut off") from None
+    if events is None:
         raise ProfileError("it has no `traceEvents`, as Chrome traces have")
-    return _Profile([event for event in events if _is_whole(event)], document, os.getcwd()).trace(path)
+    return _Profile(events, facts, os.getcwd()).trace(path)
 
 
 def unpacked(path: Path) -> BinaryIO | gzip.GzipFile:
@@ -84,24 +99,39 @@ def unpacked(path: Path) -> BinaryIO | gzip.GzipFile:
     return gzip.open(path) if packed else path.open("rb")
 
 
-def _document(path: Path) -> Any:
-    """The JSON of a profile. Raises ProfileError, OSError."""
-    try:
-        with unpacked(path) as file:
-            largest = min(_LARGEST, max(_SMALL, path.stat().st_size * _DENSEST))
-            data = file.read(largest + 1)
-    except (gzip.BadGzipFile, zlib.error, EOFError):
-        raise ProfileError("it is damaged, or cut off") from None
-    if len(data) > largest:
-        raise ProfileError(f"it is larger than {largest >> 20:,} MB when it is unpacked: record fewer steps")
-    try:
-        return json.loads(data, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        raise ProfileError("it is not JSON, or cut off") from None
+def _read(document: Stream) -> tuple[list[Event] | None, dict[str, Any]]:
+    """The whole events of a profile, None without any, and its facts. Raises ProfileError, ValueError, OSError."""
+    events: list[Event] | None = None
+    facts: dict[str, Any] = {}
+    for name in document.members():
+        if name == "traceEvents" and document.begins("["):
+            events = _events(document)
+        elif name in ("deviceProperties", "baseTimeNanoseconds"):
+            facts[name] = document.value()
+        else:
+            document.skip()
+    document.end()
+    return events, facts
 
 
-def _no_number(text: str) -> float:
-    raise ValueError(text)
+def _events(document: Stream) -> list[Event]:
+    """The whole events of a list. Raises ProfileError for too many."""
+    found: list[Event] = []
+    for at, event in enumerate(document.items()):
+        if at == _MOST:
+            raise ProfileError(f"it has more than {_MOST:,} events: record fewer steps")
+        if _is_whole(event):
+            found.append(_slim(event))
+    return found
+
+
+def _slim(event: Event) -> Event:
+    """The parts of an event that are used."""
+    slim = {key: event[key] for key in _USED if key in event}
+    slim["name"] = sys.intern(event["name"])
+    arguments = event.get("args", {})
+    slim["args"] = {key: arguments[key] for key in _USED_ARGUMENTS if isinstance(arguments.get(key), int)}
+    return slim
 
 
 def _is_whole(event: Any) -> bool:
@@ -342,7 +372,7 @@ class _Profile:
         names = [str(each.get("name", "GPU")) for each in listed if isinstance(each, dict)]
         base = self._facts.get("baseTimeNanoseconds")
         first = min((float(event["ts"]) for event in self._events), default=0.0)
-        begun = (base if isinstance(base, int) else 0) / 1e9 + first / 1e6
+        begun = (base if isinstance(base, int) and abs(base) < _LATEST * 1000 else 0) / 1e9 + first / 1e6
         return Header(
             perflint=__version__,
             python="",

@@ -165,6 +165,8 @@ def test_what_is_no_report(path: tuple[str | int, ...], value: object, reason: s
         (b"[" * 100_000, "cannot be merged: it is not JSON"),
         (b"[]", "cannot be merged: it is not a report of perflint"),
         (b"\xff", "cannot be merged: it is not UTF-8"),
+        (b'{"version": NaN}', "cannot be merged: it is not JSON"),
+        (b'{"path": "\\ud800.py"}', "cannot be merged: a text in it has a null character, or half a surrogate pair"),
         (None, "cannot be read: No such file or directory"),
     ],
 )

@@ -195,7 +195,7 @@ def test_a_report_is_read_again_from_its_document() -> None:
     part = report()
     seen = Verdict(Ruling.CONFIRMED, "it waited", ms=1.5, share=0.25, per_step=2, ratio=None)
     part.findings = [replace(each, verdict=seen, group="src/train.py:1:1:TPF101") for each in part.findings]
-    assert read_report(json.dumps(document(part))) == part
+    assert read_report(json.dumps(document(part)).encode()) == part
 
 
 def test_merged_findings_of_traces_stand_by_cost() -> None:

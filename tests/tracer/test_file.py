@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflint.tracer import file as module
-from perflint.tracer.events import KINDS, Gap, Header, Hits, Place, Record, Step, Sync, SyncCost
+from perflint.tracer.events import KINDS, Failure, Gap, Header, Hits, Place, Record, Step, Sync, SyncCost
 from perflint.tracer.file import TraceError, read_trace, write_trace
 from perflint.tracer.trace import Trace
 from tests.tracer.device import ROOT
@@ -59,9 +59,9 @@ def strategy(hint: Any) -> st.SearchStrategy[Any]:
     if get_args(hint):
         return st.none() | strategy(next(choice for choice in get_args(hint) if choice is not type(None)))
     scalars: dict[type, st.SearchStrategy[Any]] = {
-        str: st.text(max_size=20),
+        str: st.text(st.characters(exclude_characters="\0"), max_size=20),
         int: st.integers(-(2**62), 2**62),
-        float: st.floats(allow_nan=False, allow_infinity=False),
+        float: st.floats(-1e99, 1e99),
         bool: st.booleans(),
     }
     return scalars[hint]
@@ -78,6 +78,11 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, data:
     any_record: st.SearchStrategy[Record] = st.one_of([records(kind) for kind in KINDS.values()])
     trace = Trace(data.draw(records(Header)), tuple(data.draw(st.lists(any_record, max_size=6))))
     assert read_trace(written(tmp_path_factory.getbasetemp(), trace)) == trace
+
+
+def test_texts_of_a_program_do_not_make_its_trace_unreadable(tmp_path: Path) -> None:
+    trace = replace(TRACE, records=(Failure("timeline", "no \0 and no \ud800"),))
+    assert read_trace(written(tmp_path, trace)).of(Failure) == (Failure("timeline", "no \\x00 and no \\ud800"),)
 
 
 def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -164,6 +169,9 @@ HOSTILE = {
     "a great number": [GOOD | {"warmup": 10**30}],
     "no number": [GOOD, '{"record":"step","index":0,"count":1,"ms":NaN}', END],
     "infinite": [GOOD, '{"record":"step","index":0,"count":1,"ms":1e999}', END],
+    "a time beyond all times": [GOOD, '{"record":"step","index":0,"count":1,"ms":1e101}', END],
+    "half a character in the root": ['{"root":"\\ud800",' + json.dumps(GOOD)[1:].replace('"root": "", ', ""), END],
+    "a null in the root": [GOOD | {"root": "a\0b"}, END],
     "true for a number": [GOOD, {"record": "step", "index": True, "count": 1, "ms": 1}, END],
     "a step without time": [GOOD, {"record": "step", "index": 0, "count": 1}, END],
     "a place that is none": [GOOD, {"record": "graph-break", "place": 1, "reason": "", "count": 1}, END],

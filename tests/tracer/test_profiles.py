@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -277,6 +278,32 @@ def test_other_files_are_refused(tmp_path: Path, data: bytes, message: str) -> N
     (tmp_path / "profile.json").write_bytes(data)
     with pytest.raises(TraceError, match=message):
         read_trace(tmp_path / "profile.json")
+
+
+@pytest.mark.parametrize("event", ["{}", '{"ph":"M","args":[%s0]}' % ("{}," * 99), "[[]]"])
+def test_a_file_that_was_made_to_fill_the_memory_takes_little(tmp_path: Path, event: str) -> None:
+    """Python takes twenty times as much memory for such values as for their text."""
+    text = f'{{"traceEvents": [{event}{f",{event}" * (8_000_000 // len(event))}], "x": [{"{}," * 999_999}0]}}'
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(text.encode(), 1))
+    tracemalloc.start()
+    try:
+        read_trace(tmp_path / "a.json.gz")
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_small_files_do_not_unpack_to_large_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    event = '{"ph":"X","name":"","ts":1.5}'
+    text = f'{{"traceEvents": [{event}{f",{event}" * 999}]}}'
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(text.encode()))
+    assert read_trace(tmp_path / "a.json.gz").records
+    monkeypatch.setattr("perflint.tracer.profiles._MOST", 999)
+    with pytest.raises(TraceError, match="more than 999 events"):
+        read_trace(tmp_path / "a.json.gz")
+    monkeypatch.setattr("perflint.tracer.profiles._SMALL", 10_000)
+    with pytest.raises(TraceError, match="when it is unpacked: record fewer steps"):
+        read_trace(tmp_path / "a.json.gz")
 
 
 def test_strange_events_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
