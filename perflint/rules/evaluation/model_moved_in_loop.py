@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
+from perflint.rules._statements import statement_of
 from perflint.rules._turns import turn_around
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
@@ -32,13 +33,15 @@ class ModelMovedInLoop(Rule):
 
     ## What it does
     Finds `.to(…)`, `.cuda()`, `.half()` and similar calls on modules in code that runs each step,
-    and `torch.load`, `from_pretrained` and the like of a file or model whose name does not change there.
+    and `torch.load`, `from_pretrained` and the like of a file or model whose name does not change there, or in a
+    function that answers web requests, such as one under `@app.post("/…")`.
 
     ## Why is this bad
     If the model is there already, each call still walks over all of its parameters and buffers on
     the CPU. If not, each step copies the whole model and waits. Loading also reads it from the
     disk. Moving a 124 M parameter GPT that was already in place had no measurable cost in a
-    training step on an H200, so the severity is info.
+    training step on an H200, so moving is information. Loading is a warning, because the source shows that the
+    same file is read again.
 
     ## When it is fine
     - A model that is moved to the GPU for a phase and back to the CPU after it, to save memory:
@@ -102,8 +105,11 @@ class ModelMovedInLoop(Rule):
         what = "loads the same again" if loads else "goes through the whole model, or copies it"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {what}{often(site) or ' in each iteration of a loop'}",
+            f"{quoted(site.text(site.node))} {what}{often(site) or _often(site)}",
             confidence=Confidence.MEDIUM,
+            severity=Severity.WARNING if loads else self.severity,
+            # A handler runs once for each request.
+            heat=Heat.HOT if loads and _answers(site) else site.heat,
             help="Call it once, before the loop.",
             cost=None
             if loads
@@ -113,7 +119,7 @@ class ModelMovedInLoop(Rule):
 
 def _is_repeated(site: CallSite, *, loads: bool) -> bool:
     """True in code that runs each step; any loop will do for what takes as long as loading a model."""
-    if site.heat is Heat.HOT:
+    if site.heat is Heat.HOT or (loads and _answers(site)):
         return True
     if not loads or site.heat is Heat.COLD or not isinstance(turn_around(site.model, site.node), LOOPS):
         return False
@@ -121,6 +127,20 @@ def _is_repeated(site: CallSite, *, loads: bool) -> bool:
     function = site.model.function(site.node)
     outer = itertools.takewhile(lambda each: each is not function, site.model.ancestors(site.node))
     return not any(isinstance(each, ast.Try) for each in outer)
+
+
+def _answers(site: CallSite) -> bool:
+    """True in a function that a web framework calls for each request, `@app.post("/…")`, and that keeps no result."""
+    function, statement = site.model.function(site.node), statement_of(site.model, site.node)
+    if isinstance(statement, ast.Assign) and not all(isinstance(each, ast.Name) for each in statement.targets):
+        return False
+    calls = (each for each in getattr(function, "decorator_list", ()) if isinstance(each, ast.Call) and each.args)
+    paths = (each.args[0] for each in calls)
+    return any(isinstance(path, ast.Constant) and str(path.value).startswith("/") for path in paths)
+
+
+def _often(site: CallSite) -> str:
+    return " for each request" if _answers(site) else " in each iteration of a loop"
 
 
 def _moves(site: CallSite) -> bool:

@@ -1,6 +1,7 @@
 """Models that are moved in each step, and models that are moved once."""
 
 import torch
+from fastapi import FastAPI
 from torch import nn
 from torch.utils.data import DataLoader
 from transformers import AutoModel, pipeline
@@ -26,7 +27,7 @@ class Perceptual(nn.Module):
 def loaded(loader: DataLoader, path: str) -> None:
     model = nn.Linear(3, 4)
     for x in loader:
-        model.load_state_dict(torch.load(path))  # audit: TPF504
+        model.load_state_dict(torch.load(path))  # error: TPF504
         model(x)
 
 
@@ -72,7 +73,7 @@ def shards(model: nn.Module, loader: DataLoader) -> None:
 
 
 def answer(text: str):
-    classify = pipeline("text-classification", device=0)  # audit: TPF504
+    classify = pipeline("text-classification", device=0)  # error: TPF504
     return classify(text)
 
 
@@ -83,13 +84,13 @@ def answered(text: str, name: str):
 
 def serve(texts: list[str], loader: DataLoader, name: str) -> None:
     for x in loader:
-        model = AutoModel.from_pretrained(name).cuda()  # audit: TPF504
+        model = AutoModel.from_pretrained(name).cuda()  # error: TPF504
         model(x.cuda()).last_hidden_state.sum().backward()
         print([(answer(text), answered(text, name)) for text in texts])
 
 
 def handle(text: str):
-    return pipeline("summarization", device=0)(text)  # audit: TPF504
+    return pipeline("summarization", device=0)(text)  # error: TPF504
 
 
 def handle_all(queue) -> None:
@@ -106,6 +107,7 @@ def in_a_retry(path: str):
 
 
 _KEPT = {}
+APP = FastAPI()
 
 
 def kept(x: torch.Tensor):
@@ -118,3 +120,24 @@ def kept_each_step(loader: DataLoader) -> None:
     model = AutoModel.from_pretrained("gpt2").cuda()
     for x in loader:
         model(kept(x.cuda())).last_hidden_state.sum().backward()
+
+
+@APP.post("/summary")
+async def summary(text: str):
+    summarize = pipeline("summarization", device=0)  # error: TPF504
+    return summarize(text)
+
+
+@APP.route("/reload")
+def reload():
+    APP.model = AutoModel.from_pretrained(APP.name).cuda()
+
+
+@APP.get("/models")
+def other(name: str):
+    return pipeline("summarization", model=name, device=0)("text")
+
+
+@APP.command("summary")
+def program(text: str):
+    return pipeline("summarization", device=0)(text)
