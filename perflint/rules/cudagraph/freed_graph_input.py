@@ -27,7 +27,7 @@ class FreedGraphInput(Rule):
     ## Why is this bad
     A graph holds the address of its inputs, and does not keep their memory. It is free when the function
     returns, and the next tensor of that size gets it: each replay then reads whatever is there. Results are wrong
-    without an error. Only tensors that are allocated inside of the capture belong to the pool of the graph.
+    without an error. It is a warning because results are wrong, not because of what it costs. Only tensors that are allocated inside of the capture belong to the pool of the graph.
 
     ## When it is fine
     - The function returns the tensor, stores it in an object or a dict, or an inner function uses it.
@@ -71,7 +71,7 @@ class FreedGraphInput(Rule):
     """
 
     code, name = "TPF810", "freed-graph-input"
-    effect, severity = Effect.CORRECTNESS, Severity.INFO
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
     listens = (Files("torch", also=("cuda.graph", "capture_begin")),)
     since = (1, 10)
 
@@ -81,42 +81,43 @@ class FreedGraphInput(Rule):
         model = site.model
         for block in recorded(model):
             for name in sorted(block.reads):
-                read = _freed(model, block, name)
-                if read is not None:
+                end = _end(block, name) if _is_freed(model, block, name) else None
+                if end is not None:
                     yield self.finding(
                         site,
-                        f"the CUDA graph of line {block.capture.start.lineno} reads `{name}`, whose memory is free "
-                        "when the function returns",
+                        f"`{name}` is freed here, and the CUDA graph of line {block.capture.start.lineno} still reads "
+                        "its memory",
                         confidence=Confidence.HIGH,
                         heat=Heat.WARM,
-                        span=model.source.span(read),
+                        span=model.source.span(end),
                         help=f"Return `{name}` with the graph, or keep it in an object that holds both.",
                     )
 
 
-def _freed(model: Model, block: Recorded, name: str) -> ast.Name | None:
-    """The use in a block of a local tensor that the code around the block makes, and that nothing uses after it."""
-    if block.scope is None or isinstance(block.scope, ast.Lambda) or "." in name or not _leaves(block):
-        return None
+def _is_freed(model: Model, block: Recorded, name: str) -> bool:
+    """True if a block reads a local tensor that the code around the block makes, and that nothing uses after it."""
+    if block.scope is None or isinstance(block.scope, ast.Lambda) or "." in name:
+        return False
     uses = [each for each in walk(block.scope) if isinstance(each, ast.Name) and each.id == name]
     inside = [use for use in uses if any(is_inside(model, use, outer) for outer in block.capture.body)]
     read = next((use for use in inside if isinstance(use.ctx, ast.Load)), None)
     if read is None or not _is_made_here(model, read) or not _is_on_device(model, read):
-        return None
+        return False
     first, last = block.capture.start.lineno, max(each.end_lineno or 0 for each in block.capture.body)
     later = [use for use in uses if use.lineno > last and not isinstance(use.ctx, ast.Del)]
     captured = model.symbols.variable(read).is_captured
     looped = loop_around(model, block.capture.start) is not None
     kept = [use for use in uses if use.lineno < first and isinstance(use.ctx, ast.Load) and _is_kept(model, use)]
-    return None if later or captured or looped or kept else read
+    return not (later or captured or looped or kept)
 
 
-def _leaves(block: Recorded) -> bool:
-    """True if the function returns its graph or its outputs."""
+def _end(block: Recorded, name: str) -> ast.stmt | None:
+    """The statement that frees a local tensor, in a function that returns the graph or its outputs."""
     names = block.makes | names_in(block.capture.start)
-    nodes = walk(block.scope) if block.scope is not None else ()
-    returned = (each.value for each in nodes if isinstance(each, ast.Return) and each.value is not None)
-    return any(names_in(value) & names for value in returned)
+    nodes = [*walk(block.scope)] if block.scope is not None else []
+    returned = [each for each in nodes if isinstance(each, ast.Return) and names_in(each) & names]
+    deleted = [each for each in nodes if isinstance(each, ast.Delete) and name in names_in(each)]
+    return (deleted or returned)[-1] if returned else None
 
 
 def _is_made_here(model: Model, use: ast.Name) -> bool:

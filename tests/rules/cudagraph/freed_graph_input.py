@@ -9,16 +9,16 @@ def capture(model: nn.Module):
     model(static_x)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        out = model(static_x)  # audit: TPF810
-    return graph, out
+        out = model(static_x)
+    return graph, out  # error: TPF810
 
 
 def deleted(model: nn.Module):
     graph = torch.cuda.CUDAGraph()
     x = torch.randn(8, 512, device="cuda")
     with torch.cuda.graph(graph):
-        y = model(x)  # audit: TPF810
-    del x
+        y = model(x)
+    del x  # error: TPF810
     return graph.replay, y
 
 
@@ -27,9 +27,9 @@ def by_hand(model: nn.Module, x: torch.Tensor):
     static = x.cuda()
     copied = static.clone()
     graph.capture_begin()
-    out = model(copied)  # audit: TPF810
+    out = model(copied)
     graph.capture_end()
-    return {"graph": graph, "out": out}
+    return {"graph": graph, "out": out}  # error: TPF810
 
 
 # Look-alikes
