@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._ddp import DDP
+from perflint.rules._memory.flows import made
 from perflint.rules._results import result_of
 from perflint.rules.base import Calls, Mentions, Rule
-from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.quoting import quoted
@@ -27,7 +27,8 @@ class ForwardPastDdp(Rule):
     ## Why is this bad
     The wrapper prepares the reduction of the gradients in its own forward pass. A forward pass of `ddp.module` does not
     prepare it, so that the gradients of the processes are not averaged: each process trains a model of its own, on
-    its part of the data. Nothing fails and nothing warns.
+    its part of the data. Nothing fails and nothing warns. It is a warning because results are wrong, not because of
+    what it costs.
 
     ## When it is fine
     - Evaluation and sampling: the wrapper is not needed there. Calls under `torch.no_grad()`, and functions without
@@ -72,13 +73,13 @@ class ForwardPastDdp(Rule):
     """
 
     code, name = "TPF927", "forward-past-ddp"
-    effect, severity = Effect.CORRECTNESS, Severity.INFO
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
     listens = (Calls("torch.nn.Module.__call__"),)
     mentions = Mentions("DistributedDataParallel", also=("backward(",), without=("all_reduce", "reduce_gradients"))
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        called = site.node.func
-        if not isinstance(called, ast.Attribute) or called.attr != "module" or not _trains(site.model, site.node):
+        called = made(site.model, site.node.func)
+        if not isinstance(called, ast.Attribute) or called.attr != "module" or not _trains(site, called):
             return
         if result_of(site.model, called.value, *DDP) is None:
             return
@@ -90,9 +91,10 @@ class ForwardPastDdp(Rule):
         )
 
 
-def _trains(model: Model, node: ast.Call) -> bool:
+def _trains(site: CallSite, module: ast.Attribute) -> bool:
     """True if the function around a call goes backward, without a call of the wrapper, and autograd is on."""
-    function, inner = model.function(node), path_of(node.func)
+    model, node = site.model, site.node
+    function, inner = model.function(node), path_of(module)
     calls = [each for each in walk(function) if isinstance(each, ast.Call)] if function is not None else []
     if not any(last_name(each) == "backward" for each in calls):
         return False

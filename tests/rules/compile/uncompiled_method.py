@@ -32,7 +32,7 @@ class Coder(nn.Module):
 
 def vectors(loader):
     coder = torch.compile(Coder().cuda())
-    return [coder.encode(x.cuda()) for x in loader]  # audit: TPF716
+    return [coder.encode(x.cuda()) for x in loader]  # error: TPF716
 
 
 def under_the_same_name(loader, compiled: bool):
@@ -40,13 +40,13 @@ def under_the_same_name(loader, compiled: bool):
     if compiled:
         coder = torch.compile(coder)
     for x in loader:
-        yield coder.whole(x.cuda())  # audit: TPF716
+        yield coder.whole(x.cuda())  # error: TPF716
 
 
 def text(ids: torch.Tensor):
     model = AutoModelForCausalLM.from_pretrained("gpt2").cuda()
     model = torch.compile(model)
-    return model.generate(ids.cuda(), max_new_tokens=64)  # audit: TPF716
+    return model.generate(ids.cuda(), max_new_tokens=64)  # error: TPF716
 
 
 class Server:
@@ -54,14 +54,14 @@ class Server:
         self.coder = torch.compile(Coder().cuda())
 
     def answer(self, x: torch.Tensor):
-        return self.coder.encode(x)  # audit: TPF716
+        return self.coder.encode(x)  # error: TPF716
 
 
 COMPILED = torch.compile(Coder().cuda())
 
 
 def of_the_file(x: torch.Tensor):
-    return COMPILED.encode(x)  # audit: TPF716
+    return COMPILED.encode(x)  # error: TPF716
 
 
 # Look-alikes

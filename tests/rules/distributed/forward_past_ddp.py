@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, rank: int) -> None:
     model = DDP(model.cuda(rank), device_ids=[rank])
     for x, y in loader:
-        loss = nn.functional.cross_entropy(model.module(x.cuda(rank)), y.cuda(rank))  # audit: TPF927
+        loss = nn.functional.cross_entropy(model.module(x.cuda(rank)), y.cuda(rank))  # error: TPF927
         loss.backward()
         optimizer.step()
 
@@ -17,7 +17,7 @@ def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer
 def scaled(model: nn.Module, x: torch.Tensor, scaler: torch.amp.GradScaler) -> None:
     ddp = DDP(model.cuda())
     with torch.autocast("cuda"):
-        loss = ddp.module(x).mean()  # audit: TPF927
+        loss = ddp.module(x).mean()  # error: TPF927
     scaler.scale(loss).backward()
 
 
@@ -27,11 +27,18 @@ class Trainer:
         self.ddp = DDP(self.model)
 
     def step(self, x: torch.Tensor) -> None:
-        self.ddp.module(x).mean().backward()  # audit: TPF927
+        self.ddp.module(x).mean().backward()  # error: TPF927
         self.optimizer.step()
 
     def validate(self, x: torch.Tensor) -> float:
         return self.ddp.module(x).mean().item()
+
+
+def under_another_name(model: nn.Module, loader: DataLoader) -> None:
+    ddp = DDP(model.cuda())
+    inner = ddp.module
+    for x in loader:
+        inner(x.cuda()).mean().backward()  # error: TPF927
 
 
 # Look-alikes
@@ -76,3 +83,9 @@ def unknown(ddp, x: torch.Tensor) -> None:
 def unwrapped(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
     ddp = DDP(model.cuda())
     return ddp.module(x)
+
+
+def of_either(model: nn.Module, x: torch.Tensor, parallel: bool) -> None:
+    ddp = DDP(model.cuda())
+    raw = ddp.module if parallel else model
+    raw(x).mean().backward()

@@ -5,17 +5,17 @@ from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 
 def by_default(name: str):
-    config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")  # audit: TPF945
+    config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")  # error: TPF945
     return AutoModelForCausalLM.from_pretrained(name, quantization_config=config)
 
 
 def plain(name: str):
-    config = BitsAndBytesConfig(load_in_4bit=True)  # audit: TPF945
+    config = BitsAndBytesConfig(load_in_4bit=True)  # error: TPF945
     return AutoModelForCausalLM.from_pretrained(name, quantization_config=config)
 
 
 def by_position():
-    return BitsAndBytesConfig(False, True)  # audit: TPF945
+    return BitsAndBytesConfig(False, True)  # error: TPF945
 
 
 # Look-alikes
