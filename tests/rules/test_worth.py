@@ -20,15 +20,15 @@ from perflint.rules.worth import Cost, Grid, cost, grid, grids, rows, sentence
 ROWS = rows()
 ORDER = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 WITHOUT_A_COST = frozenset(
-    """TPF215 TPF359 TPF378 TPF503 TPF801 TPF803 TPF804 TPF805 TPF809 TPF811 TPF812 TPF901 TPF902 TPF903
-    TPF904 TPF981 TPF982 TPF983""".split()
+    """TPF215 TPF359 TPF378 TPF503 TPF801 TPF803 TPF804 TPF805 TPF809 TPF810 TPF811 TPF812 TPF901 TPF902 TPF903
+    TPF904 TPF927 TPF981 TPF982 TPF983""".split()
 )
 """Warnings that are there for errors, wrong results, or code that will stop working."""
 BY_A_TRACE = frozenset("TPF991 TPF992 TPF993 TPF994".split())
 """Warnings that are reported only with the gain that a trace measured."""
 BY_A_COUNT = frozenset("TPF313 TPF317 TPF318 TPF406 TPF604 TPF921 TPF928 TPF929 TPF930 TPF931 TPF932".split())
 """Warnings because the source shows how much is repeated, and no program is representative for its price."""
-BY_A_REPORT = frozenset("TPF311 TPF312 TPF315 TPF316 TPF609 TPF946 TPF947".split())
+BY_A_REPORT = frozenset("TPF311 TPF312 TPF315 TPF316 TPF609 TPF716 TPF945 TPF946 TPF947".split())
 """Warnings because a public measurement of others, which the page names, shows what the pattern costs."""
 MEASURED = frozenset(
     """TPF101 TPF102 TPF103 TPF104 TPF105 TPF106 TPF107 TPF108 TPF109 TPF110 TPF111 TPF112 TPF113 TPF114 TPF115 TPF116

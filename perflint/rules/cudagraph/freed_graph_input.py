@@ -27,7 +27,8 @@ class FreedGraphInput(Rule):
     ## Why is this bad
     A graph holds the address of its inputs, and does not keep their memory. It is free when the function
     returns, and the next tensor of that size gets it: each replay then reads whatever is there. Results are wrong
-    without an error. It is a warning because results are wrong, not because of what it costs. Only tensors that are allocated inside of the capture belong to the pool of the graph.
+    without an error. Only tensors that are allocated inside of the capture belong to the pool of the graph. It is a
+    warning because results are wrong, not because of what it costs.
 
     ## When it is fine
     - The function returns the tensor, stores it in an object or a dict, or an inner function uses it.
