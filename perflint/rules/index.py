@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from perflint.config.settings import OptionValue
-from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Files, Listens, Mentions, Rule
+from perflint.findings import Effect, Finding, Need, Severity
+from perflint.rules.base import Calls, Files, Group, Listens, Mentions, Rule
 from perflint.rules.collecting import rule_of
 from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
 
 _SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
-_MAGIC = f"perflint rules 5 {sys.implementation.cache_tag}"
+_MAGIC = f"perflint rules 6 {sys.implementation.cache_tag}"
 Stamp = tuple[tuple[str, int, int], ...]
 """The files of the package below its folder, when they were written and how long they are."""
 
@@ -38,7 +38,7 @@ class Unloaded(Rule):
         own.effect, own.severity = Effect(facts["effect"]), Severity(facts["severity"])
         own.since, own.until = facts["since"], facts["until"]
         own.is_deprecation = facts["is_deprecation"]
-        own.replaces = facts["replaces"]
+        own.replaces, own.group = facts["replaces"], Group(facts["group"])
         own.mentions = None if facts["mentions"] is None else _condition(Mentions, facts["mentions"])
         own.listens = tuple(_listen(kind, words) for kind, words in facts["listens"])
 
@@ -54,6 +54,10 @@ class Unloaded(Rule):
     def check(self, site: Any) -> Iterator[Finding]:
         """As the rule does."""
         return self.loaded.check(site)
+
+    def need(self, site: Any) -> Need:
+        """As the rule does."""
+        return self.loaded.need(site)
 
     def configured(self, values: Mapping[str, OptionValue]) -> Rule:
         """As the rule does."""
@@ -105,6 +109,7 @@ def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
                 "until": rule.until,
                 "is_deprecation": rule.is_deprecation,
                 "replaces": rule.replaces,
+                "group": rule.group.value,
                 "mentions": None if rule.mentions is None else _words(rule.mentions),
                 "listens": tuple(map(_kind, rule.listens)),
             },
