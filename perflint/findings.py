@@ -63,7 +63,10 @@ class Heat(Enum):
 
 
 class Frequency(Enum):
-    """How often a line runs, as a unit: the innermost code that repeats it. The value is the word of the table."""
+    """How often a line runs, as a unit: the innermost code that repeats it. The most frequent units come first.
+
+    Each value is a word of `engine/judgement.toml`.
+    """
 
     TOKEN = "token"
     LAYER = "layer"

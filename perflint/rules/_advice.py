@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._branches import tested
-from perflint.rules._statements import statement_of
 from perflint.rules.placement import LEGACY_CONSTRUCTORS
+from perflint.semantics.around import statement_of
 from perflint.semantics.dataflow.destinations import End, Use
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import torch_api

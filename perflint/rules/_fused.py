@@ -11,7 +11,8 @@ import re
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._project_text import names_apple_gpus, project_says
 from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, FUSED_LATER, FUSED_ON_APPLE, Version
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._statements import block_of
+from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import keyword, path_of
 from perflint.semantics.values import Const, Device, DeviceValue

@@ -16,13 +16,6 @@ _LET_PASS = ("torch.", "accelerate.Accelerator.")
 _TRIES = (ast.Try, ast.TryStar)
 
 
-def statement_of(model: Model, node: ast.AST) -> ast.stmt | None:
-    """The innermost statement that a node belongs to."""
-    if isinstance(node, ast.stmt):
-        return node
-    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)
-
-
 def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block of a statement, itself included; only itself if the block is unknown."""
     return block_in(model.parent(statement), statement) or [statement]

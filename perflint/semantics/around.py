@@ -24,6 +24,13 @@ def inside(model: Model, node: ast.AST) -> Iterator[ast.AST]:
         yield outer
 
 
+def statement_of(model: Model, node: ast.AST) -> ast.stmt | None:
+    """The innermost statement that a node belongs to."""
+    if isinstance(node, ast.stmt):
+        return node
+    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)
+
+
 def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
     """The loops and comprehensions that run a node again and again, innermost first."""
     below, inner = node, node

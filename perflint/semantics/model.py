@@ -400,14 +400,6 @@ class Model:
         """How often a node runs."""
         return self._heat.of(node)
 
-    def heat_in_file(self, node: ast.AST) -> Heat:
-        """How often a node runs, as far as its file alone shows."""
-        return self._heat_in_file.of(node)
-
-    @cached_property
-    def _heat_in_file(self) -> HeatMap:
-        return HeatMap(self, knows_other_files=False)
-
     @property
     def heat_map(self) -> HeatMap:
         """The heat of all nodes, with the loops, guards and callers that decide it."""

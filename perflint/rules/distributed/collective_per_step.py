@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
-from perflint.semantics.around import loops_around
+from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk

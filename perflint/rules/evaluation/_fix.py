@@ -9,7 +9,6 @@ from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import in_newlines_of, indentation, insert, one_level
 from perflint.fixes.imports import spell
 from perflint.rules._since import INFERENCE_MODE
-from perflint.rules._statements import statement_of
 from perflint.rules.evaluation._graph import Fate
 from perflint.rules.evaluation._inference import may_be_compiled
 from perflint.rules.evaluation._leaving import may_leave
@@ -17,6 +16,7 @@ from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import Region
 from perflint.rules.evaluation._runs import mode_at
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, walk
 from perflint.source.concrete import code, cst

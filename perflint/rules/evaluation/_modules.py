@@ -8,8 +8,8 @@ from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
-from perflint.rules._statements import statement_of
 from perflint.rules.evaluation._scopes import PARAMETERS, Survey, dotted
+from perflint.semantics.around import statement_of
 from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
-from perflint.rules._statements import statement_of
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._differentiated import differentiated, perhaps_differentiated
@@ -25,6 +24,7 @@ from perflint.rules.evaluation._runs import Run, mode_before
 from perflint.rules.evaluation._scopes import Survey, survey
 from perflint.rules.evaluation._training import is_called_in_training
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
+from perflint.semantics.around import statement_of
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite

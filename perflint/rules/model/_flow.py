@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass, field
-from perflint.rules._statements import statement_of
+from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import target_of
-from perflint.rules._statements import statement_of
 from perflint.rules.base import Calls, Rule
-from perflint.semantics.around import inside
+from perflint.semantics.around import inside, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, stands_in, walk

@@ -10,11 +10,11 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._project_text import some_file_says
-from perflint.rules._statements import statement_of
 from perflint.rules._turns import iteration_around
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._graphs import Turn
 from perflint.rules.transfer._loops import Loop
+from perflint.semantics.around import statement_of
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import keyword, last_name, names_in, walk

@@ -14,10 +14,10 @@ from perflint.rules._memory.uses import Position
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import may_be_traced, some_file_says
 from perflint.rules._proven import is_list
-from perflint.rules._statements import statement_of
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._once import is_on_only_gpu, is_tensor
 from perflint.rules.sync._repeated import Repeated, Sought, is_bound, repeated
+from perflint.semantics.around import statement_of
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite

@@ -10,8 +10,9 @@ import ast
 
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._statements import block_of
 from perflint.rules.sync._once import always_runs
+from perflint.semantics.around import statement_of
 from perflint.semantics.dataflow.flow import Bound, Use
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model

@@ -6,7 +6,7 @@ import ast
 
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import behind
-from perflint.rules._statements import statement_of
+from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Kind, Tensor, scalar_type

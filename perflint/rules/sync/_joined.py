@@ -14,7 +14,7 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._memory.operators import GATHERS
 from perflint.rules._order import has_effects
-from perflint.rules._statements import block_of, statement_of, swallows
+from perflint.rules._statements import block_of, swallows
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
@@ -29,7 +29,7 @@ from perflint.rules.sync._once import (
     words,
 )
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, number_at
-from perflint.semantics.around import loops_around, parts_cells
+from perflint.semantics.around import loops_around, parts_cells, statement_of
 from perflint.semantics.binders import How
 from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node

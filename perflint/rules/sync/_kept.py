@@ -6,13 +6,13 @@ import ast
 from itertools import takewhile
 
 from perflint.findings import Fix, Heat
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._statements import block_of
 from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
 from perflint.rules.sync._scalars import NUMBERS, Read, number_at
 from perflint.rules.sync._sums import summed_on_device
 from perflint.rules.sync._turns import is_item, waits_for_number
-from perflint.semantics.around import inside
+from perflint.semantics.around import inside, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite

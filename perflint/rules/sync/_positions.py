@@ -12,9 +12,9 @@ from perflint.rules._long_lines import makes_long_line
 from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._order import has_effects
-from perflint.rules._statements import statement_of
 from perflint.rules.sync._filling import is_size
 from perflint.rules.sync._indices import Index, Part, parts
+from perflint.semantics.around import statement_of
 from perflint.semantics.sites import SubscriptSite
 from perflint.semantics.structure import keyword, names_in, path_of
 from perflint.semantics.values import Evidence, Tensor, scalar_type

@@ -8,9 +8,9 @@ from perflint.findings import Fix, Heat, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._project_text import names_apple_gpus
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._statements import block_of
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, Read, read_at
-from perflint.semantics.around import inside
+from perflint.semantics.around import inside, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk

@@ -9,10 +9,10 @@ from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._methods import serves_tests
 from perflint.rules._order import has_effects
-from perflint.rules._statements import statement_of
 from perflint.rules.sync._dimensions import COMPARES
 from perflint.rules.sync._once import is_module, is_on_only_gpu, knows_several_gpus
 from perflint.rules.sync._scalars import NAN_CHECK, SCALAR_READ, TRUTH_OF_TENSOR, Read
+from perflint.semantics.around import statement_of
 from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model

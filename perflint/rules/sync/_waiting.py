@@ -13,8 +13,8 @@ from perflint.rules._memory.bodies import memory_around, position
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Position
 from perflint.rules._methods import is_false
-from perflint.rules._statements import statement_of
 from perflint.rules._visible import is_local
+from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS, targets
 from perflint.semantics.dataflow.flow import Use
 from perflint.semantics.model import Model

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Need, Severity
 from perflint.rules._advice import copied_later, source_of
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._statements import block_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._gathered import gathered_on_device
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
 from perflint.rules.sync._written import WRITES, written
-from perflint.semantics.around import repeats
+from perflint.semantics.around import repeats, statement_of
 from perflint.semantics.binders import defaults
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.purpose.need import need_of_copy

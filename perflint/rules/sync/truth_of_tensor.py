@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._branches import tested
-from perflint.rules._statements import statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
 from perflint.rules.sync._tested import Joined, asked_together
+from perflint.semantics.around import statement_of
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence

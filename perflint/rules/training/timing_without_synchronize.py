@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import ahead, made
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import names_in, walk

@@ -11,13 +11,13 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import behind, target_of
 from perflint.rules._memory.operators import written
-from perflint.rules._statements import block_of, statement_of, swallows
+from perflint.rules._statements import block_of, swallows
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_local
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import Loop, is_bound_before
-from perflint.semantics.around import loops_around
+from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import FunctionNode, Model

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import calls_named
-from perflint.rules._statements import statement_of
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_private
 from perflint.rules.base import Files, Rule
 from perflint.rules.transfer._loops import Loop, body_of, is_bound_before
+from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.sites import FileSite, Site

@@ -34,10 +34,9 @@ _LONGEST_CHAIN = 40
 class HeatMap:
     """The heat of every node of one file."""
 
-    def __init__(self, model: Model, knows_other_files: bool = True) -> None:
+    def __init__(self, model: Model) -> None:
         # The model owns its heat: no circle, so that both go when the file is done.
         self._model: Model = weakref.proxy(model)
-        self._knows_other_files = knows_other_files
         self._few: dict[ast.AST, bool] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
@@ -195,7 +194,7 @@ class HeatMap:
         if known is Heat.COLD or stays_cold or self.work.is_whole_training(info):
             is_hot = self._is_made_each_step(info) or self._is_summed_up_each_step(info)
             return Heat.HOT if is_hot else Heat.COLD
-        chain = self._model.chain(info) if self._knows_other_files else None
+        chain = self._model.chain(info)
         heat = Heat.WARM if chain is None or (chain.heat is Heat.COLD and Heat.WARM in heats) else chain.heat
         steps = heat is Heat.WARM and heats != {Heat.COLD} and self.training_step(info) is not None
         return Heat.HOT if steps else heat
@@ -234,12 +233,12 @@ class HeatMap:
         """True if code of another file that runs each step makes an object itself, unless the object is a module."""
         if info.name != "__init__" or self._model.is_module(Instance(f"{self._model.module.name}.{info.owner}")):
             return False
-        chain = self._model.chain(info) if self._knows_other_files else None
+        chain = self._model.chain(info)
         return chain is not None and chain.heat is Heat.HOT and len(chain.calls) == 1
 
     def _is_summed_up_each_step(self, info: FunctionInfo) -> bool:
         """True if code of another file that runs each step leads to the method of a metric that sums it up."""
-        chain = self._model.chain(info) if self._knows_other_files and conventions.sums_up(info.name) else None
+        chain = self._model.chain(info) if conventions.sums_up(info.name) else None
         return chain is not None and chain.heat is Heat.HOT
 
     def named(self, info: FunctionInfo) -> Named | None:
@@ -296,7 +295,7 @@ class HeatMap:
 
     def _is_called_each_step_elsewhere(self, info: FunctionInfo) -> bool:
         """True if another file calls a function for set-up in each step, and not only until it is set up."""
-        chain = self._model.chain(info) if self._knows_other_files and not _returns_early(info.node) else None
+        chain = self._model.chain(info) if not _returns_early(info.node) else None
         call = chain.calls[0] if chain is not None and chain.heat is Heat.HOT else None
         other = None if call is None or call.arguments is None else self._model.view.peek(call.path)
         if call is None or other is None:

@@ -24,16 +24,7 @@ from perflint.semantics.structure import last_name, stands_in, walk
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Loop = ast.For | ast.AsyncFor | ast.While
 
-_OFTEN_FIRST = (
-    Frequency.TOKEN,
-    Frequency.LAYER,
-    Frequency.MICROBATCH,
-    Frequency.ITEM,
-    Frequency.STEP,
-    Frequency.BATCH,
-    Frequency.FILE,
-)
-"""The units of code that runs each step."""
+_OFTEN_FIRST = tuple(Frequency)
 
 
 @once_per_node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.findings import Need
-from perflint.semantics.around import inside, loops_around
+from perflint.semantics.around import inside, loops_around, statement_of
 from perflint.semantics.binders import LOOPS, defaults
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.dataflow.origins import Origin, Source
@@ -51,9 +51,12 @@ def need_of_move(site: ExpressionSite) -> Need:
 
 def need_of_numbers(site: ExpressionSite) -> Need:
     """Whether a few numbers of the CPU must move to the GPU at their place."""
-    if isinstance(site, CallSite) and (_is_round_trip(site) or _is_of_read(site)):
-        return Need.ONCE
-    return Need.NOW if _carries_numbers(site) or _is_missing_argument(site) else Need.OPEN
+    if isinstance(site, CallSite):
+        if _is_round_trip(site) or _is_of_read(site):
+            return Need.ONCE
+        if _carries_numbers(site):
+            return Need.NOW
+    return Need.NOW if _is_missing_argument(site) else Need.OPEN
 
 
 def need_of_selection(site: ExpressionSite) -> Need:
@@ -84,7 +87,7 @@ def _is_missing_argument(site: ExpressionSite) -> bool:
     """
     if site.model.is_offered:
         return False
-    function, statement = site.model.function(site.node), _statement(site)
+    function, statement = site.model.function(site.node), statement_of(site.model, site.node)
     outer = None if statement is None else site.model.parent(statement)
     if function is None or not isinstance(statement, ast.Assign) or not isinstance(outer, ast.If):
         return False
@@ -99,18 +102,10 @@ def _is_counted(site: ExpressionSite) -> bool:
     `found = mask.nonzero()`, then `if len(found) == 0: return`. Not in code that a package offers: its users may run it
     in each step.
     """
-    if not isinstance(site, CallSite) or site.model.is_offered:
-        return False
-    statement = _statement(site)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    target = _target(site) if isinstance(site, CallSite) and not site.model.is_offered else None
     if not isinstance(target, ast.Name):
         return False
     return any(_is_number_in_test(site.model, load) for load in site.model.destinations.later(target))
-
-
-def _statement(site: ExpressionSite) -> ast.stmt | None:
-    """The innermost statement around a site."""
-    return next((outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.stmt)), None)
 
 
 def _is_number_in_test(model: Model, name: ast.Name) -> bool:
@@ -144,13 +139,11 @@ def _missing(test: ast.expr) -> str:
     return test.left.id if isinstance(test.ops[0], ast.Is) and is_none(test.comparators[0]) else ""
 
 
-def _carries_numbers(site: ExpressionSite) -> bool:
+def _carries_numbers(site: CallSite) -> bool:
     """True if the tensor that a call makes of numbers only carries them to a collective: `all_reduce(totals)`.
 
     Not if a branch decides about the collective: without other processes the numbers need not leave the CPU.
     """
-    if not isinstance(site, CallSite):
-        return False
     outer = site.model.parent(site.node)
     if isinstance(outer, ast.Call):
         return site.node in outer.args[:1] and last_name(outer) in _COLLECTIVES
@@ -180,7 +173,7 @@ def _copies_array(site: CallSite) -> bool:
 
     Not if an object keeps the tensor, nor if the array is the same in each iteration of a loop.
     """
-    if not isinstance(site, CallSite) or not _comes_from_array(site) or isinstance(_target(site), ast.Attribute):
+    if not _comes_from_array(site) or isinstance(_target(site), ast.Attribute):
         return False
     loop = next(loops_around(site.model, site.node), None)
     return loop is None or not names_in(site.node).isdisjoint(_bound_in(site.model, loop))
@@ -200,10 +193,8 @@ def _comes_from_array(site: CallSite) -> bool:
 
 def _target(site: CallSite) -> ast.expr | None:
     """The target of the assignment whose value a call is part of."""
-    for outer in site.model.ancestors(site.node):
-        if isinstance(outer, ast.stmt):
-            return outer.targets[0] if isinstance(outer, ast.Assign) else None
-    return None
+    statement = statement_of(site.model, site.node)
+    return statement.targets[0] if isinstance(statement, ast.Assign) else None
 
 
 @once_per_node
@@ -212,12 +203,12 @@ def _bound_in(model: Model, loop: ast.AST) -> frozenset[str]:
     return frozenset(node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
-def _is_round_trip(site: ExpressionSite) -> bool:
+def _is_round_trip(site: CallSite) -> bool:
     """True if numbers are computed from a tensor that was copied to the CPU: they are not data, and the copy waited.
 
     `torch.tensor(align(scores.cpu().numpy()), device=scores.device)`.
     """
-    if not isinstance(site, CallSite) or not site.node.args:
+    if not site.node.args:
         return False
     origins, made = site.model.origins, site.node.args[0]
     computed = origins.of(made)
@@ -244,10 +235,8 @@ def _is_carried_back(site: ExpressionSite) -> bool:
     return bool(copied and moved)
 
 
-def _is_of_read(site: ExpressionSite) -> bool:
+def _is_of_read(site: CallSite) -> bool:
     """True if a name in a call is bound to a number that is read from a tensor: `token = int(logits.argmax())`."""
-    if not isinstance(site, CallSite):
-        return False
     model = site.model
     names = (node for given in site.node.args for node in walk(given) if isinstance(node, ast.Name))
     return any(_is_read(model, model.origins.of(name).node) for name in names)

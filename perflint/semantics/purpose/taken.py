@@ -8,6 +8,7 @@ import sys
 from perflint.semantics.around import loops_around
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
+from perflint.semantics.heat.training import takes_steps
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name
@@ -50,7 +51,7 @@ def is_taken(site: CallSite) -> bool:
 
 def _belongs_to_training(model: Model, node: ast.AST) -> bool:
     """True if a loop around a node trains, or if the name of a function or class around it says that it helps to."""
-    if any(map(model.heat_map.work.steps, loops_around(model, node))):
+    if any(takes_steps(model, loop) for loop in loops_around(model, node)):
         return True
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     names = (outer.name for outer in model.ancestors(node) if isinstance(outer, definitions))

@@ -7,8 +7,7 @@ import re
 
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.project import Project
-from perflint.semantics.purpose.evaluations import is_in_model
+from perflint.semantics.purpose.evaluations import is_in_model, is_one_of_many
 from perflint.semantics.structure import FunctionNode, names_in
 
 
@@ -68,13 +67,8 @@ def serves_project(model: Model, node: ast.AST) -> bool:
 
     A file by itself may belong to another project.
     """
-    function, project = model.function(node), model.view.project
-    info = model.module.defined_by(function)
-    return info is not None and info.outer is None and _is_one_of_many(project) and not model.is_offered
-
-
-def _is_one_of_many(project: Project) -> bool:
-    return project.is_whole and len(project.files) > 1
+    info = model.module.defined_by(model.function(node))
+    return info is not None and info.outer is None and is_one_of_many(model) and not model.is_offered
 
 
 def is_unreached(model: Model, node: ast.AST) -> bool:
