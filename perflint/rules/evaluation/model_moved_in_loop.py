@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
-from perflint.rules._statements import statement_of
 from perflint.rules._turns import turn_around
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.worth import sentence
-from perflint.semantics.around import loops_around
+from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.sites import CallSite, FileSite
