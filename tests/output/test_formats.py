@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -207,12 +209,50 @@ def test_rdjson_counts_bytes() -> None:
 
 def test_markdown_escapes() -> None:
     text = written(OutputFormat.MARKDOWN, evil())
-    for harm in ("<b>", "@team", "](http", "\x1b", "http:", "|<"):
+    for harm in ("<b>", "@team", "](http", "\x1b", "http://", "|<"):
         assert harm not in text, harm
     rows = [line for line in text.splitlines() if line.startswith("| src")]
     assert len(rows) == 1 and rows[0].count("|") == 5
     code = written(OutputFormat.MARKDOWN, Report([finding(Span(1, 1, 1, 2), message="`a[i] | b` waits")]))
     assert "<code>a&#91;i&#93; &#124; b</code> waits" in code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "foo@bar.com", "ftp://a.example/x", "https://a.example", "www.a.example", "mailto:a@b.example", "WWW.A.EXAMPLE",
+        "xmpp:a@b.example/c", "`x@y.example` and `a | http://a.example`", "[a](http://b.example)", "<img src=x>",
+        "<http://a.example>", "`` ` ``", "`", "a\\", "\\`a`", "&#64;", "&commat;a", "<!-- -->", "</details>", "    a",
+    ],
+)  # fmt: skip
+def test_texts_in_markdown_are_shown_as_they_are(text: str) -> None:
+    """GitHub's own library makes the page."""
+    cmarkgfm = pytest.importorskip("cmarkgfm", reason="needs the extra `test`")
+    report = Report([finding(Span(1, 1, 1, 2), message=f"{text} waits", why=text, help=text, fix=None)])
+    page = cmarkgfm.github_flavored_markdown_to_html(written(OutputFormat.MARKDOWN, report))
+    for harm in ("<a ", "<img", "mailto:a@b", "<!-- -->"):
+        assert harm not in page
+    shown = html.unescape(re.sub("<[^>]+>", "", page)).replace("\u200b", "").replace("`", "")
+    assert shown.count(text.replace("`", "").strip()) >= 3
+
+
+@pytest.mark.parametrize("text", ["@octocat", "a #12", "GH-12", "owner/name#3"])
+def test_mentions_in_markdown_are_broken(text: str) -> None:
+    page = written(OutputFormat.MARKDOWN, Report([finding(Span(1, 1, 1, 2), message=text)]))
+    assert re.search(r"(?:@|#|GH)(?:octocat|-?\d)", html.unescape(page)) is None
+
+
+def test_markdown_fits_into_a_comment() -> None:
+    many = [finding(Span(line, 1, line, 2), path="größe.py", message="`x` " + "é" * 100) for line in range(1, 1001)]
+    problems = [Problem(f"{at}.py", "é" * 100, "help") for at in range(1000)]
+    text = written(OutputFormat.MARKDOWN, Report(many, problems, files=1))
+    assert 60_000 < len(text.encode()) <= 65_536
+    rows, items = (text.count(start) for start in ("\n| größe", "\n- **größe"))
+    assert rows == items
+    assert f"\n**{1000 - rows} more findings** without room here; `perflint check` shows all.\n" in text
+    listed = text.partition("**Not checked**")[2].count("\n- ") - 1
+    assert 0 < listed < 1000 and text.endswith(f"\n- {1000 - listed} more; `perflint check` shows all\n")
+    assert "without room" not in written(OutputFormat.MARKDOWN, Report(many[:50], problems[:20], files=1))
 
 
 def test_jsonl_is_one_object_a_line() -> None:
