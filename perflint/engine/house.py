@@ -30,8 +30,8 @@ from perflint.rules import registry
 from perflint.rules.base import Calls, Files, Listens, Option, Rule, with_options
 from perflint.semantics.sites import Site
 
-_CODE = r"[A-Z]{2,4}\d{3}"
-_NAME = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
+CODE = r"[A-Z]{2,4}\d{3}"
+NAME = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 _OWN = "TPF"
 _HELP = "docs/guide/house-rules.md says how house rules are written"
 _MENTION = b"perflint"
@@ -208,11 +208,11 @@ def _listen(listen: api.Listens) -> Listens:
 def _faults(rule: api.Rule) -> Iterator[str]:
     """The faults in the declarations of a rule, in words."""
     code, name = _declared(rule, "code"), _declared(rule, "name")
-    if not isinstance(code, str) or not re.fullmatch(_CODE, code):
+    if not isinstance(code, str) or not re.fullmatch(CODE, code):
         yield f"`code` must be two to four capital letters and three digits, such as ACM001, not {code!r}"
     elif letters(code) in (_OWN, "ALL"):
         yield f"`code` is {code}, but the letters {letters(code)} belong to perflint: choose other letters"
-    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
+    if not isinstance(name, str) or not re.fullmatch(NAME, name):
         yield f"`name` must be words in lower case with hyphens, such as log-each-tensor, not {name!r}"
     if not isinstance(_declared(rule, "effect"), Effect):
         yield "`effect` must be a member of `perflint.api.Effect`"

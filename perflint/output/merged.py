@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeVar
 
+from perflint.engine.house import CODE, NAME
 from perflint.findings import (
     Confidence,
     Edit,
@@ -125,6 +127,13 @@ class _Object:
             raise NotAReport(f"`{self._where}{name}` is too large")
         return value
 
+    def matching(self, name: str, pattern: str) -> str:
+        """A text of a form, for places where other texts would do harm."""
+        value = self.get(name, str)
+        if not re.fullmatch(pattern, value):
+            raise NotAReport(f"`{self._where}{name}` is not what perflint writes")
+        return value
+
     def optional(self, name: str, kind: type[_Kind]) -> _Kind | None:
         """A value, or None for null."""
         return self.get(name, kind) if self.has(name) else None
@@ -186,8 +195,8 @@ def _finding(values: _Object) -> Finding:
         path=values.get("path", str),
         cell=values.optional("cell", int),
         span=values.span(),
-        code=values.get("code", str),
-        name=values.get("name", str),
+        code=values.matching("code", CODE),
+        name=values.matching("name", NAME),
         message=values.get("message", str),
         severity=values.member(Severity, "severity"),
         confidence=values.member(Confidence, "confidence"),

@@ -143,6 +143,8 @@ def changed(document: Any, path: tuple[str | int, ...], value: object) -> str:
         (("findings", 0, "line"), "3", "`findings[0].line` is not what perflint writes"),
         (("findings", 0, "line"), True, "`findings[0].line` is not what perflint writes"),
         (("findings", 0, "heat"), "icy", "`findings[0].heat` has the unknown value `icy`"),
+        (("findings", 0, "code"), "TPF101<script>", "`findings[0].code` is not what perflint writes"),
+        (("findings", 0, "name"), "a@b", "`findings[0].name` is not what perflint writes"),
         (("findings", 0), 7, "`findings[0]` is not what perflint writes"),
         (("findings", 0, "fix", "edits", 0, "text"), None, "`findings[0].fix.edits[0].text` is not what"),
         (("findings", 0, "fix", "since"), "2", "`2` is not a version of torch"),
