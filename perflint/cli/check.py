@@ -15,7 +15,7 @@ from perflint.engine.files import check_files
 from perflint.findings import Finding, Report
 from perflint.output.formats import writer
 from perflint.output.summary import count
-from perflint.output.terminal import Style, printable
+from perflint.output.terminal import Style, printable_path
 from perflint.output.writer import Writer, message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.source.files import STANDARD_INPUT, Discovery, discover, is_excluded
@@ -72,7 +72,7 @@ def _run_once(arguments: Namespace) -> int:
     evidence = options.evidence(arguments)
     found = _discover(paths, settings, arguments)
     if arguments.show_files:
-        sys.stdout.writelines(f"{printable(file)}\n" for file in found.files)
+        sys.stdout.writelines(f"{printable_path(file)}\n" for file in found.files)
         return 2 if found.problems else 0
     if arguments.add_ignore or arguments.reason is not None:
         from perflint.cli.adding import add_ignores

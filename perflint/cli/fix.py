@@ -30,7 +30,7 @@ from perflint.frozen import dataclass, field, replace
 from perflint.output.diff import diff_lines, shown
 from perflint.output.notebooks import place_in_cell, problem_in_cell
 from perflint.output.summary import count, fixable_with_more
-from perflint.output.terminal import Style, printable
+from perflint.output.terminal import Style, printable_path
 from perflint.output.writer import message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
@@ -222,7 +222,7 @@ class _Job:
             counts = Counter(f"{finding.code} {finding.name}" for finding in outcome.applied)
             fixed = ", ".join(f"{rule} × {number}" for rule, number in sorted(counts.items()))
             sys.stdout.flush()
-            sys.stderr.write(f"{printable(path)}: {fixed}\n")
+            sys.stderr.write(f"{printable_path(path)}: {fixed}\n")
         for skipped in outcome.skipped:
             place = place_in_cell(path, skipped.finding.span, text.notebook)
             message = f"{place}: {skipped.finding.code} was not fixed: {skipped.reason}"

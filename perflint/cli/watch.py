@@ -21,7 +21,7 @@ from perflint.config.settings import combine
 from perflint.engine.cache.files import MISSING, Stamp, stamp_of
 from perflint.engine.projects import Projects
 from perflint.output.summary import count
-from perflint.output.terminal import printable
+from perflint.output.terminal import printable_path
 from perflint.output.writer import message_text
 from perflint.source.files import STANDARD_INPUT, discover
 
@@ -150,6 +150,6 @@ def _settings_files(folder: str) -> Iterable[str]:
 
 def _named(paths: list[str]) -> str:
     """The names of some files, for a message."""
-    shown = ", ".join(printable(path) for path in paths[:_MOST_NAMES])
+    shown = ", ".join(printable_path(path) for path in paths[:_MOST_NAMES])
     more = len(paths) - _MOST_NAMES
     return f"{shown} and {count(more, 'other file')}" if more > 0 else shown

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.output.terminal import Style, printable, wrapped
+from perflint.output.terminal import Style, printable_path, wrapped
 
 _MOST_LINES = 5
 _FEWEST_FINDINGS = 4
@@ -37,7 +37,7 @@ def costliest_text(findings: Sequence[Finding], style: Style, columns: int | Non
     order = sorted(functions.values(), key=lambda each: (-_cost(each), each[0].path, each[0].span))
     lines = [f"{style('Most costly first:', 'bold')}"]
     for each in order[:_MOST_LINES]:
-        lines += _indented(wrapped(printable(_line(each)), columns, 2, 4))
+        lines += _indented(wrapped(printable_path(_line(each)), columns, 2, 4))
     return "\n".join(lines) + "\n\n"
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from perflint.findings import WRITABLE, Elsewhere, Finding, Report, Ruling, Safety, Severity, Silencer, Verdict
-from perflint.output.terminal import Style, printable
+from perflint.output.terminal import Style, printable, printable_path
 from perflint.source.quoting import quoted
 
 _PLURALS = {
@@ -114,7 +114,7 @@ def _elsewhere(found: Sequence[Elsewhere]) -> list[str]:
     ranked = sorted(found, key=lambda each: (-each.count, each.path))
     shown, rest = ranked[:_MOST_FUNCTIONS], ranked[_MOST_FUNCTIONS:]
     lines = [
-        f"  {printable(each.path)}: {each.count} "
+        f"  {printable_path(each.path)}: {each.count} "
         + (f"in {printable(quoted(each.function))}" if each.function else "outside of functions")
         for each in shown
     ]

@@ -78,7 +78,7 @@ def printable(text: str) -> str:
 
 
 def printable_path(path: str) -> str:
-    """A path that may begin a line: services take lines that begin with two colons for commands."""
+    """A path, perhaps with more, that may begin a line: services take lines that begin with colons for commands."""
     text = printable(path)
     return f"./{text}" if text.lstrip().startswith("::") else text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perflint.frozen import dataclass
 from perflint.output.summary import count, counted_by, of_steps
-from perflint.output.terminal import Style, printable, width
+from perflint.output.terminal import Style, printable, printable_path, width
 from perflint.tracer.events import Experiment, Failure, Header, PageableCopy, Place, Step, Sync
 from perflint.tracer.trace import BLIND, BLIND_HELP, Trace
 
@@ -180,8 +180,9 @@ def _notes(trace: Trace, written: Path | None) -> Iterator[str]:
     if allowed:
         yield f"{count(allowed, 'sync')} allowed by `allow_sync`."
     for sync in trace.broken_promises:
-        yield printable(f"{sync.place.file}:{sync.place.line} waits in {sync.promise}, which must be free of syncs.")
+        place = f"{sync.place.file}:{sync.place.line}"
+        yield printable_path(f"{place} waits in {sync.promise}, which must be free of syncs.")
     for failure in trace.of(Failure):
-        yield printable(f"{failure.part}: {failure.message}")
+        yield printable_path(f"{failure.part}: {failure.message}")
     if written is not None:
         yield f"Written to {printable(str(written))}."

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from perflint.output.summary import MARKERS, count, counted_by
-from perflint.output.terminal import Style, printable
+from perflint.output.terminal import Style, printable, printable_path
 from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Run
 from perflint.verify.judging import SLOWER, Figures, Measure, Timing, losses, measure, noise
@@ -97,7 +97,7 @@ def fixes(number: int) -> str:
 def _place(candidate: Candidate) -> str:
     """A fix, in words."""
     place = f"{candidate.path}:{candidate.line}"
-    return printable(f"{place}  {MARKERS[candidate.safety]} {candidate.code} {candidate.name}")
+    return printable_path(f"{place}  {MARKERS[candidate.safety]} {candidate.code} {candidate.name}")
 
 
 def _ordered(chosen: Iterable[Candidate]) -> list[Candidate]:

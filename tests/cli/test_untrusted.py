@@ -13,6 +13,7 @@ from perflint.engine.workers import _safe_path
 from tests.cli.command import Command
 
 WAITS = "import torch\n\ndef step(x: torch.Tensor):\n    for _ in range(9):\n        print(x.cuda().item())\n"
+MOVES = "\ndef make(x: torch.Tensor):\n    for _ in range(9):\n        x += torch.zeros(99, 99).to(device='cuda')\n"
 
 
 @pytest.mark.parametrize("module", ["unittest", "unittest.__main__", "antigravity"])
@@ -35,12 +36,22 @@ def test_merge_quotes_no_file_outside_of_the_project(
     assert "12345" not in ran.out and "item" in ran.out
 
 
-def test_a_name_begins_no_line_as_a_command(perflint: Command) -> None:
-    (perflint.folder / "::stop-commands::x.py").write_text(WAITS)
-    for format in ("concise", "grouped", "full"):
-        ran = perflint("check", ".", "--output-format", format)
-        assert "stop-commands" in ran.out
-        assert not any(line.startswith("::") for line in ran.out.splitlines())
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", ".", "--output-format=concise"], ["check", ".", "--output-format=grouped"],
+        ["check", ".", "--output-format=full"], ["check", ".", "--output-format=markdown"],
+        ["check", ".", "--show-files"], ["check", ".", "--verbose"],
+        ["fix", "."], ["fix", ".", "--apply", "--show-fixes"], ["explain", "::stop-commands::x.py:5"],
+    ],
+)  # fmt: skip
+def test_a_name_begins_no_line_as_a_command(perflint: Command, command: list[str]) -> None:
+    """GitHub takes a line for a command though spaces stand before it."""
+    for name in ("::stop-commands::x.py", "::add-mask::y.py"):
+        (perflint.folder / name).write_text("".join(WAITS.replace("step", f"step{at}") for at in range(8)) + MOVES)
+    ran = perflint(*command)
+    assert "stop-commands" in ran.out + ran.err
+    assert not [line for line in (ran.out + ran.err).splitlines() if line.lstrip().startswith("::")]
 
 
 def test_a_value_of_the_cache_is_no_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
