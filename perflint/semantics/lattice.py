@@ -164,16 +164,16 @@ def _merge_instances(left: Instance, right: Instance) -> Instance | None:
     origin = left.origin if left.origin == right.origin else None
     # A module that is bound again under its name may run as graphs wherever that name is read.
     graphs = max(left.graphs, right.graphs)
+    joined = Instance(left.cls, None, origin, graphs, left.takes_inputs_along and right.takes_inputs_along)
     if left.arguments is None or right.arguments is None:
-        return Instance(left.cls, None, origin, graphs)
+        return joined
     if left.cls in ("torch.nn.ModuleList", "torch.nn.ModuleDict") and not (left.arguments and right.arguments):
         # An empty one, and one that has been filled.
-        return Instance(left.cls, left.arguments or right.arguments, origin, graphs)
+        return replace(joined, arguments=left.arguments or right.arguments)
     theirs = dict(right.arguments)
     if [name for name, _ in left.arguments] != list(theirs):
-        return Instance(left.cls, None, origin, graphs)
-    joined = tuple((name, join(value, theirs[name])) for name, value in left.arguments)
-    return Instance(left.cls, joined, origin, graphs)
+        return joined
+    return replace(joined, arguments=tuple((name, join(value, theirs[name])) for name, value in left.arguments))
 
 
 def _chosen_device(left: Value, right: Value) -> Const | None:
@@ -286,11 +286,11 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
         if value.arguments is None:
             return value
         if depth == 0:
-            return Instance(value.cls, None, value.origin, value.graphs)
+            return replace(value, arguments=None)
         # A container does not count as a level: it only holds modules.
         inner_depth = depth if value.cls in _CONTAINERS else depth - 1
         kept = _widen_named(value.arguments[:_MOST_ITEMS], inner_depth)
-        return value if kept == value.arguments else Instance(value.cls, kept, value.origin, value.graphs)
+        return value if kept == value.arguments else replace(value, arguments=kept)
     if isinstance(value, Sequence):
         if depth == 0:
             return Sequence(value.type, value.element if isinstance(value.element, (Tensor, Scalar)) else UNKNOWN)

@@ -324,13 +324,15 @@ class Instance(Value):
     "torch.optim.Adam", or "package.module.Class" of the project. `arguments` are those of
     the constructor call by parameter name where its signature is known, by position
     ("0", "1", …) where not; None when the call was not seen. `graphs` is the call that may have made it run as CUDA
-    graphs, in words; empty if none has.
+    graphs, in words; empty if none has. `takes_inputs_along` is true for a module that moves the tensors that it is
+    called with to its own device, as `DataParallel` does.
     """
 
     cls: str
     arguments: tuple[tuple[str, Value], ...] | None = None
     origin: Origin | None = None
     graphs: str = ""
+    takes_inputs_along: bool = False
     weight: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

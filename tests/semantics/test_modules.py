@@ -410,6 +410,20 @@ class User(nn.Module):
     def forward(self, x: torch.Tensor):
         self.convolved(x)       # -> model
         self.other(x).transpose(1, 2)   # -> caller
+class Same(nn.Module):
+    def forward(self, x):
+        return x
+Same()(host)                        # -> cpu float 2
+nn.DataParallel(Same())(host)       # -> model float 2
+nn.DataParallel(Same())(cuda)       # -> cuda float 2
+nn.DataParallel(Same()).to("cuda")(x=host)  # -> model float 2
+nn.parallel.DistributedDataParallel(Same())(host)   # -> cpu float 2
+nn.parallel.DistributedDataParallel(Same(), device_ids=None)(host)  # -> cpu float 2
+nn.parallel.DistributedDataParallel(Same(), device_ids=[0])(host)   # -> model float 2
+maybe = Same()
+if flag:
+    maybe = nn.DataParallel(maybe)
+maybe(host)                         # -> cpu float 2
 """
 
 

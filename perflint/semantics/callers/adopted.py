@@ -69,7 +69,7 @@ class _Taker:
             return value if self._has_class(value.name) else UNKNOWN
         if isinstance(value, Instance):
             given = None if value.arguments is None else self.named(value.arguments)
-            return Instance(value.cls, given, graphs=value.graphs) if self._has_class(value.cls) else UNKNOWN
+            return replace(value, arguments=given, origin=None) if self._has_class(value.cls) else UNKNOWN
         if isinstance(value, Partial):
             function = self.taken(value.function)
             return Partial(function, tuple(map(self.taken, value.positional)), self.named(value.keywords))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.semantics.values import NONE, UNKNOWN, Const, Tensor, Value
 
 
@@ -50,6 +50,12 @@ class Arguments:
         """The value of an argument that is a literal, or None if unknown."""
         value = self.get(name, position)
         return value.value if isinstance(value, Const) else None
+
+    def mapped(self, change: Callable[[Value], Value]) -> Arguments:
+        """The same call with each of its values changed."""
+        positional = tuple(map(change, self.positional))
+        keywords = tuple([(name, change(value)) for name, value in self.keywords])
+        return replace(self, positional=positional, keywords=keywords, rest=change(self.rest))
 
     def values(self) -> Iterator[Value]:
         """All arguments."""

@@ -6,6 +6,7 @@ from perflint.semantics.facts import packed_sequence, torch_api
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.modules import RETURN_MODULE
 from perflint.semantics.interpreter import functions, self_attributes, unmoved
+from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.autograd import is_function
 from perflint.semantics.interpreter.frame import Applied, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
@@ -37,8 +38,17 @@ _HOLDS_OTHERS = frozenset(
 
 def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Applied:
     """Call an object: `forward` of a module, `__call__` of anything else."""
+    if callee.takes_inputs_along:
+        arguments = arguments.mapped(_taken_along)
     target, result = _applied(frame, callee, arguments)
     return target, unmoved.on_cpu(frame, callee, arguments, result)
+
+
+def _taken_along(value: Value) -> Value:
+    """A value as the module gets it, with its tensors on the device of the module."""
+    for device in (Device.CPU, Device.CALLER, Device.UNKNOWN):
+        value = placed(value, Device.MODEL, device)
+    return value
 
 
 def _applied(frame: Frame, callee: Instance, arguments: Arguments) -> Applied:

@@ -10,6 +10,7 @@ from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     BY_GRAPHED,
+    NONE,
     UNKNOWN,
     Function,
     Instance,
@@ -55,9 +56,22 @@ def as_graphs(value: Value, by: str) -> Value:
 
 
 def _parallel(frame: Frame, arguments: Arguments) -> Value:
-    """A parallel module stays the same to the model; an unknown one is a module."""
-    given = arguments.at(0)
-    return Instance("torch.nn.Module") if given.is_unknown else given
+    """A module that takes its inputs along to its GPU, otherwise the given one; an unknown one is a module."""
+    return _taking_along(arguments.at(0))
+
+
+def _distributed(frame: Frame, arguments: Arguments) -> Value:
+    """A parallel module. It takes its inputs along if it has one device, which `device_ids` names."""
+    ids = arguments.get("device_ids", 1)
+    return _taking_along(arguments.at(0), ids is not None and NONE not in ids.members)
+
+
+def _taking_along(value: Value, takes: bool = True) -> Value:
+    if isinstance(value, Union):
+        return union([_taking_along(each, takes) for each in value.members])
+    if isinstance(value, Instance):
+        return replace(value, takes_inputs_along=takes)
+    return Instance("torch.nn.Module", takes_inputs_along=takes) if value.is_unknown else value
 
 
 def _checkpoint(frame: Frame, arguments: Arguments) -> Value:
@@ -119,7 +133,7 @@ FUNCTIONS: dict[str, Special] = {
     **{f"torch.{name}.make_graphed_callables": _graphed for name in ("cuda", "cuda.graphs", "xpu", "xpu.graphs")},
     "torch.nn.DataParallel": _parallel,
     "torch.nn.parallel.DataParallel": _parallel,
-    "torch.nn.parallel.DistributedDataParallel": _parallel,
+    "torch.nn.parallel.DistributedDataParallel": _distributed,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.utils.checkpoint.checkpoint_sequential": _checkpoint_sequential,
     "torch.func.functional_call": _functional_call,

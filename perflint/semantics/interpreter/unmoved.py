@@ -10,9 +10,9 @@ from functools import partial
 from perflint.semantics.binders import How
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import facts_of, info_of, is_module, lineage
-from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.symbols import Variable
@@ -53,7 +53,7 @@ def on_cpu(frame: Frame, module: Instance, arguments: Arguments, result: Value) 
         return result
     known = frame.view.memory.unmoved
     stays = frame.view.memory.remembered(known, origin, partial(_stays, frame, module, origin), False)
-    return _moved(result) if stays else result
+    return placed(result, Device.CPU, Device.MODEL) if stays else result
 
 
 def beside_operand(node: ast.Call, target: str, result: Value) -> Value:
@@ -62,7 +62,7 @@ def beside_operand(node: ast.Call, target: str, result: Value) -> Value:
     if not (isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "cpu"):
         return result
     if target == "torch.nn.Module.__call__":
-        return _moved(result)
+        return placed(result, Device.CPU, Device.MODEL)
     return ON_CPU if result == UNKNOWN and not target and conventions.is_model(last_name(node.func)) else result
 
 
@@ -80,19 +80,6 @@ def _holds(value: Value) -> bool:
     if isinstance(value, Sequence):
         return any(map(_holds, (value.element, *(value.items or ()))))
     return isinstance(value, Mapping) and any(map(_holds, (value.element, *(held for _, held in value.items))))
-
-
-def _moved(value: Value) -> Value:
-    if isinstance(value, Tensor):
-        return value.with_(device=Device.CPU) if value.device is Device.MODEL else value
-    if isinstance(value, Union):
-        return union(map(_moved, value.members))
-    if isinstance(value, Sequence):
-        items = None if value.items is None else tuple(map(_moved, value.items))
-        return Sequence(value.type, _moved(value.element), items)
-    if isinstance(value, Mapping):
-        return Mapping(_moved(value.element), tuple([(key, _moved(held)) for key, held in value.items]))
-    return value
 
 
 def _stays(frame: Frame, module: Instance, origin: Origin) -> bool:
