@@ -145,6 +145,24 @@ def test_dead_code(tmp_path: Path, call: str, files: dict[str, str], is_live: bo
         assert is_live or "every step" not in finding.message
 
 
+@pytest.mark.parametrize("packaging", ["", "classifiers = ['Development Status :: 4 - Beta']"])
+def test_dead_code_of_a_package(tmp_path: Path, packaging: str) -> None:
+    """What `__init__.py` imports is live for the users of a published package; what it does not mention is dead."""
+    texts = {
+        "pyproject.toml": f"[project]\n{packaging}\n",
+        "kit/__init__.py": "from .helper import used\n",
+        "kit/helper.py": DEAD,
+        "run.py": RUN.format(call="").replace("from helper", "from kit.helper"),
+    }
+    (tmp_path / "kit").mkdir()
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    settings = Settings(profile=Profile.AUDIT)
+    path = tmp_path / "kit" / "helper.py"
+    report = check_source(Source(str(path), DEAD), Projects(settings).of(path), RuleSet(all_rules()), settings)
+    assert [finding.heat for finding in report.findings if finding.span.line == 12] == [Heat.COLD]
+
+
 REPLACED = """
 import torch
 {before}

@@ -53,7 +53,7 @@ def is_offered(view: View, module: Module) -> bool:
 
 def is_live(view: View, module: Module, definition: str) -> bool:
     """True if a program of the project, or a user of its packages, may reach a definition of a module."""
-    return is_offered(view, module) or view.is_live(module.path, definition)
+    return view.is_live(module.path, definition)
 
 
 def is_imported(view: View, module: Module) -> bool:
