@@ -292,7 +292,7 @@ class Net(nn.Module):
 net = torch.compile(Net())
 net(host)               # -> (cpu float 2, cpu float 0)
 net = nn.DataParallel(Net())
-net(host)               # -> (cpu float 2, cpu float 0)
+net(host)               # -> (model float 2, model float 0)
 net.module              # -> Net()
 net = torch.nn.parallel.DistributedDataParallel(Net().cuda(), device_ids=[0])
 net(cuda)               # -> (cuda float 2, cuda float 0)

@@ -416,6 +416,7 @@ class Same(nn.Module):
 Same()(host)                        # -> cpu float 2
 nn.DataParallel(Same())(host)       # -> model float 2
 nn.DataParallel(Same())(cuda)       # -> cuda float 2
+nn.DataParallel(Same()).module(host)    # -> cpu float 2
 nn.DataParallel(Same()).to("cuda")(x=host)  # -> model float 2
 nn.parallel.DistributedDataParallel(Same())(host)   # -> cpu float 2
 nn.parallel.DistributedDataParallel(Same(), device_ids=None)(host)  # -> cpu float 2

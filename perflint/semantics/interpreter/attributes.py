@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from perflint.frozen import replace
 from perflint.semantics.facts import arrays, containers, named, tensors, torch_api
 from perflint.semantics.facts.conventions import holds_outputs, is_device, is_output
 from perflint.semantics.interpreter import autograd
@@ -133,8 +134,8 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     if name == "device" and is_module(frame, value.cls):
         return DeviceValue(Device.MODEL)
     if name == "module" and is_module(frame, value.cls):
-        # In the model, a parallel wrapper of a module is the module itself.
-        return value
+        # In the model, a parallel wrapper of a module is the module itself, which takes no inputs along.
+        return replace(value, takes_inputs_along=False)
     if value.cls == "collections.namedtuple" and value.argument(name) is not None:
         return value.argument(name) or UNKNOWN
     if facts_of(frame, value.cls) is not None:
