@@ -34,7 +34,8 @@ CODE = r"[A-Z]{2,4}\d{3}"
 NAME = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 _OWN = "TPF"
 _HELP = "docs/guide/house-rules.md says how house rules are written"
-_MENTION = b"perflint"
+_USE = re.compile(rb"\bperflint\.api\b|\bfrom\s+perflint\s+import\b[^#\n]*\bapi\b")
+"""The import without which a module has no rules."""
 _LARGEST = 1 << 24
 """Bytes of a file of house rules."""
 
@@ -144,9 +145,9 @@ def _imported(name: str) -> ModuleType:
     doing = f"the import of the house rules `{name}`"
     with contained(problems, "", lambda: (doing, None, "")), _without_working_folder():
         spec = None if top in sys.stdlib_module_names else importlib.util.find_spec(top)
-        if spec is not None and not _names_perflint(spec, name):
+        if spec is not None and not _uses_the_api(spec, name):
             # The import of a foreign module may start anything, such as the tests of the checked project.
-            problems.append(Problem("", f"`house-rules` names `{name}`, which does not mention perflint"))
+            problems.append(Problem("", f"`house-rules` names `{name}`, which does not import `perflint.api`"))
         elif spec is not None:
             try:
                 return importlib.import_module(name)
@@ -159,18 +160,18 @@ def _imported(name: str) -> ModuleType:
     raise ConfigurationError(f"`house-rules` names `{name}`, which is not installed", help)
 
 
-def _names_perflint(spec: ModuleSpec, name: str) -> bool:
-    """True if the text of a module, or of its package, mentions perflint, as rules do. Imports nothing."""
+def _uses_the_api(spec: ModuleSpec, name: str) -> bool:
+    """True if the text of a module, or of its package, imports the interface of rules. Imports nothing."""
     top, *inner = name.split(".")
-    if top == "perflint":
+    if top == "perflint" or name.endswith("__main__"):
         return False
     for folder in spec.submodule_search_locations or ():
         found = Path(folder, *inner)
         files = found.rglob("*.py") if found.is_dir() else [found.with_name(f"{found.name}.py")]
-        if any(_MENTION in (read_regular(file, _LARGEST) or b"") for file in files if file.is_file()):
+        if any(_USE.search(read_regular(file, _LARGEST) or b"") for file in files if file.is_file()):
             return True
     is_file = not inner and spec.origin is not None and spec.origin.endswith(".py")
-    return is_file and _MENTION in (read_regular(str(spec.origin), _LARGEST) or b"")
+    return is_file and _USE.search(read_regular(str(spec.origin), _LARGEST) or b"") is not None
 
 
 @contextmanager

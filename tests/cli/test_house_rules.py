@@ -159,9 +159,10 @@ def test_a_crash_names_the_rule_and_keeps_the_other_findings(acme: Company) -> N
         (PACKAGE.replace("Effect.SYNC, ", "'sync', "), "`effect` must be a member"),
         (re.sub(r'    """.*?"""\n', "", PACKAGE, flags=re.DOTALL), "has no docstring"),
         (PACKAGE.replace("    listens =", "    replaces = ('TPF100',)\n    listens ="), "replaces TPF100, which"),
-        ("import perflint_is_not_this", "No module named 'perflint_is_not_this'"),
-        ("# Rules for perflint.\nRULES = []", "holds no rules"),
-        ("RULES = []", "which does not mention perflint"),
+        ("import perflint.api, perflint_is_not_this", "No module named 'perflint_is_not_this'"),
+        ("from perflint import api\nRULES = []", "holds no rules"),
+        ("import perflint.api\nraise SystemExit(3)", "it ends perflint with `sys.exit(3)`"),
+        ("RULES = []  # perflint: ignore", "which does not import `perflint.api`"),
     ],
 )
 def test_faults_of_a_package(acme: Company, text: str, message: str) -> None:
