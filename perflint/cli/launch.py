@@ -1,8 +1,15 @@
-"""The process that `perflint trace` becomes: the tracer, and the program."""
+"""The process that `perflint trace` becomes: the tracer, and the program.
 
-from __future__ import annotations
+Python runs it as a file: with `-m` it would look for the modules of the tracer in the working directory first.
+"""
 
+# Loaded with the interpreter. All others must wait, even `__future__`: a folder of perflint is the first of the path.
 import sys
+
+if not sys.flags.safe_path:
+    del sys.path[0]
+# perflint need not be installed.
+sys.path.append(__file__.rpartition("perflint")[0])
 
 # Before the program: it may change where modules are looked for.
 from perflint.output.terminal import Style, printable, wants_colours
@@ -13,13 +20,12 @@ from perflint.tracer.options import Options
 from perflint.tracer.runner import run_program
 from perflint.tracer.session import Session
 
+sys.path.pop()
+
 
 def main() -> None:
     """Run what the command line says: the options as JSON, whether to colour, `script` or `module`, the program."""
     options, colour, kind, *program = sys.argv[1:]
-    if not sys.flags.safe_path:
-        # The folder that `-m` put there for perflint.
-        del sys.path[0]
 
     def done(session: Session, error: TraceError | None) -> None:
         # What the program made of `sys.stderr` is its own.

@@ -93,7 +93,8 @@ def run(arguments: Namespace) -> int:
     """Become the program, with the tracer beside it. Raises ConfigurationError for faults in the usage."""
     # A process of its own: nothing of this one, such as its settings of streams and collector, is the program's.
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    launch = [sys.executable, *flags, "-m", "perflint.cli.launch", *launch_arguments(arguments)]
+    file = os.path.join(os.path.dirname(__file__), "launch.py")
+    launch = [sys.executable, *flags, file, *launch_arguments(arguments)]
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name != "nt":

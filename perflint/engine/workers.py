@@ -95,10 +95,16 @@ class Worker:
 
 
 def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> Iterator[tuple[str, Report]]:
-    """Check files, whose sizes are given, in `jobs` processes, as they come. Ends early if a process dies."""
+    """Check files, whose sizes are given, in `jobs` processes, as they come. Ends early if a process dies.
+
+    Under `python -E`, processes are only forked: new ones would import modules from the working directory.
+    """
     forks = sys.platform == "linux" and threading.active_count() == 1
     if forks:
         worker.prepare()
+    elif sys.flags.ignore_environment and not sys.flags.safe_path:
+        # `_safe_path` would have no effect.
+        return
     context = multiprocessing.get_context("fork") if forks else multiprocessing.get_context("spawn")
     batches = list(tasks(sizes, jobs))
     processes: list[_Process] = []

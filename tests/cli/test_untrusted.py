@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zlib
+from pathlib import Path
 
 import pytest
 
 from perflint.engine.cache import pickles
 from perflint.engine.workers import _safe_path
-from tests.cli.command import Command
+from tests.cli.command import Command, python
 
 WAITS = "import torch\n\ndef step(x: torch.Tensor):\n    for _ in range(9):\n        print(x.cuda().item())\n"
 MOVES = "\ndef make(x: torch.Tensor):\n    for _ in range(9):\n        x += torch.zeros(99, 99).to(device='cuda')\n"
@@ -60,6 +62,76 @@ def test_a_value_of_the_cache_is_no_bomb(monkeypatch: pytest.MonkeyPatch) -> Non
     for data in (zlib.compress(b"x" * 1001), zlib.compress(b"x")[:-2], b"x"):
         with pytest.raises(pickles.Damaged):
             pickles.unpacked(data)
+
+
+PLANTED = sorted(
+    {*sys.stdlib_module_names, "perflint", "libcst", "platformdirs", "torch", "numpy", "flake8", "pygls", "mcp"}
+    | {"sitecustomize", "usercustomize", "conftest", "setup", "noxfile", "rules", "distributed", "nbformat", "shtab"}
+)
+COMMANDS = {"perflint": "perflint.cli.main", "flake8": "flake8.main.cli"}
+"""The modules whose `main` the installed commands run."""
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in which all modules and programs that perflint could meet leave a mark."""
+    folder = tmp_path_factory.mktemp("planted") / "project"
+    mark = f"open({str(folder / 'MARK')!r}, 'a').write(__name__ + chr(10))\n"
+    for name in PLANTED:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(mark)
+        (folder / f"{name}.py").write_text(mark)
+    for name in ("git", "python", "python3", "sh", "env"):
+        (folder / name).write_text(f"#!/bin/sh\necho {name} >> '{folder}/MARK'\n")
+        (folder / name).chmod(0o755)
+    (folder / "train.py").write_text(f"{mark}{WAITS}")
+    (folder / "pyproject.toml").write_text("[tool.perflint]\nhouse-rules = []\nbaseline = 'known.json'\n")
+    (folder / "known.json").write_text('{"version": 1, "profile": "default", "findings": {}}')
+    cell = {"cell_type": "code", "source": f"!touch {folder}/MARK\n%run train.py\n{mark}{WAITS}", "metadata": {}}
+    (folder / "a.ipynb").write_text(json.dumps({"nbformat": 4, "metadata": {}, "cells": [cell]}))
+    (folder.parent / "program.py").write_text("import json\n")
+    for name, module in COMMANDS.items():
+        (folder.parent / name).write_text(f"import sys\nfrom {module} import main\nsys.exit(main())\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["perflint", "check", "train.py", "a.ipynb"], ["perflint", "check", ".", "--jobs=2", "--no-cache"],
+        ["perflint", "check", ".", "--since=HEAD"], ["perflint", "fix", "train.py", "a.ipynb"],
+        ["perflint", "explain", "train.py:5"], ["perflint", "config"], ["perflint", "ci", "train.py"],
+        ["perflint", "trace", "../program.py"], ["perflint", "lsp"], ["perflint", "mcp"], ["flake8", "train.py"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_nothing_of_a_project_runs(planted: Path, command: list[str]) -> None:
+    path = os.pathsep.join(["", os.curdir, str(planted), os.environ["PATH"]])
+    ran = python(f"../{command[0]}", *command[1:], cwd=planted, PATH=path, XDG_CACHE_HOME=str(planted.parent / "cache"))
+    assert "Traceback" not in ran.err and "crashed" not in ran.err, ran.err
+    assert not (planted / "MARK").exists(), (planted / "MARK").read_text()
+
+
+@pytest.mark.parametrize("flags", [["-P"], ["-I"]])
+def test_nothing_of_a_project_runs_as_a_module(planted: Path, flags: list[str]) -> None:
+    ran = python(*flags, "-m", "perflint", "check", "train.py", "--no-cache", cwd=planted)
+    assert ran.code == 1 and not (planted / "MARK").exists()
+
+
+@pytest.mark.parametrize("flags", [[], ["-E"]])
+def test_nothing_of_a_project_runs_in_new_processes(planted: Path, flags: list[str]) -> None:
+    """A process with threads is not forked. Large files are shared among processes."""
+    (planted.parent / "threads").write_text(
+        "import sys, threading\nfrom perflint.cli.main import main\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\nif __name__ == '__main__':\n"
+        "    sys.exit(main())\n"
+    )
+    folder = planted / "large"
+    folder.mkdir(exist_ok=True)
+    for at in range(3):
+        (folder / f"large{at}.py").write_text(WAITS + "\n".join(f"x{n} = {n}  # {'y' * 60}" for n in range(600)))
+    ran = python(*flags, "../threads", "check", "large", "--jobs=2", "--no-cache", cwd=planted)
+    assert ran.code == 1 and "3 findings" in ran.out and not (planted / "MARK").exists(), ran
 
 
 def test_workers_search_no_modules_in_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
