@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -183,9 +184,17 @@ class Module:
 
     def function_at(self, line: int) -> str | None:
         """The qualified name of the innermost function with a line; None outside of functions."""
-        defined = [info for info in self.structure.functions.values() if not isinstance(info.node, ast.Lambda)]
-        around = [info for info in defined if info.node.lineno <= line <= (info.node.end_lineno or info.node.lineno)]
-        return max(around, key=lambda info: info.node.lineno).qualname if around else None
+        index = bisect_right(self._defined, line, key=lambda info: info.node.lineno)
+        found = self._defined[index - 1] if index else None
+        while found is not None and (found.node.end_lineno or found.node.lineno) < line:
+            found = found.outer
+        return None if found is None else found.qualname
+
+    @cached_property
+    def _defined(self) -> list[FunctionInfo]:
+        """The functions with names, by their lines."""
+        named = (info for info in self.structure.functions.values() if not isinstance(info.node, ast.Lambda))
+        return sorted(named, key=lambda info: info.node.lineno)
 
     def named_function(self, qualname: str) -> FunctionInfo | None:
         """A function by its qualified name in this file, the first one where there are several."""

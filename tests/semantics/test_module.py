@@ -29,3 +29,9 @@ def test_the_function_that_a_node_defines() -> None:
     found = [info.qualname for node in ast.walk(module.tree) if (info := module.defined_by(node)) is not None]
     assert sorted(found) == ["Kind.method", "later", "outer", "outer.inner"]
     assert module.defined_by(None) is None
+
+
+def test_the_function_of_a_line() -> None:
+    text = "x = 1\nclass A:\n    def f(self):\n        def g(): ...\n        return g\ndef h(): ...\ny = 2\n"
+    module = Model(Source("snippet.py", text), Project()).module
+    assert [module.function_at(line) for line in range(1, 8)] == [None, None, "A.f", "A.f.g", "A.f", "h", None]
