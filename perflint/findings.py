@@ -115,7 +115,7 @@ _FREQUENCIES = {
 
 
 class Purpose(Enum):
-    """The job of the code around a line. The value is the word of the table."""
+    """The job of the code around a line. Each value is a word of `engine/judgement.toml`."""
 
     TRAINING = "training"
     INFERENCE = "inference"
@@ -141,7 +141,7 @@ class Purpose(Enum):
 
 
 class Need(Enum):
-    """Whether the CPU needs the value of a wait at its place. The value is the word of the table."""
+    """Whether the CPU needs the value of a wait at its place. Each value is a word of `engine/judgement.toml`."""
 
     NOW = "now"
     """It does: what comes next depends on the value, or only the CPU can take it."""
@@ -182,6 +182,8 @@ class Judgement:
     is_information: bool = False
     """True if little is to be gained at this place."""
     reason: str = ""
+    evidence: str = ""
+    """What shows the purpose, as a clause; empty if nothing does."""
 
 
 class Effect(Enum):

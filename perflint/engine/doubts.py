@@ -20,7 +20,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def doubted(finding: Finding, site: Site) -> Finding | None:
-    """The finding with less confidence where its tensor may be on the CPU; None where a module is being made there."""
+    """The finding with less confidence where its tensor may be on the CPU; None at a place that makes a module."""
     if finding.effect not in OF_THE_DEVICE:
         return finding
     model, is_guess = site.model, finding.confidence is Confidence.MEDIUM

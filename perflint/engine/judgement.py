@@ -91,7 +91,8 @@ def _facts(finding: Finding, rule: Rule, site: Site) -> Judgement:
     often = frequency(model, site.node)
     if finding.heat is not site.heat and often is not Frequency.NEVER:
         often = _BY_HEAT[finding.heat]
-    return Judgement(often, purpose(model, site.node), rule.need(site))
+    job, evidence = purpose(model, site.node)
+    return Judgement(often, job, rule.need(site), evidence=evidence)
 
 
 def _heat(often: Frequency, heat: Heat) -> Heat:

@@ -165,7 +165,8 @@ def _facts(decision: Decision) -> str:
 
 def _judgement(of: Judgement) -> str:
     """The facts that decide how much a finding counts, in one line."""
-    purpose = "" if of.purpose is Purpose.OTHER else f"; purpose: {of.purpose.value}"
+    shown = f" ({of.evidence})" if of.evidence else ""
+    purpose = "" if of.purpose is Purpose.OTHER else f"; purpose: {of.purpose.value}{shown}"
     need = f"; {of.need.words}" if of.need.words else ""
     return f"it {of.frequency.words}{purpose}{need}"
 

@@ -89,6 +89,7 @@ def judgement_object(judgement: Judgement) -> dict[str, Any]:
     return {
         "frequency": judgement.frequency.value,
         "purpose": judgement.purpose.value,
+        "evidence": judgement.evidence,
         "need": judgement.need.value,
         "is_information": judgement.is_information,
         "reason": judgement.reason,

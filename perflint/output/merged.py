@@ -220,6 +220,7 @@ def _judgement(values: _Object) -> Judgement:
         need=values.member(Need, "need"),
         is_information=values.get("is_information", bool),
         reason=values.get("reason", str),
+        evidence=values.get("evidence", str),
     )
 
 

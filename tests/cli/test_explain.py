@@ -460,3 +460,14 @@ def test_a_convention_without_judged_findings_says_so() -> None:
         convention_text(Entry(name, "x_*", "loads"))
         == f"convention `{name}`, entry `x_*`: no judged finding rests on it"
     )
+
+
+def test_a_purpose_has_its_evidence(tmp_path: Path, perflint: Command) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "other.py").touch()
+    (tmp_path / "measure.py").write_text(
+        "import torch\n\n\ndef main(model, loader):\n    for x in loader:\n"
+        "        print(model(x.cuda()).sum().item())\n\n\nmain(torch.load('a'), torch.load('b'))\n"
+    )
+    ran = perflint("explain", "--no-cache", f"{tmp_path / 'measure.py'}:6")
+    assert "purpose: analysis (it updates no weights, and no training leads to it)" in ran.out

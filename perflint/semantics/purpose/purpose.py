@@ -20,44 +20,49 @@ from perflint.semantics.purpose.unreached import serves_project
 from perflint.semantics.structure import last_name, names_in
 
 _OF_STEPS = {
-    Frequency.TOKEN: Purpose.DECODING,
-    Frequency.BATCH: Purpose.INFERENCE,
-    Frequency.FILE: Purpose.INFERENCE,
+    Frequency.TOKEN: (Purpose.DECODING, "it runs for every token"),
+    Frequency.BATCH: (Purpose.INFERENCE, "it runs for every batch, and no loop around it updates weights"),
+    Frequency.FILE: (Purpose.INFERENCE, "it runs for every file"),
 }
 """The purpose of code that runs each step, by the unit that it runs for; training for the others."""
 
 
 @once_per_node
-def purpose(model: Model, node: ast.AST) -> Purpose:
-    """The purpose of the code around a node."""
+def purpose(model: Model, node: ast.AST) -> tuple[Purpose, str]:
+    """The purpose of the code around a node, and what shows it, as a clause."""
     tests = model.heat_map.tests
     if frequency(model, node) is Frequency.NEVER:
-        return Purpose.UNREACHED
+        return Purpose.UNREACHED, "no program of the project reaches it"
     around = (node, *model.ancestors(node))
     if tests.are_all or any(map(tests.holds, around)):
-        return Purpose.TESTS
+        return Purpose.TESTS, "only tests run it"
     if model.makes_module(node):
-        return Purpose.SETUP
+        return Purpose.SETUP, "it makes a module"
     if _copies_state(model, node) or any(copies_for_checkpoint(model, each) for each in around):
-        return Purpose.CHECKPOINT
+        return Purpose.CHECKPOINT, "it copies the state of a module or an optimizer"
     if draws(model, node):
-        return Purpose.DRAWING
-    if model.host_code.holds(node) or prepares_data(model, node):
-        return Purpose.DATA
+        return Purpose.DRAWING, "it makes pictures"
+    if model.host_code.holds(node):
+        return Purpose.DATA, "it serves a dataset, a loader or another process"
+    if prepares_data(model, node):
+        return Purpose.DATA, "the name of the file says so"
     if writes_results(model, node):
-        return Purpose.OUTPUT
-    analyses = is_of_analysis(model, node)
-    if analyses or _evaluates(model, node):
+        return Purpose.OUTPUT, "it writes a file in each iteration"
+    analyses, evaluates = is_of_analysis(model, node), _evaluates(model, node)
+    if analyses or evaluates:
         if _goes_on(model, node):
-            return Purpose.DECODING
+            return Purpose.DECODING, "each iteration goes on with the results of the last"
         function = model.function(node)
-        is_once = analyses or (function is not None and model.is_outside_training(function))
-        return Purpose.ANALYSIS if is_once else Purpose.EVALUATION
+        if analyses or (function is not None and model.is_outside_training(function)):
+            return Purpose.ANALYSIS, "it updates no weights, and no training leads to it"
+        return Purpose.EVALUATION, "it runs a model, and updates no weights"
     if computes_metrics(model):
-        return Purpose.METRICS
+        return Purpose.METRICS, "the name of the file says so"
     if model.heat(node) is Heat.HOT:
-        return _OF_STEPS.get(frequency(model, node), Purpose.TRAINING)
-    return Purpose.OTHER if model.module.is_program or serves_project(model, node) else Purpose.LIBRARY
+        return _OF_STEPS.get(frequency(model, node), (Purpose.TRAINING, ""))
+    if model.module.is_program or serves_project(model, node):
+        return Purpose.OTHER, ""
+    return Purpose.LIBRARY, "other projects may call it"
 
 
 def prepares_data(model: Model, node: ast.AST) -> bool:

@@ -92,7 +92,7 @@ def found(folder: Path, text: str) -> dict[int, tuple[str, str]]:
     path.write_text(text)
     model = Model(Source(str(path), text), Project([path]))
     calls = [each for each in model.nodes(ast.Call) if isinstance(each.func, ast.Name) and each.func.id == "here"]
-    answers = {each.lineno: (frequency(model, each).value, purpose(model, each).value) for each in calls}
+    answers = {each.lineno: (frequency(model, each).value, purpose(model, each)[0].value) for each in calls}
     model.close()
     return answers
 
