@@ -18,18 +18,19 @@ from perflint.semantics.structure import walk
 from perflint.source.quoting import quoted
 
 _WAIT_FOR_KERNELS = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
+_RUNS_ON_THE_CPU = "PYTORCH_ENABLE_MPS_FALLBACK"
 _CUDNN = "torch.backends.cudnn."
 
 
 @dataclass(frozen=True, slots=True)
 class _Switch:
-    """The effect of a switch, its cost, and the advice."""
+    """The effect of a switch, its cost as far as it was measured, and the advice."""
 
     effect: Effect
-    row: str
+    row: str | None
     does: str
     cure: str
-    cost: str
+    cost: str = ""
 
 
 _OFF = _Switch(
@@ -54,6 +55,13 @@ _BLOCKING = _Switch(
     "Set it on the command line, only while you look for the kernel that fails.",
     "waiting for each kernel makes GPT-2 training {0} slower",
 )
+_FALLBACK = _Switch(
+    Effect.TRANSFER,
+    None,
+    "runs the operators that MPS lacks on the CPU, with copies both ways",
+    "Set it on the command line, and replace the operators that torch warns about.",
+)
+_VARIABLES = {**dict.fromkeys(_WAIT_FOR_KERNELS, _BLOCKING), _RUNS_ON_THE_CPU: _FALLBACK}
 
 
 class SlowSwitches(Rule):
@@ -61,7 +69,8 @@ class SlowSwitches(Rule):
 
     ## What it does
     Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)` and
-    `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag guards.
+    `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag guards. On Apple's GPUs, finds
+    `os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"`.
 
     ## Why is this bad
     They apply to the whole program. Without cuDNN, convolutions and recurrent layers use slower
@@ -69,7 +78,8 @@ class SlowSwitches(Rule):
     ×. Deterministic algorithms exclude the fast ones that add in any order, and each new tensor is
     filled first: 7% in float32, 30% under autocast, 13% for a GPT-2. `CUDA_LAUNCH_BLOCKING`
     waits for each kernel, so that the CPU prepares nothing while the GPU computes: 1.6 × for a
-    small network, 1.8 × for the GPT-2.
+    small network, 1.8 × for the GPT-2. With `PYTORCH_ENABLE_MPS_FALLBACK`, an operator that MPS lacks waits for the
+    GPU and copies its tensors to the CPU and back. This was not measured, so it is information.
 
     ## When it is fine
     - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then
@@ -118,6 +128,7 @@ class SlowSwitches(Rule):
     - [Reproducibility](https://docs.pytorch.org/docs/stable/notes/randomness.html): "deterministic operations are
       often slower than nondeterministic operations"
     - [torch.use_deterministic_algorithms](https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html)
+    - [MPS environment variables](https://docs.pytorch.org/docs/stable/mps_environment_variables.html)
     - [CUDA_LAUNCH_BLOCKING](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars)
     """
 
@@ -133,7 +144,7 @@ class SlowSwitches(Rule):
         "deterministic-algorithms-step-gpt",
     )
     costs = None
-    listens = (Files("cudnn", "deterministic", *_WAIT_FOR_KERNELS),)
+    listens = (Files("cudnn", "deterministic", *_VARIABLES),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
@@ -147,12 +158,12 @@ class SlowSwitches(Rule):
             yield self.finding(
                 Site(model, statement),  # type: ignore[arg-type]
                 f"{quoted(model.source.written(statement))} {switch.does}, for the whole program",
-                severity=cost(switch.row).severity,
+                severity=cost(switch.row).severity if switch.row else Severity.INFO,
                 effect=switch.effect,
                 # It is said once, and holds for every step.
                 heat=Heat.HOT,
                 help=switch.cure,
-                cost=sentence(switch.cost, switch.row),
+                cost=sentence(switch.cost, switch.row) if switch.row else None,
             )
 
 
@@ -165,23 +176,21 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
                 if full == f"{_CUDNN}enabled" and is_false(statement.value):
                     yield statement, _OFF
             elif isinstance(target, ast.Subscript) and names.full_name(target.value) == "os.environ":
-                if _is_blocking(target.slice, statement.value):
-                    yield statement, _BLOCKING
+                if (switch := _variable(target.slice, statement.value)) is not None:
+                    yield statement, switch
     for call in model.nodes(ast.Call):
         full = names.full_name(call.func) if call.args else ""
         if full in ("torch.use_deterministic_algorithms", "torch.set_deterministic") and is_true(call.args[0]):
             yield call, _ALGORITHMS
-        elif full in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2 and _is_blocking(*call.args):
-            yield call, _BLOCKING
+        elif full in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2:
+            if (switch := _variable(*call.args)) is not None:
+                yield call, switch
 
 
-def _is_blocking(name: ast.expr, value: ast.expr) -> bool:
-    return (
-        isinstance(name, ast.Constant)
-        and name.value in _WAIT_FOR_KERNELS
-        and isinstance(value, ast.Constant)
-        and value.value not in ("", "0")
-    )
+def _variable(name: ast.expr, value: ast.expr) -> _Switch | None:
+    """The switch that an environment variable turns on."""
+    is_on = isinstance(value, ast.Constant) and value.value not in ("", "0")
+    return _VARIABLES.get(str(name.value)) if isinstance(name, ast.Constant) and is_on else None
 
 
 def _is_on_purpose(model: Model, node: ast.AST, switch: _Switch) -> bool:

@@ -29,6 +29,11 @@ def seed_everything(seed: int) -> None:
     cudnn.enabled = False  # error: TPF358
 
 
+def on_a_mac() -> None:
+    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"  # audit: TPF358
+    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # audit: TPF358
+
+
 # Look-alikes
 
 
@@ -68,6 +73,7 @@ def switched_off() -> None:
     os.environ["CUDA_LAUNCH_BLOCKING"] = "0"
     os.environ["AMD_SERIALIZE_KERNEL"] = "0"
     os.environ["AMD_LOG_LEVEL"] = "3"
+    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "0"
 
 
 def around_a_layer(layer: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
