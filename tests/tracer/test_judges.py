@@ -52,6 +52,11 @@ ONE_SIDE = {
     "TPF932": "a trace is of one process",
     "TPF933": "a trace is of one process",
     "TPF359": "a trace does not record gradients",
+    "TPF360": "a trace does not record where autocast ends",
+    "TPF408": "the processes of workers are not traced",
+    "TPF409": "the memory of workers is not traced",
+    "TPF934": "a trace does not record what is gathered",
+    "TPF935": "a trace does not record which gradients are views",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),
 }
 """The rules without a confirmed and a refuted case in the tests of the witnesses, with the reason."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.frozen import dataclass
 from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
+from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Function
 
 _DATASETS = frozenset(
@@ -49,3 +50,20 @@ def _collating(model: Model) -> Iterator[Worker]:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node not in seen:
                 seen.add(node)
                 yield Worker(node, node.name)
+
+
+def dependent(function: _Definition) -> set[str]:
+    """The parameters of a function but the first, and the names that it makes of them."""
+    arguments = function.args
+    found = {each.arg for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs][1:]}
+    for _ in range(2):
+        for node in walk(function):
+            if isinstance(node, ast.Assign) and names_in(node.value) & found:
+                found |= {name for target in node.targets for name in names_in(target)}
+            elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and names_in(node.iter) & found:
+                found |= names_in(node.target)
+            elif isinstance(node, (ast.With, ast.AsyncWith)):
+                for item in node.items:
+                    if item.optional_vars is not None and names_in(item.context_expr) & found:
+                        found |= names_in(item.optional_vars)
+    return found - {"self"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._files import OPENS, READS
 from perflint.rules.base import Files, Rule
-from perflint.rules.data._workers import Worker, worker_functions
+from perflint.rules.data._workers import Worker, dependent, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword, names_in, root_of, walk
@@ -90,10 +90,10 @@ class HeavyItem(Rule):
         for worker in worker_functions(site.model):
             if "__getitem" not in worker.what:
                 continue
-            dependent = _dependent(worker.node)
+            item = dependent(worker.node)
             for call in _heavy(site.model, worker):
                 arguments = [*call.args, *(item.value for item in call.keywords)]
-                if any(names_in(argument) & dependent for argument in arguments):
+                if any(names_in(argument) & item for argument in arguments):
                     continue
                 yield self.finding(
                     site.model.call(call),
@@ -132,20 +132,3 @@ def _is_kept(model: Model, call: ast.Call, function: ast.AST) -> bool:
         if any(root_of(place) not in own for place in places):
             return True
     return False
-
-
-def _dependent(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The parameters of a function but the first, and the names that it makes of them."""
-    arguments = function.args
-    found = {each.arg for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs][1:]}
-    for _ in range(2):
-        for node in walk(function):
-            if isinstance(node, ast.Assign) and names_in(node.value) & found:
-                found |= {name for target in node.targets for name in names_in(target)}
-            elif isinstance(node, (ast.For, ast.AsyncFor)) and names_in(node.iter) & found:
-                found |= names_in(node.target)
-            elif isinstance(node, (ast.With, ast.AsyncWith)):
-                for item in node.items:
-                    if item.optional_vars is not None and names_in(item.context_expr) & found:
-                        found |= names_in(item.optional_vars)
-    return found - {"self"}

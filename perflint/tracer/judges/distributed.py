@@ -119,4 +119,6 @@ UNDECIDED: dict[str, str] = {
     "TPF931": "a trace does not record what is gathered; a profile shows one gathering for each unit",
     "TPF932": "a trace is of one process; a timeline of all shows when each is idle",
     "TPF933": "a trace is of one process; nvidia-smi shows which use the first GPU",
+    "TPF934": "a trace does not record what is gathered; a profile shows the bytes",
+    "TPF935": "a trace does not record which gradients are views; compare the peak of the memory",
 }

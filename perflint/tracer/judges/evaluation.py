@@ -176,4 +176,5 @@ UNDECIDED: dict[str, str] = {
     "TPF505": "a trace does not record what is dropped; compare two runs in evaluation mode",
     "TPF945": "a trace does not show the type that packed weights compute in; a profile shows the kernels",
     "TPF947": "a trace does not show which kernels a quantized layer runs; a profile does",
+    "TPF360": "a trace does not record where autocast ends; a profile shows the casts",
 }

@@ -239,4 +239,6 @@ UNDECIDED: dict[str, str] = {
         "no iteration over a loader of this code was seen in the process that was traced",
     ),
     "TPF946": "a trace does not show the items of a pipeline; compare the time of a run in batches",
+    "TPF408": "workers run this code, and their processes are not traced; a profile of one shows it",
+    "TPF409": "a trace does not record the memory of workers; watch it through an epoch",
 }

@@ -1,0 +1,113 @@
+"""TPF360: a backward pass under autocast."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._methods import calls_named, is_false
+from perflint.rules._words import often
+from perflint.rules.base import Files, Rule
+from perflint.semantics.around import inside
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.source.quoting import quoted
+
+_AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast", "torch.cuda.amp.autocast",
+             "torch.cuda.amp.autocast_mode.autocast")  # fmt: skip
+
+
+class BackwardInAutocast(Rule):
+    """A backward pass runs under autocast.
+
+    ## What it does
+    Finds `loss.backward()` and `scaler.scale(loss).backward()` in the block of `torch.autocast(…)`, or in a function
+    that it decorates.
+
+    ## Why is this bad
+    Autocast is for the forward pass and the loss. The backward pass of an operator uses the type that the operator had.
+    Under autocast, backward code that is written in Python, and code in hooks, is cast a second time, and the optimizer
+    may end up in the block as well. torch does not recommend it. The cost has not been measured here.
+
+    ## When it is fine
+    - `torch.autograd.grad` for a penalty that is a part of the loss: not reported.
+    - Regions with `enabled=False`.
+
+    ## Bad
+    ```python
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        for x in loader:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = model(x.cuda()).mean()
+                loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        for x in loader:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = model(x.cuda()).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    ```
+
+    ## Fix safety
+    No fix: gradients may be rounded in another way.
+
+    ## How a GPU shows it
+    A profile of the backward pass shows more `aten::to` and `aten::copy_` than one outside of the block.
+
+    ## References
+    - [torch.autocast](https://docs.pytorch.org/docs/stable/amp.html#autocasting): "Backward passes under autocast are
+      not recommended"
+    """
+
+    code, name = "TPF360", "backward-in-autocast"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Files("autocast", also=(".backward(",)),)
+
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        for call in calls_named(site, "backward"):
+            region = _region(call.model, call.node)
+            if region is None or not _is_pass(call):
+                continue
+            yield self.finding(
+                call,
+                f"{quoted(call.text(call.node))} runs under the autocast of line {region.lineno}{often(call)}",
+                confidence=Confidence.HIGH,
+                help="End the block after the loss.",
+            )
+
+
+def _region(model: Model, node: ast.Call) -> ast.Call | None:
+    """The innermost autocast around a node that is on, as a block or as a decorator."""
+    for outer in inside(model, node):
+        items = outer.items if isinstance(outer, (ast.With, ast.AsyncWith)) else []
+        for context in reversed([item.context_expr for item in items]):
+            if _is_autocast(model, context):
+                return context if _is_on(model, context) else None
+    decorators = getattr(model.function(node), "decorator_list", ())
+    return next((each for each in decorators if _is_autocast(model, each) and _is_on(model, each)), None)
+
+
+def _is_autocast(model: Model, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and model.symbols.full_name(node.func) in _AUTOCAST
+
+
+def _is_on(model: Model, node: ast.Call) -> bool:
+    is_old = model.symbols.full_name(node.func).startswith("torch.cuda.")
+    return not is_false(model.call(node).argument("enabled", 0 if is_old else 2))
+
+
+def _is_pass(call: CallSite) -> bool:
+    """True for the method of a loss; `accelerator.backward(loss)` leaves autocast by itself."""
+    return not call.node.args and (call.receiver is None or call.receiver.tensor is not None or not call.target)
