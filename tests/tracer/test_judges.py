@@ -57,6 +57,11 @@ ONE_SIDE = {
     "TPF409": "the memory of workers is not traced",
     "TPF934": "a trace does not record what is gathered",
     "TPF935": "a trace does not record which gradients are views",
+    "TPF813": "the simulation records no CUDA graphs",
+    "TPF814": "only a compiler for a GPU makes CUDA graphs",
+    "TPF948": "a trace does not record the caches of transformers",
+    "TPF949": "a trace does not record what a trainer keeps",
+    "TPF950": "a trace does not record the formats of products",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),
 }
 """The rules without a confirmed and a refuted case in the tests of the witnesses, with the reason."""

@@ -97,20 +97,26 @@ class RecordsInMemory(Rule):
         if in_tests(model) or not (model.matches(_WORKERS) or model.view.matching(_WORKERS)):
             return
         for worker in worker_functions(model):
-            read = {path_of(each.value) for each in walk(worker.node) if isinstance(each, ast.Subscript)}
-            owner = model.parent(worker.node)
-            for statement in walk(owner) if isinstance(owner, ast.ClassDef) else ():
-                target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-                if target is None or path_of(target) not in read or not _holds_records(model, statement):
-                    continue
+            for statement in _kept(model, worker.node):
+                name = quoted(path_of(statement.targets[0]))
                 yield self.finding(
                     site,
-                    f"{quoted(path_of(target))} is a list of Python objects: each worker gets its own copy in the end",
+                    f"{name} is a list of Python objects: each worker gets its own copy in the end",
                     confidence=Confidence.MEDIUM,
                     heat=Heat.HOT,
                     span=model.source.span(statement),
                     help="Keep the records in an array, a memory-mapped file, or a table of Arrow.",
                 )
+
+
+def _kept(model: Model, method: ast.AST) -> Iterator[ast.Assign]:
+    """The assignments in the class of a method that keep records in an attribute of which it reads elements."""
+    read = {path_of(each.value) for each in walk(method) if isinstance(each, ast.Subscript)}
+    owner = model.parent(method)
+    for statement in walk(owner) if isinstance(owner, ast.ClassDef) else ():
+        if isinstance(statement, ast.Assign) and path_of(statement.targets[0]) in read:
+            if _holds_records(model, statement):
+                yield statement
 
 
 def _holds_records(model: Model, statement: ast.Assign) -> bool:

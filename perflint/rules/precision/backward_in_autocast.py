@@ -92,15 +92,16 @@ def _region(model: Model, node: ast.Call) -> ast.Call | None:
     """The innermost autocast around a node that is on, as a block or as a decorator."""
     for outer in inside(model, node):
         items = outer.items if isinstance(outer, (ast.With, ast.AsyncWith)) else []
-        for context in reversed([item.context_expr for item in items]):
-            if _is_autocast(model, context):
-                return context if _is_on(model, context) else None
-    decorators = getattr(model.function(node), "decorator_list", ())
-    return next((each for each in decorators if _is_autocast(model, each) and _is_on(model, each)), None)
+        if regions := _regions(model, [item.context_expr for item in items]):
+            return regions[-1] if _is_on(model, regions[-1]) else None
+    decorators = _regions(model, getattr(model.function(node), "decorator_list", []))
+    return next((each for each in decorators if _is_on(model, each)), None)
 
 
-def _is_autocast(model: Model, node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and model.symbols.full_name(node.func) in _AUTOCAST
+def _regions(model: Model, nodes: list[ast.expr]) -> list[ast.Call]:
+    """The calls of autocast among some expressions."""
+    calls = (each for each in nodes if isinstance(each, ast.Call))
+    return [call for call in calls if model.symbols.full_name(call.func) in _AUTOCAST]
 
 
 def _is_on(model: Model, node: ast.Call) -> bool:

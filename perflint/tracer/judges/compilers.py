@@ -154,4 +154,7 @@ UNDECIDED: dict[str, str] = {
     "TPF809": _NOT_CAPTURED,
     "TPF811": "a trace does not show what Python does at a capture; compare two replays with an eager run",
     "TPF812": _NOT_CAPTURED,
+    "TPF813": "a trace does not record the memory of a graph; `torch.cuda.memory_reserved()` shows it",
+    "TPF814": "a trace does not count the shapes of an input; `TORCH_LOGS=cudagraphs` prints the recordings",
+    "TPF948": "a trace does not record the cache of `generate`; `TORCH_LOGS=recompiles` prints its shapes",
 }

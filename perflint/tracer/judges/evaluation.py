@@ -177,4 +177,6 @@ UNDECIDED: dict[str, str] = {
     "TPF945": "a trace does not show the type that packed weights compute in; a profile shows the kernels",
     "TPF947": "a trace does not show which kernels a quantized layer runs; a profile does",
     "TPF360": "a trace does not record where autocast ends; a profile shows the casts",
+    "TPF949": "a trace does not record what a trainer keeps; compare the peak of the memory",
+    "TPF950": "a trace does not record the formats of products; a profile shows the kernels",
 }
