@@ -76,6 +76,7 @@ BEYOND = frozenset(
         "TPF948",
         "TPF949",
         "TPF950",
+        "TPF319",
         "TPF981",
         "TPF982",
         "TPF983",

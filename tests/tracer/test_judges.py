@@ -62,6 +62,7 @@ ONE_SIDE = {
     "TPF948": "a trace does not record the caches of transformers",
     "TPF949": "a trace does not record what a trainer keeps",
     "TPF950": "a trace does not record the formats of products",
+    "TPF319": "a trace does not record the peak of the memory by line",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),
 }
 """The rules without a confirmed and a refuted case in the tests of the witnesses, with the reason."""

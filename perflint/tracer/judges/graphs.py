@@ -82,4 +82,5 @@ UNDECIDED: dict[str, str] = {
     "TPF317": "a trace does not compare the inputs of two calls; see whether the steps take longer and longer",
     "TPF318": "a trace does not follow a tensor from call to call; a profile shows `CatArrayBatchedCopy`",
     "TPF359": "a trace does not record gradients; count those that are zero",
+    "TPF319": "a trace does not record the memory of a loss; compare the peak of the memory",
 }
