@@ -16,7 +16,7 @@ from typing import TypeVar
 from perflint.engine.cache.files import MISSING, Stamp, digest_of, stamp_of
 from perflint.engine.cache.pickles import Damaged, dumped, loaded
 from perflint.engine.cache.places import prepare
-from perflint.engine.cache.store import Result, Row, Store
+from perflint.engine.cache.store import DAMAGE, Result, Row, Store
 from perflint.engine.cache.upkeep import bring_up
 from perflint.findings import Report
 from perflint.frozen import dataclass, replace
@@ -53,7 +53,7 @@ def opened(file: Path, project: Project) -> Cache | None:
         cache = Cache(store, project)
         bring_up(store, project)
         return cache
-    except (OSError, sqlite3.Error, ValueError) as error:
+    except (OSError, *DAMAGE) as error:
         if cache is not None:
             cache.leave()
         _abandon(None, file, error)
@@ -64,7 +64,7 @@ def joined(handle: Handle, project: Project) -> Cache | None:
     """The cache that another process has brought up to date."""
     try:
         return Cache(Store(handle.file, handle.number), project)
-    except (OSError, sqlite3.Error):
+    except (OSError, *DAMAGE):
         return None
 
 
@@ -218,7 +218,7 @@ class Cache:
             return None
         try:
             return ask(self._store)
-        except (sqlite3.Error, ValueError) as error:
+        except DAMAGE as error:
             _abandon(self._store, self._store.file, error)
             self._store = None
             return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 import zlib
-from pathlib import Path, PosixPath, PurePath, WindowsPath
+from enum import Enum
+from pathlib import Path, PosixPath, WindowsPath
 from typing import Any
 
 _OWN = ("perflint.findings", "perflint.semantics.")
@@ -51,11 +52,16 @@ def unpacked(data: bytes) -> bytes:
     stream = zlib.decompressobj()
     try:
         found = stream.decompress(data, _LARGEST)
-    except zlib.error as error:
+    except (zlib.error, TypeError) as error:
         raise Damaged(str(error)) from None
     if stream.unconsumed_tail or not stream.eof:
         raise Damaged("it is too large, or cut off")
     return found
+
+
+def _is_of_values(kind: type) -> bool:
+    """True for classes that hold values and do nothing when an object is made."""
+    return issubclass(kind, Enum) or hasattr(kind, "_fields_of_class") or hasattr(kind, "_fields")
 
 
 class _Reader(pickle.Unpickler):
@@ -66,6 +72,6 @@ class _Reader(pickle.Unpickler):
             return _PATHS[name]
         if module.startswith(_OWN) and "." not in name:
             found = super().find_class(module, name)
-            if isinstance(found, type) and found.__module__ == module and not issubclass(found, (Exception, PurePath)):
+            if isinstance(found, type) and found.__module__ == module and _is_of_values(found):
                 return found
         raise Damaged(f"{module}.{name}")

@@ -82,8 +82,12 @@ class Result(NamedTuple):
     """The digest of its imports."""
 
 
+DAMAGE = (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError, AssertionError)
+"""Errors of a file that is damaged, or busy for too long. Rows of another program may have values of other types."""
+
+
 class Store:
-    """An open cache file. Methods raise `sqlite3.Error` if it is damaged, or busy for too long."""
+    """An open cache file. Methods raise the errors of DAMAGE."""
 
     def __init__(self, file: Path, number: int | None = None) -> None:
         """`number` is the state that results belong to, if the file was brought up to it by another process."""

@@ -20,7 +20,7 @@ _UNSEEN = Difference(code=False, outline=False)
 def bring_up(store: Store, project: Project) -> None:
     """Compare all files that the database knows, and those that the project lists, with their state on the disk.
 
-    Raises `sqlite3.Error`.
+    Raises the errors of DAMAGE.
     """
     with store.writing():
         store.join()

@@ -9,7 +9,9 @@ import os
 import shutil
 import sqlite3
 import time
+import zlib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -277,6 +279,58 @@ def test_a_damaged_cache_costs_time_alone(damage: str, sample: Path, means: Mean
     assert documents(sample, means) == plain and misses(sample, means) == set()
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("file", "path", 7), ("file", "written", "x"), ("file", "digest", None), ("file", "size", b"\0"),
+        ("question", "answer", "x"), ("question", "answer", zlib.compress(b'{"a": 1}')), ("question", "content", "[]"),
+        ("question", "word", 7), ("result", "code", "x"), ("result", "questions", b"\0"), ("result", "content", "x"),
+        ("state", "shape", None), ("state", "number", "x"),
+    ],
+)  # fmt: skip
+def test_values_of_other_types_cost_time_alone(
+    table: str, column: str, value: object, sample: Path, means: Means
+) -> None:
+    plain = documents(sample, means)
+    for statement in (
+        f"UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE name = '{table}' AND name != 'result'",
+        f"UPDATE OR IGNORE {table} SET {column} = ?",
+    ):
+        with sqlite3.connect(database(means)) as base:
+            base.execute("PRAGMA writable_schema = ON")
+            base.execute(statement, (value,) if "?" in statement else ())
+        base.close()
+    assert documents(sample, means) == plain
+    ops = sample / "net" / "ops.py"
+    ops.write_text(ops.read_text() + "\nz = 1\n")
+    assert documents(sample, means) == documents(sample)
+
+
+def test_a_cache_that_another_process_holds_costs_time_alone(
+    sample: Path, means: Means, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = documents(sample, means)
+    monkeypatch.setattr("perflint.engine.cache.store._PATIENCE", 0.1)
+    with closing(sqlite3.connect(database(means), isolation_level=None)) as base:
+        base.execute("BEGIN EXCLUSIVE")
+        assert documents(sample, means) == plain
+    assert misses(sample, means) == set()
+
+
+def test_clocks_and_times_of_files_may_be_wrong(sample: Path, means: Means, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents(sample, means)
+    ops, right, year = sample / "net" / "ops.py", time.time_ns, 365 * 86400 * 10**9
+    texts = [ops.read_text().replace("x * 2", other) for other in ("x.cpu()", "x * 2.0", "x*2+000")]
+    for shift, text in zip((-year, year, 0), texts, strict=True):
+        monkeypatch.setattr(time, "time_ns", lambda shift=shift: right() + shift)
+        ops.write_text(text)
+        assert documents(sample, means) == documents(sample)
+    for text in texts:
+        ops.write_text(text)
+        os.utime(ops, (2**33, 2**33))
+        assert documents(sample, means) == documents(sample)
+
+
 def test_damaged_results_are_made_anew(sample: Path, means: Means) -> None:
     plain = documents(sample, means)
     with sqlite3.connect(database(means)) as base:
@@ -298,6 +352,9 @@ def test_pickles_make_no_foreign_objects() -> None:
     for value in (Evil(), os.path.join, ValueError("x")):
         with pytest.raises(Damaged):
             loaded(dumped(value) if not isinstance(value, Evil) else dumped_of(value))
+    for name in ("perflint.semantics.project Project", "perflint.semantics.texts re", "perflint.engine.git Repository"):
+        with pytest.raises(Damaged):
+            loaded(zlib.compress("c{}\n{}\n.".format(*name.split()).encode()))
     assert loaded(dumped((Path("a"), Profile.AUDIT.value))) == (Path("a"), "audit")
 
 
