@@ -57,23 +57,10 @@ def _visible(symbols: Symbols, scopes: Iterable[Scope], at: ast.AST) -> Iterator
     Only those count that run whenever the module or function does.
     """
     line = getattr(at, "lineno", 0)
-    for each in symbols.imports:
-        scope = symbols.scope_around(each.statement)
-        is_above = scope is symbols.module or each.statement.lineno < line
-        if is_above and scope in scopes and _always_runs(symbols, scope, each.statement):
-            yield each
-
-
-def _always_runs(symbols: Symbols, scope: Scope, statement: ast.stmt) -> bool:
-    """True if a statement of a module or function stands in no branch; if the body of a `try` fails, so do its uses."""
-    inner: ast.AST = statement
-    for outer in symbols.ancestors(statement):
-        if outer is scope.node:
-            return not isinstance(outer, ast.ClassDef)
-        if not isinstance(outer, (ast.Try, ast.TryStar)) or inner not in outer.body:
-            return False
-        inner = outer
-    return True
+    for scope in scopes:
+        for each in symbols.sure_imports.get(scope, ()):
+            if scope is symbols.module or each.statement.lineno < line:
+                yield each
 
 
 def _is_rebound(symbols: Symbols, name: str, scopes: Iterable[Scope]) -> bool:

@@ -208,6 +208,27 @@ class Symbols:
         return [each for statement in statements for each in imported(statement)]
 
     @cached_property
+    def sure_imports(self) -> Mapping[Scope, Sequence[Imported]]:
+        """The imports that run whenever the module or function does, by scope; the first of equal ones."""
+        found: dict[Scope, dict[tuple[str, str], Imported]] = {}
+        for each in self.imports:
+            scope = self.scope_around(each.statement)
+            if self._always_runs(scope, each.statement):
+                found.setdefault(scope, {}).setdefault((each.local, each.full), each)
+        return {scope: tuple(imports.values()) for scope, imports in found.items()}
+
+    def _always_runs(self, scope: Scope, statement: ast.stmt) -> bool:
+        """True if a statement stands in no class and no branch; if the body of a `try` fails, so do its uses."""
+        inner: ast.AST = statement
+        for outer in self.ancestors(statement):
+            if outer is scope.node:
+                return not isinstance(outer, ast.ClassDef)
+            if not isinstance(outer, (ast.Try, ast.TryStar)) or inner not in outer.body:
+                return False
+            inner = outer
+        return True
+
+    @cached_property
     def imported(self) -> Mapping[str, Sequence[Imported]]:
         """These imports by the name that they bind."""
         found: dict[str, list[Imported]] = {}

@@ -231,6 +231,8 @@ def _parsed(document: str) -> Any:
         raise NotebookError(f"not a notebook: not JSON: {error.msg}", line=error.lineno) from None
     except RecursionError:
         raise NotebookError("not a notebook: its JSON is nested too deeply") from None
+    except ValueError:
+        raise NotebookError("not a notebook: a number in it has thousands of digits") from None
 
 
 def _is_python(metadata: object) -> bool:

@@ -350,3 +350,9 @@ def training_steps(n: int) -> str:
     return IMPORTS + lines(
         f"def train~(m, loader, opt):\n    for x in loader:\n        {step}\n    return loss.item()", n
     )
+
+
+@family(100)
+def copies_of_a_program(n: int) -> str:
+    loop = block("for x in loader:", "print(model(x.cuda()).sum().item())")
+    return lines("import torch\n\n\n" + block("def train(loader, model: torch.nn.Module):", loop), n)

@@ -179,6 +179,7 @@ def test_other_languages_have_no_code() -> None:
         ('{"nbformat": 4, "cells": [{"cell_type": "code", "source": [1]}]}', "not a list of texts", None),
         ('{"nbformat": 4, "cells": [{"cell_type": "code", "source": 1}]}', "neither a text nor", None),
         ("[" * 100_000, "nested too deeply", None),
+        (f'{{"nbformat": {"9" * 5000}, "cells": []}}', "thousands of digits", None),
     ],
 )
 def test_broken_documents(text: str, message: str, line: int | None) -> None:
