@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._memory.flows import made
+from perflint.rules._memory.flows import made, target_of
 from perflint.rules._turns import iteration_around, nodes_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
@@ -78,8 +78,7 @@ class GrowingGraphInput(Rule):
     since = (2, 0)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        model, statement = site.model, site.model.parent(site.node)
-        target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        model, target = site.model, target_of(site.model, site.node)
         if not isinstance(target, ast.Name) or target.id not in _joined(site):
             return
         loop = iteration_around(model, site.node)

@@ -76,7 +76,7 @@ class AllLogitsKept(Rule):
     code, name = "TPF949", "all-logits-kept"
     effect, severity = Effect.MEMORY, Severity.INFO
     listens = (Calls(*_TRAINERS),)
-    mentions = Mentions("compute_metrics", also=("argmax",), unlike=_FEW_CLASSES)
+    mentions = Mentions("compute_metrics", unlike=_FEW_CLASSES)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         metrics = site.argument("compute_metrics")
@@ -94,10 +94,11 @@ class AllLogitsKept(Rule):
 
 
 def _takes_largest(model: Model, metrics: ast.expr) -> bool:
-    """True if a function of the file takes an `argmax`."""
-    bodies: list[ast.AST] = []
+    """True if a function of the project takes an `argmax`."""
     for value in model.value(metrics).members:
-        if isinstance(value, Function) and value.module == model.module.name:
-            info = model.module.function(value.line, value.column)
-            bodies += [] if info is None else [info.node]
-    return any(last_name(part) == "argmax" for body in bodies for part in walk(body) if isinstance(part, ast.Call))
+        home = model.view.loaded(value.module) if isinstance(value, Function) else None
+        info = None if home is None or not isinstance(value, Function) else home.function(value.line, value.column)
+        for part in () if info is None else walk(info.node):
+            if isinstance(part, ast.Call) and last_name(part) == "argmax":
+                return True
+    return False

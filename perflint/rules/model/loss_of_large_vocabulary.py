@@ -13,7 +13,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import Const, Instance
+from perflint.semantics.values import Const, Dtype, Instance, Value
 from perflint.source.quoting import quoted
 
 _SHAPES = frozenset({"view", "reshape", "flatten", "contiguous", "transpose", "permute", "movedim", "squeeze"})
@@ -119,13 +119,17 @@ def _layer(model: Model, node: ast.expr) -> tuple[ast.Call, ast.Call | None] | N
         if not isinstance(node, ast.Call):
             return None
         name, (first, *rest) = called(model, node), operands(model, node) or [node.func]
-        if name == "float" or (name == "to" and any(ast.unparse(each) == "torch.float32" for each in rest)):
+        if name == "float" or (name == "to" and any(_is_float32(model.value(each)) for each in rest)):
             copy = node
         elif name in _SHAPES:
             words = max([words, *(integer(model, each) or 0 for each in rest)])
         else:
             return (node, copy) if max(words, _outputs(model, node)) >= _LARGE and _is_linear(model, node) else None
         node = made(model, first)
+
+
+def _is_float32(value: Value) -> bool:
+    return isinstance(value, Dtype) and value.name in ("float32", "float")
 
 
 def _is_linear(model: Model, call: ast.Call) -> bool:
