@@ -138,3 +138,14 @@ def test_completion_without_the_library(perflint: Command, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "shtab", None)
     ran = perflint("completion", "bash")
     assert ran.code == 2 and ran.err.startswith("error: completion needs shtab\n  help: `pip install shtab`")
+
+
+def test_an_interrupted_run_changes_nothing(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    perflint.write("pyproject.toml", '[project]\nname = "x"  # mine\n')
+    monkeypatch.setattr("os.replace", interrupted)
+    assert perflint("init").code == 130
+    assert (perflint.folder / "pyproject.toml").read_text() == '[project]\nname = "x"  # mine\n'
+    assert not list(perflint.folder.glob("*.tmp")) and not list(perflint.folder.glob(".perflint*"))

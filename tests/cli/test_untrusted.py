@@ -139,3 +139,35 @@ def test_workers_search_no_modules_in_the_working_directory(monkeypatch: pytest.
     with _safe_path():
         assert os.environ["PYTHONSAFEPATH"] == "1"
     assert "PYTHONSAFEPATH" not in os.environ
+
+
+def test_modules_that_import_all_names_of_each_other(perflint: Command) -> None:
+    count = 300
+    for at in range(count):
+        names = (f"m{(at + 1) % count}", f"m{(at * 7 + 3) % count}")
+        lines = "".join(f"from {name} import *\n" for name in names)
+        perflint.write(f"m{at}.py", f"{lines}v{at} = {at}\n")
+    perflint.write("train.py", f"{WAITS}\nfrom m0 import *\n")
+    ran = perflint("check", ".", "--no-cache", "--output-format=concise")
+    assert ran.code == 1 and ran.out.count("train.py:5") == 1
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_python"),
+    [
+        ([], True), (None, True), (3, True), ({"kernelspec": 3}, True), ({"kernelspec": {"language": 3}}, True),
+        ({"kernelspec": {"name": "\x1b[31m::error::" + "x" * 100_000}}, True), ({"language_info": []}, True),
+        ({"language_info": {"name": None}}, True), ({"language_info": {"name": "PYTHON", "version": 3}}, True),
+        ({"kernelspec": {"name": "xpython"}}, True), ({"language_info": {"name": "R"}}, False),
+        ({"language_info": {"name": "julia"}, "kernelspec": {"language": "python"}}, False),
+        ({"kernelspec": {"language": "\ud800"}}, False),
+    ],
+    ids=lambda value: ascii(value)[:40],
+)  # fmt: skip
+def test_metadata_of_notebooks(perflint: Command, metadata: object, is_python: bool) -> None:
+    loop = "for x, y in loader:\n        loss = model(x.cuda()).sum()\n        loss.backward()\n"
+    text = f"import torch\n\ndef train(model: torch.nn.Module, loader):\n    {loop}        print(loss.item())\n"
+    cell = {"cell_type": "code", "source": text, "metadata": metadata}
+    perflint.write("a.ipynb", json.dumps({"nbformat": 4, "metadata": metadata, "cells": [cell]}))
+    ran = perflint("check", "a.ipynb", "--output-format=concise")
+    assert (ran.code, ran.out.count("a.ipynb:cell 1:7")) == (is_python, is_python) and "crashed" not in ran.err
