@@ -22,7 +22,11 @@ class Log:
         self._path = path
         self._known: dict[str, deque[Run]] = defaultdict(deque)
         if path.exists():
-            for line in path.read_text("utf-8").splitlines():
+            whole, end, cut = path.read_text("utf-8").rpartition("\n")
+            if cut:
+                # A search was killed while it wrote.
+                path.write_text(whole + end, "utf-8")
+            for line in whole.splitlines():
                 entry = json.loads(line)
                 self._known[entry["key"]].append(_run(entry["run"]))
 
