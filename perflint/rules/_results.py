@@ -25,8 +25,9 @@ def result_of(model: Model, node: ast.expr, *functions: str) -> ast.Call | None:
 def _assigned(model: Model, node: ast.expr, path: str) -> Iterator[ast.expr]:
     """The values that assignments in front of a place give to a path, in its function or in the code around that.
 
-    An attribute of `self` gets its value in any method.
+    An attribute of `self` gets its value in any method of the class.
     """
+    owner = _class_around(model, node)
     place, function = node.lineno, model.function(node)
     while isinstance(node, ast.Attribute):
         node = node.value
@@ -34,6 +35,15 @@ def _assigned(model: Model, node: ast.expr, path: str) -> Iterator[ast.expr]:
         home = model.symbols.variable(node).scope.node
         place, function = (place, function) if home is function else (len(model.source.lines) + 1, None)
     for assignment in model.nodes(ast.Assign):
-        is_seen = path.startswith("self.") or (model.function(assignment) is function and assignment.lineno < place)
-        if is_seen and any(path_of(target) == path for target in assignment.targets):
+        if not any(path_of(target) == path for target in assignment.targets):
+            continue
+        if path.startswith("self."):
+            is_seen = _class_around(model, assignment) is owner
+        else:
+            is_seen = model.function(assignment) is function and assignment.lineno < place
+        if is_seen:
             yield assignment.value
+
+
+def _class_around(model: Model, node: ast.AST) -> ast.ClassDef | None:
+    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.ClassDef)), None)

@@ -107,17 +107,25 @@ class UncompiledMethod(Rule):
                 continue
             call = model.call(node)
             confidence = _runs_layers(call)
-            if confidence is None or result_of(model, method.value, COMPILE) is None or _is_compiled(model, method):
+            made = None if confidence is None else result_of(model, method.value, COMPILE)
+            if confidence is None or made is None or _is_compiled(model, method):
                 continue
             yield self.finding(
                 call,
                 f"{quoted(site.text(node))} runs eagerly: `torch.compile` compiles only the call of the module"
                 f"{often(call)}",
-                confidence=confidence,
+                confidence=confidence if _is_sure(model, node, made) else Confidence.LOW,
                 # It runs the layers once for each token.
                 heat=Heat.HOT if call.target == _GENERATE else call.heat,
                 help=_help(call, method),
             )
+
+
+def _is_sure(model: Model, node: ast.Call, made: ast.Call) -> bool:
+    """True if a module is compiled before a call in any case, and not by a method that users may call."""
+    function = model.function(made)
+    info = model.module.defined_by(function)
+    return function in (None, model.function(node)) or (info is not None and info.constructs)
 
 
 def _runs_layers(call: CallSite) -> Confidence | None:

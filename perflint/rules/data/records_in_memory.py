@@ -10,10 +10,10 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import sources
 from perflint.rules.base import Files, Rule
-from perflint.rules.data._workers import worker_functions
+from perflint.rules.data._workers import dependent, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import last_name, names_in, path_of, walk
 from perflint.source.quoting import quoted
 
 _WORKERS = re.compile(r"num_workers\s*=\s*(?!0\b)")
@@ -109,9 +109,11 @@ class RecordsInMemory(Rule):
                 )
 
 
-def _kept(model: Model, method: ast.AST) -> Iterator[ast.Assign]:
-    """The assignments in the class of a method that keep records in an attribute of which it reads elements."""
-    read = {path_of(each.value) for each in walk(method) if isinstance(each, ast.Subscript)}
+def _kept(model: Model, method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.Assign]:
+    """The assignments in the class of a method that keep records in an attribute of which it reads an item."""
+    item = dependent(method)
+    parts = (each for each in walk(method) if isinstance(each, ast.Subscript))
+    read = {path_of(each.value) for each in parts if names_in(each.slice) & item}
     owner = model.parent(method)
     for statement in walk(owner) if isinstance(owner, ast.ClassDef) else ():
         if isinstance(statement, ast.Assign) and path_of(statement.targets[0]) in read:

@@ -67,7 +67,7 @@ class Settings(Dataset):
         self.rows = rows
 
     def __getitem__(self, i: int):
-        return self.rows[i]
+        return self.rows[i] * self.settings["scale"]
 
 
 class NoDataset:
