@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from perflint.semantics.structure import walk
 from perflint.source.text import parse
 
 _COMMENT = re.compile(
@@ -31,6 +32,8 @@ _IMPORT = re.compile(
 )
 """An import, or the list of what a module offers: neither uses anything."""
 _ALIAS = re.compile(r"(\w+)[ \t]+as[ \t]+(\w+)")
+_MAY_NEVER_RUN = re.compile(r"\b(?:if|while)[ (]+(?:False|True|None|\d)|\brange\(-?\d+, *-?\d+\)")
+"""Text of a block that never runs."""
 _SET_UP = frozenset("append insert extend filterwarnings simplefilter basicConfig use setLevel".split())
 """Calls that prepare something when a module is imported: the module may still be no program."""
 _PLAIN_DECORATORS = frozenset(
@@ -90,11 +93,13 @@ def blocks_of(text: str) -> Blocks:
     lines = text.splitlines(keepends=True)
     found: list[Block] = []
     waiting: list[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]] = [("", tree)]
+    idle = tuple(_never_run(tree)) if _MAY_NEVER_RUN.search(text) else ()
     for name, node in waiting:
         inner = () if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else tuple(_definitions(node.body))
         waiting += [(f"{name}.{each.name}" if name else each.name, each) for each in inner]
         start, end = (0, len(lines)) if isinstance(node, ast.Module) else (node.lineno - 1, node.end_lineno or 0)
-        own = list(_without(start, end, [*_notes(node), *((each.lineno - 1, each.end_lineno or 0) for each in inner)]))
+        holes = [*_notes(node), *((each.lineno - 1, each.end_lineno or 0) for each in inner)]
+        own = list(_without(start, end, [*holes, *(hole for hole in idle if start <= hole[0] and hole[1] <= end)]))
         bases = tuple(_last_word(base) for base in node.bases) if isinstance(node, ast.ClassDef) else None
         decorators = [] if isinstance(node, ast.Module) else node.decorator_list
         registered = any(_last_word(each) not in _PLAIN_DECORATORS for each in decorators)
@@ -158,6 +163,27 @@ def _notes(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunction
             after = lines[index + 1][0] if index + 1 < len(lines) else last + 1
             if before < first and last < after:
                 yield first - 1, last
+
+
+def _never_run(tree: ast.Module) -> Iterator[tuple[int, int]]:
+    """The ranges of lines of blocks that never run: below `if False:`, and below `for i in range(1, 1):`."""
+    for each in walk(tree):
+        if isinstance(each, (ast.If, ast.While)) and isinstance(each.test, ast.Constant):
+            block = each.orelse if each.test.value else each.body
+        elif isinstance(each, ast.For) and _is_empty_range(each.iter):
+            block = each.body
+        else:
+            continue
+        if block and block[0].lineno > each.lineno:
+            yield block[0].lineno - 1, block[-1].end_lineno or 0
+
+
+def _is_empty_range(node: ast.expr) -> bool:
+    """True for `range(21, 21)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "range":
+        return False
+    given = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, int)]
+    return bool(given) and len(given) == len(node.args) < 3 and not range(*given)
 
 
 def _without(start: int, end: int, holes: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

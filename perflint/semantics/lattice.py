@@ -162,9 +162,9 @@ def _merge_instances(left: Instance, right: Instance) -> Instance | None:
     if left.cls != right.cls:
         return None
     origin = left.origin if left.origin == right.origin else None
-    # A module that is bound again under its name may run as graphs wherever that name is read.
+    # A module that is bound again under its name may run as graphs, or take its inputs along, wherever it is read.
     graphs = max(left.graphs, right.graphs)
-    joined = Instance(left.cls, None, origin, graphs, left.takes_inputs_along and right.takes_inputs_along)
+    joined = Instance(left.cls, None, origin, graphs, left.takes_inputs_along or right.takes_inputs_along)
     if left.arguments is None or right.arguments is None:
         return joined
     if left.cls in ("torch.nn.ModuleList", "torch.nn.ModuleDict") and not (left.arguments and right.arguments):

@@ -324,8 +324,8 @@ class Instance(Value):
     "torch.optim.Adam", or "package.module.Class" of the project. `arguments` are those of
     the constructor call by parameter name where its signature is known, by position
     ("0", "1", …) where not; None when the call was not seen. `graphs` is the call that may have made it run as CUDA
-    graphs, in words; empty if none has. `takes_inputs_along` is true for a module that moves the tensors that it is
-    called with to its own device, as `DataParallel` does.
+    graphs, in words; empty if none has. `takes_inputs_along` is true for a module that may move the tensors that
+    it is called with to its own device, as `DataParallel` does.
     """
 
     cls: str

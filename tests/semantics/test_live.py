@@ -62,6 +62,13 @@ def dead(files: dict[str, str]) -> list[str]:
         # Modules that only tests import, or nothing.
         ({"lib.py": "def one(): ...\none\n", "tests/test_lib.py": "from lib import one\none()\n"}, ["", "", "one"]),
         ({"lib.py": "def one(): ...\none\n"}, ["", "one"]),
+        # Nor by code that never runs.
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\nif False:\n    lib.one()\n"}, ["one"]),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\nif False: lib.one()\n"}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\nif 1:\n    lib.one()\nelse:\n    y()\n"}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\ndef f():\n    for i in range(3, 3):\n        lib.one()\nf()\n"}, ["one"]),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nfor i in range(3):\n    lib.one()\n"}, []),
+        ({"lib.py": "def one(): ...\n", "run.py": "import lib\nfor i in range(3, -1, -1):\n    lib.one()\n"}, []),
         # Methods.
         ({"lib.py": "class A:\n    def f1(self): ...\n    def f2(self): ...\n", "run.py": "import lib\nlib.A().f1()"}, ["A.f2"]),
         ({"lib.py": "class A:\n    def __len__(self): ...\n", "run.py": "import lib\nlen(lib.A())"}, []),

@@ -43,7 +43,7 @@ nn.ReLU()(host)             # -> cpu float
 nn.ReLU()(cuda)             # -> cuda float
 nn.ReLU()(unknown)          # -> model float
 nn.Dropout(0.1)(host.cuda())    # -> cuda float
-nn.Linear(3, 4)(host)       # -> model float
+nn.Linear(3, 4)(host)       # -> cpu float
 nn.MSELoss()(host, host)    # -> cpu float 0
 nn.MSELoss()(cuda, host)    # -> cuda float 0
 nn.MSELoss()(unknown, host) # -> cpu float 0
@@ -96,9 +96,9 @@ model.half()                # -> Linear(in_features=3, out_features=4)
 model(cuda.cpu())           # -> cpu float
 model(cuda.cpu(), ints)     # -> cpu float
 model(unknown.cpu())        # -> cpu float
-model(host, cuda.cpu())     # -> model float
+model(host, cuda.cpu())     # -> cpu float
 model = model.cuda()
-model(host)                 # -> model float
+model(host)                 # -> cpu float
 
 stack = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
 for layer in stack:
@@ -424,7 +424,7 @@ nn.parallel.DistributedDataParallel(Same(), device_ids=[0])(host)   # -> model f
 maybe = Same()
 if flag:
     maybe = nn.DataParallel(maybe)
-maybe(host)                         # -> cpu float 2
+maybe(host)                         # -> model float 2
 """
 
 

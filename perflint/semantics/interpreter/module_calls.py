@@ -114,7 +114,7 @@ def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Valu
                   and torch_api.module(name) is not None), None)  # fmt: skip
     facts = torch_api.module(known) if known is not None else None
     if _computes_on_cpu(known, arguments):
-        output = output.with_(device=Device.CPU)
+        output = output.with_(device=Device.CPU, evidence=Evidence.CERTAIN)
     if facts is None or facts.name == "torch.nn.Module":
         # An unknown model returns a tensor, or an object or tuple of tensors.
         return Sequence("batch", output.with_(evidence=Evidence.CONVENTION, kind=Kind.UNKNOWN))
@@ -125,9 +125,11 @@ def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Valu
 
 
 def _computes_on_cpu(known: str | None, arguments: Arguments) -> bool:
-    """True if a layer without parameters is given tensors that are on the CPU for certain: its result is there, too."""
-    if known is None or known in _HOLDS_OTHERS or "device" in (torch_api.parameters(known) or ()):
-        # Layers with parameters take a device.
+    """True if a layer of torch is given tensors that are on the CPU for certain.
+
+    Its parameters are there, too, else it would raise an error; and so is its result.
+    """
+    if known is None or known in _HOLDS_OTHERS:
         return False
     given = [value.tensor for value in arguments.values() if value.tensor is not None]
     on_cpu = [tensor for tensor in given if tensor.device is Device.CPU and tensor.evidence is Evidence.CERTAIN]
