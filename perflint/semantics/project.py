@@ -18,6 +18,7 @@ from perflint.semantics.blocks import Blocks
 from perflint.semantics.declared import Declared
 from perflint.semantics.live import Code, Live
 from perflint.semantics.module import Module
+from perflint.semantics.search_path import ADDS_FOLDERS, added_folders
 from perflint.semantics.texts import FileText, Question, Texts, importers
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source, parse
@@ -214,6 +215,10 @@ class Project:
             assert isinstance(path, str) and isinstance(word, str) and isinstance(value, str)
             file = self.file_text(Path(path))
             return (file,) if self._settings_change(word, value) and file is not None else ()
+        if question.asks == "added":
+            added = self._added(str(question.arguments[0]))
+            file = None if added is None else self.file_text(added)
+            return () if file is None else (file,)
         if question.asks == "published":
             file = self.file_text(Path(str(question.arguments[0])))
             return (file,) if (self._live is None or self._live.is_published) and file is not None else ()
@@ -224,6 +229,19 @@ class Project:
             return (file,) if self._settings_name(word) and file is not None else ()
         found: tuple[FileText, ...] = getattr(self.texts, question.asks)(*question.arguments)
         return found
+
+    def _added(self, name: str) -> Path | None:
+        """The file of a module in a folder that the project puts on the path of modules."""
+        files = (path for folder in self._search_path for path in self.locate(name, folder))
+        return next((path for path in files if self.is_file(path) and self.lists(path)), None)
+
+    @cached_property
+    def _search_path(self) -> tuple[Path, ...]:
+        """The folders that code of the project, or a script that starts it, puts on the path of modules."""
+        texts = [(file.path, file.text) for file in self.texts.matching(ADDS_FOLDERS)]
+        texts += [(Path(path), FileText(Path(path), "").text) for path in self.settings or ()]
+        folders = {parent for path in self.paths for parent in Path(path).parents}
+        return added_folders(texts, folders) if texts else ()
 
     def _settings_name(self, word: str) -> bool:
         """True if a file that is not Python contains a word, or if these files are not known."""

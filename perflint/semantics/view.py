@@ -114,7 +114,11 @@ class View:
         located = self.project.located(name, root, beside)
         for path in located.passed:
             self.reads.setdefault(path, None)
-        return located.file
+        return located.file or (self.added(name) if located.passed else None)
+
+    def added(self, name: str) -> Path | None:
+        """The file of a module in a folder that code of the project puts on the path of modules."""
+        return next((file.path for file in self._ask("added", name)), None)
 
     def loaded(self, name: str) -> Module | None:
         """A module that the run has met, by its full name."""

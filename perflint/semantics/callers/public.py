@@ -90,7 +90,7 @@ def _users(view: View, module: Module) -> set[Path]:
     """The files that import a definition of a module, without tests."""
     found = {
         file.path
-        for spelling in spellings(module)
+        for spelling in spellings(view, module)
         for name in module.definitions
         for file in view.importers(spelling, name)
     }

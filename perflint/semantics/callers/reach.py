@@ -172,7 +172,7 @@ class Reach:
         """The files that import a definition of a file, nearest first; without tests, and packages that export it."""
         module = self._view.peek(path)
         found: dict[Path, FileText] = {}
-        for spelling in () if module is None else spellings(module):
+        for spelling in () if module is None else spellings(self._view, module):
             for name in () if module is None else module.definitions:
                 found.update((file.path, file) for file in self._view.importers(spelling, name))
         if module is not None and module.root != path.parent:
@@ -183,9 +183,17 @@ class Reach:
         return sorted((file for file in code if file.path != path), key=lambda file: _distance(file.path, path))
 
 
-def spellings(module: Module) -> Iterator[str]:
-    """The names by which files may import a module: folders above its package need no `__init__.py`."""
+def spellings(view: View, module: Module) -> Iterator[str]:
+    """The names by which files may import a module: folders above its package need no `__init__.py`.
+
+    Code may also put a folder below that on the path.
+    """
     name, folder = module.name, module.root
+    rest = name.partition(".")[2]
+    while rest:
+        if view.added(rest) == module.path:
+            yield rest
+        rest = rest.partition(".")[2]
     for _ in range(_MOST_FOLDERS):
         yield name
         name, folder = f"{folder.name}.{name}", folder.parent

@@ -26,7 +26,7 @@ def is_retired(model: Model) -> bool:
         return False
     waiting, seen = [model.module], {model.module.path}
     for module in waiting:
-        for name in spellings(module):
+        for name in spellings(model.view, module):
             for file in model.view.around(name):
                 if file.path in seen or is_test_path(file.path):
                     continue
