@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from perflint.semantics.search_path import ADDS_FOLDERS
 from perflint.semantics.texts import Question, is_around, uses
 from perflint.semantics.view import Record
 
@@ -86,6 +87,11 @@ class Changes:
             return _answers_same(question, answers, project)
         if asks == "importers":
             return self._same_importers(question, answers, project)
+        if asks == "added":
+            # The files that add folders are the answer to another question of the same run.
+            edited = (self._file(path, project) for path in self._differences)
+            may_add = self._moves or any(file is not None and file.finds(ADDS_FOLDERS) for file in edited)
+            return not may_add or _answers_same(question, answers, project)
         if asks == "light":
             # It depends on imports and on hundreds of lines alone.
             return not self._moves or _answers_same(question, answers, project)

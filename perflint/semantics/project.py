@@ -237,9 +237,8 @@ class Project:
 
     @cached_property
     def _search_path(self) -> tuple[Path, ...]:
-        """The folders that code of the project, or a script that starts it, puts on the path of modules."""
+        """The folders that code of the project puts on the path of modules."""
         texts = [(file.path, file.text) for file in self.texts.matching(ADDS_FOLDERS)]
-        texts += [(Path(path), FileText(Path(path), "").text) for path in self.settings or ()]
         folders = {parent for path in self.paths for parent in Path(path).parents}
         return added_folders(texts, folders) if texts else ()
 

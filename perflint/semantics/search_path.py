@@ -6,10 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-ADDS_FOLDERS = re.compile(r"\bsys\.path\.(?:append|insert|extend)\(|\bPYTHONPATH\b")
+ADDS_FOLDERS = re.compile(r"\bsys\.path\.(?:append|insert|extend)\(")
 """Text that may put folders on the path."""
 _CALL = re.compile(r"\bsys\.path\.(?:append|insert|extend)\(([^\n]*)")
-_VARIABLE = re.compile(r"\bPYTHONPATH[\"']?\]?[ \t]*[=:,][ \t]*[\"']?([^\s\"']+)")
 _TEXT = re.compile(r"[\"']([^\"'\n]+)[\"']")
 
 
@@ -34,8 +33,6 @@ def _named(text: str) -> Iterator[tuple[str, ...]]:
         said = [_parts(each) for each in _TEXT.findall(call)]
         yield tuple(part for parts in said for part in parts)
         yield from said
-    for value in _VARIABLE.findall(text):
-        yield from map(_parts, value.split(":"))
 
 
 def _parts(text: str) -> tuple[str, ...]:

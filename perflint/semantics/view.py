@@ -17,6 +17,7 @@ from perflint.semantics.interpreter.memory import Memory, ModuleState
 from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.search_path import ADDS_FOLDERS
 from perflint.semantics.texts import FileText, Question
 
 
@@ -118,6 +119,8 @@ class View:
 
     def added(self, name: str) -> Path | None:
         """The file of a module in a folder that code of the project puts on the path of modules."""
+        if not self.matching(ADDS_FOLDERS):
+            return None
         return next((file.path for file in self._ask("added", name)), None)
 
     def loaded(self, name: str) -> Module | None:

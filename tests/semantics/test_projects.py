@@ -166,17 +166,17 @@ import net as models
 
 model = Net().cuda()
 model                           # -> Net()
-model(torch.zeros(1, 8))        # -> model float 0
+model(torch.zeros(1, 8).cuda()) # -> cuda float 0
 model(torch.zeros(1, 8))        # calls torch.nn.Module.__call__
 model.weight                    # -> model float 2 parameter
 models.Net().half               # -> int
 build()                         # -> Net()
 build().mask                    # -> model bool 1 buffer
-build().encode(torch.zeros(1))  # -> model float
+build().encode(torch.zeros(1).cuda())   # -> cuda float
 wrapper = Wrapper(model)
 wrapper.model                   # -> Net
 wrapper.model.mask              # -> model bool 1 buffer
-wrapper(torch.zeros(1))         # -> model float 0
+wrapper(torch.zeros(1).cuda())  # -> cuda float 0
 
 # file: helpers.py
 from net import Net

@@ -109,6 +109,21 @@ def test_a_package_that_appears(sample: Path, means: Means) -> None:
     assert documents(sample, means) == documents(sample)
 
 
+def test_folders_on_the_path_of_modules(sample: Path, means: Means) -> None:
+    (sample / "more").mkdir()
+    (sample / "runs").mkdir()
+    (sample / "more" / "helper.py").write_text("def read(x):\n    return x.item()\n")
+    (sample / "runs" / "use.py").write_text("import helper\nfor x in loader:\n    helper.read(x.cuda() + 1)\n")
+    starts = sample / "runs" / "starts.py"
+    found = []
+    for text in ("", "import sys\nsys.path.append('more')\n", "import sys\nsys.path.append('other')\n", ""):
+        starts.write_text(text)
+        shown = documents(sample, means)
+        assert shown == documents(sample)
+        found.append(len(json.loads(shown[str(sample / "more" / "helper.py")])["findings"]))
+    assert found == [0, 1, 0, 0]
+
+
 EDITS: list[tuple[str, Callable[[str], str]]] = [
     ("comment", lambda text: text + "# more\n"),
     ("first line", lambda text: "\n" + text),
