@@ -16,8 +16,8 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.memory import Memory, ModuleState
 from perflint.semantics.module import Module
 from perflint.semantics.project import Project
-from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.search_path import ADDS_FOLDERS
+from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.texts import FileText, Question
 
 
