@@ -747,7 +747,7 @@ from torch import nn
 model = nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(1000):
-    loss = model(torch.rand(8, 3)).square().mean()
+    loss = model(batches[step]).square().mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

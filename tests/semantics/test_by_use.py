@@ -130,7 +130,7 @@ f(host, unknown().int())
 
 def f(model, x):
     model.eval()
-    model(x)        # -> model float
+    model(x)        # -> cpu float
 f(nn.Linear(2, 2), host)
 
 def f(model, expression, first, second):
