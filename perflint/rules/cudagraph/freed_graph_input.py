@@ -34,6 +34,8 @@ class FreedGraphInput(Rule):
     - The function returns the tensor, stores it in an object or a dict, or an inner function uses it.
     - The graph is replayed in the same function alone.
     - A tensor that the function got, or a part of one: the caller may keep it.
+    - Constants, `torch.tensor([0.5, 2.0])`, are reported as information: the same fault, in memory that is small and
+      seldom taken by another tensor at once.
 
     ## Bad
     ```python
@@ -89,6 +91,7 @@ class FreedGraphInput(Rule):
                         f"`{name}` is freed here, and the CUDA graph of line {block.capture.start.lineno} still reads "
                         "its memory",
                         confidence=Confidence.HIGH,
+                        severity=Severity.INFO if _is_constant(model, block, name) else Severity.WARNING,
                         heat=Heat.WARM,
                         span=model.source.span(end),
                         help=f"Return `{name}` with the graph, or keep it in an object that holds both.",
@@ -110,6 +113,14 @@ def _is_freed(model: Model, block: Recorded, name: str) -> bool:
     looped = loop_around(model, block.capture.start) is not None
     kept = [use for use in uses if use.lineno < first and isinstance(use.ctx, ast.Load) and _is_kept(model, use)]
     return not (later or captured or looped or kept)
+
+
+def _is_constant(model: Model, block: Recorded, name: str) -> bool:
+    """True if a name is bound to numbers of Python alone, which are no input that a program would fill again."""
+    nodes = walk(block.scope) if block.scope is not None else ()
+    uses = (each for each in nodes if isinstance(each, ast.Name) and each.id == name)
+    calls = [each for use in uses for each in model.symbols.variable(use).assigned if isinstance(each, ast.Call)]
+    return bool(calls) and all(model.target(each) in ("torch.tensor", "torch.scalar_tensor") for each in calls)
 
 
 def _end(block: Recorded, name: str) -> ast.stmt | None:

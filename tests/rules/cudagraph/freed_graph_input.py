@@ -32,6 +32,14 @@ def by_hand(model: nn.Module, x: torch.Tensor):
     return {"graph": graph, "out": out}  # error: TPF810
 
 
+def of_a_constant(model: nn.Module, x: torch.Tensor):
+    weight = torch.tensor([0.5, 2.0], device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = model(x) * weight[0]
+    return graph, out  # audit: TPF810
+
+
 # Look-alikes
 
 
