@@ -35,7 +35,7 @@ class FreedGraphInput(Rule):
     - The graph is replayed in the same function alone.
     - A tensor that the function got, or a part of one: the caller may keep it.
     - Constants, `torch.tensor([0.5, 2.0])`, are reported as information: the same fault, in memory that is small and
-      seldom taken by another tensor at once.
+      rarely taken by another tensor at once.
 
     ## Bad
     ```python
@@ -116,7 +116,7 @@ def _is_freed(model: Model, block: Recorded, name: str) -> bool:
 
 
 def _is_constant(model: Model, block: Recorded, name: str) -> bool:
-    """True if a name is bound to numbers of Python alone, which are no input that a program would fill again."""
+    """True if a name is bound to numbers of Python alone: a program would not fill them again."""
     nodes = walk(block.scope) if block.scope is not None else ()
     uses = (each for each in nodes if isinstance(each, ast.Name) and each.id == name)
     calls = [each for use in uses for each in model.symbols.variable(use).assigned if isinstance(each, ast.Call)]
