@@ -25,10 +25,11 @@ import torch
 from helper import read
 
 
-def train(model, loader):
+def train(model, loader, optimizer):
     for x in loader:
         loss = model(x.cuda(non_blocking=True)).sum()
         loss.backward()
+        optimizer.step()
         read(loss)
 """
 LIMIT = 60.0

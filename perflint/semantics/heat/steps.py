@@ -257,7 +257,7 @@ class WorkMap:
         return _acts(self._model, loop)
 
     def steps(self, loop: ast.AST) -> bool:
-        """True if a stretch of code steps an optimizer or calls `backward()`."""
+        """True if a stretch of code steps an optimizer."""
         return any(isinstance(node, ast.Call) and self.of_call(node).steps for node in walk(loop))
 
     def trains_or_loads(self, root: ast.AST) -> bool:

@@ -33,7 +33,7 @@ def is_in_training(model: Model, node: ast.AST) -> bool:
 
 @once_per_node
 def takes_steps(model: Model, around: ast.AST) -> bool:
-    """True if a function or loop steps an optimizer or calls `backward()`."""
+    """True if a function or loop steps an optimizer."""
     return model.heat_map.work.steps(around)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from perflint.frozen import replace
 from perflint.semantics.facts import libraries
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.tensors import device_of
 from perflint.semantics.interpreter import module_calls
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import is_module
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     INT,
@@ -33,14 +35,16 @@ Method = Callable[[Frame, Value, Arguments], Value]
 
 
 def _prepared_all(frame: Frame, arguments: Arguments) -> Value:
-    prepared = tuple(map(_prepared, arguments.positional))
+    prepared = tuple([_prepared(frame, value) for value in arguments.positional])
     return prepared[0] if len(prepared) == 1 else Sequence("tuple", union(prepared), prepared)
 
 
-def _prepared(value: Value) -> Value:
-    """The result of preparing an object: a loader then yields its batches on the GPU."""
+def _prepared(frame: Frame, value: Value) -> Value:
+    """The result of preparing an object: a loader yields its batches on the GPU, a module may be parallel."""
     if isinstance(value, Instance) and value.cls.endswith("DataLoader"):
         return Sequence("iterator", Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION)))
+    if isinstance(value, Instance) and is_module(frame, value.cls):
+        return replace(value, takes_inputs_along=True)
     return value
 
 
