@@ -85,6 +85,16 @@ def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
             wrong.sum().backward()
 """
 
+PAIRS = """
+import torch
+
+def train(model: torch.nn.Module, first: torch.utils.data.DataLoader, other: torch.utils.data.DataLoader):
+    optimizer = torch.optim.SGD(model.parameters())
+    for step, ((a, _), (x, _)) in enumerate(zip(first, other)):
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+"""
+
 
 @pytest.mark.parametrize(
     ("program", "code", "why"),
@@ -96,6 +106,7 @@ def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
         (DICT, "TPF101", "`scores`: computed from the result of `model(…)` on line 7, on the GPU"),
         (ITERATOR, "TPF201", "`x`: from a batch of `loader` (line 7), on the CPU"),
         (BAR, "TPF201", "`x`: from a batch of `loader` (line 7), on the CPU"),
+        (PAIRS, "TPF201", "`x`: from a batch of `other` (line 6), on the CPU"),
         (COMPUTED, "TPF105", "`y`: moved by `.cuda()` on line 6, on the GPU"),
     ],
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -119,10 +119,12 @@ class Origins:
                 is_computed = is_computed or found.how is How.AUGMENTED
                 is_element = found.how in (How.LOOP, How.COMPREHENSION)
                 if is_element and self._model.is_over_batches(found.value):
-                    return end(Source.BATCH, self.iterated(found.value), found.line)
+                    return end(Source.BATCH, self.iterated(found.value, self._places(found.node)), found.line)
                 current = found.value
                 if is_element and not isinstance(self._model.value(found.value), Tensor):
                     held = self._held(found.node, found.value)
+                    if self._model.is_over_batches(held):
+                        return end(Source.BATCH, held, found.line)
                     if path_of(held) in ("", root):
                         return end(Source.ELEMENT, found.value, found.line)
                     current = held
@@ -140,8 +142,13 @@ class Origins:
             current = following
         return end(Source.CALL, current, current.lineno)
 
-    def iterated(self, node: ast.expr) -> ast.expr:
-        """The loader whose batches a loop gets: `loader` of `enumerate(tqdm(loader))`, and of a name for that."""
+    def iterated(self, node: ast.expr, places: Iterable[int] = ()) -> ast.expr:
+        """The loader whose batches a loop gets: `loader` of `enumerate(tqdm(loader))`, and of a name for that.
+
+        `places` are those of a name in the tuples of the loop's target, as `_places` gives them: `zip` has a loader
+        for each.
+        """
+        left = [*places]
         while True:
             inner = node
             if isinstance(node, ast.Name):
@@ -150,9 +157,10 @@ class Origins:
                 inner = found.value if is_whole and isinstance(found, Binding) and found.value is not None else node
             if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Name) or not inner.args:
                 return node
-            if not self._model.is_over_batches(inner.args[0]):
+            given = inner.args[self._argument(inner.func.id, left, len(inner.args))]
+            if isinstance(given, ast.Starred) or not self._model.is_over_batches(given):
                 return node
-            node = inner.args[0]
+            node = given
 
     def _step(self, node: ast.expr) -> tuple[Source, ast.expr | None]:
         """The origin of an expression other than a name, or the expression inside it that decides."""
@@ -181,20 +189,35 @@ class Origins:
         return Source.CALL, None
 
     def _held(self, target: ast.AST, node: ast.expr) -> ast.expr:
-        """The source of a loop's target: `xs` of `zip(ys, xs)`, `d` of `d.items()`."""
+        """The source of a name in a loop's target: `xs` of `zip(ys, xs)`, `d` of `d.items()`."""
+        places = self._places(target)
         while isinstance(node, ast.Call):
             name, arguments = last_name(node), node.args
             if isinstance(node.func, ast.Attribute) and name in _VIEWS and not arguments:
                 node = node.func.value
             elif isinstance(node.func, ast.Name) and name in _WRAPPERS and arguments:
-                around = self._model.parent(target)
-                at = around.elts.index(target) if name == "zip" and isinstance(around, ast.Tuple) else 0  # type: ignore[arg-type]
-                if at >= len(arguments) or isinstance(arguments[at], ast.Starred):
+                given = arguments[self._argument(name, places, len(arguments))]
+                if isinstance(given, ast.Starred):
                     break
-                node = arguments[at]
+                node = given
             else:
                 break
         return node
+
+    @staticmethod
+    def _argument(wrapper: str, places: list[int], count: int) -> int:
+        """The number of the argument whose items a wrapper gives at a place, which is taken from `places`."""
+        place = places.pop() if wrapper in ("zip", "enumerate") and places else 0
+        return min(place, count - 1) if wrapper == "zip" else 0
+
+    def _places(self, target: ast.AST) -> list[int]:
+        """The places of a name in the tuples of a loop's target, those in the outermost one last."""
+        places = []
+        outer = self._model.parent(target)
+        while isinstance(outer, (ast.Tuple, ast.List)):
+            places.append(next(index for index, each in enumerate(outer.elts) if each is target))
+            target, outer = outer, self._model.parent(outer)
+        return places
 
     def _moves(self, call: ast.Call, receiver: ast.expr) -> bool:
         before, after = self._model.value(receiver).tensor, self._model.value(call).tensor
