@@ -39,8 +39,9 @@ def train(model, data, profiler):
 
 
 def main():
-    model = torch.nn.Linear(4, 4)
-    data = [torch.randn(2, 4) for _ in range(6)]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = torch.nn.Linear(4, 4).to(device)
+    data = [torch.randn(2, 4, device=device) for _ in range(6)]
     steps = schedule(wait=1, warmup=1, active=3, repeat=1)
     with profile(activities=[ProfilerActivity.CPU], with_stack=True, schedule=steps) as profiler:
         train(model, data, profiler)
