@@ -17,10 +17,10 @@ from perflint.engine.projects import Projects
 from perflint.source.text import Source
 
 AUDIT = replace(Settings(), profile=Profile.AUDIT)
-MOST_CALLS = 100
-"""Calls of Python functions for each file: 85, and 117 when the files that import a name were found by their paths."""
-MOST_HASHES = 5
-"""Hashes of paths for each file: 3, and 18 then."""
+MOST_CALLS = 220
+"""Calls of Python functions for each file: 207, 85 of them without the search for live code."""
+MOST_HASHES = 24
+"""Hashes of paths for each file: 21, 3 of them without that search."""
 
 CHECKED = "import torch\n\n\ndef scaled(x: torch.Tensor, factor):\n    return x.item() * factor\n"
 OTHER = '''"""Part of a project."""
@@ -75,4 +75,4 @@ def test_other_files_cost_little(tmp_path: Path) -> None:
     # Other versions of Python call more functions for a path.
     assert 10 < (many - few).total() / 80 <= MOST_CALLS
     assert (many - few)["__hash__"] / 80 <= MOST_HASHES
-    assert abs((many - some).total() - (some - few).total()) <= 40
+    assert abs((many - some).total() - (some - few).total()) <= 160
