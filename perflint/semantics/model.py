@@ -17,7 +17,7 @@ from perflint.semantics.callers.fields import constant_of_field
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
-from perflint.semantics.callers.public import is_imported, is_live, is_offered, serves_programs, serves_project
+from perflint.semantics.callers.public import is_imported, is_offered, serves_programs, serves_project
 from perflint.semantics.callers.training import is_outside_training
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.heat.switches import is_off
@@ -187,7 +187,7 @@ class Model:
 
     def is_live(self, definition: str) -> bool:
         """True if a program of the project, or a user of its packages, may reach a definition of the file."""
-        return is_live(self.view, self.module, definition)
+        return self.view.is_live(self.module.path, definition)
 
     def chain(self, info: FunctionInfo) -> Chain | None:
         """How often other files call a function, and which calls show it; None if none is known to."""

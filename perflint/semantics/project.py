@@ -238,9 +238,9 @@ class Project:
     @cached_property
     def _search_path(self) -> tuple[Path, ...]:
         """The folders that code of the project puts on the path of modules."""
-        texts = [(file.path, file.text) for file in self.texts.matching(ADDS_FOLDERS)]
+        texts = ((file.path, file.text) for file in self.texts.matching(ADDS_FOLDERS))
         folders = {parent for path in self.paths for parent in Path(path).parents}
-        return added_folders(texts, folders) if texts else ()
+        return added_folders(texts, folders)
 
     def _settings_name(self, word: str) -> bool:
         """True if a file that is not Python contains a word, or if these files are not known."""

@@ -51,11 +51,6 @@ def is_offered(view: View, module: Module) -> bool:
     return package is not None and _offers(package)
 
 
-def is_live(view: View, module: Module, definition: str) -> bool:
-    """True if a program of the project, or a user of its packages, may reach a definition of a module."""
-    return view.is_live(module.path, definition)
-
-
 def is_imported(view: View, module: Module) -> bool:
     """True if another file, which is not a test, imports a definition of a module."""
     return bool(_users(view, module))
