@@ -6,15 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import GRAPHED
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import BY_GRAPHED, NONE, Function, Instance, Value, scalar_type
 from perflint.source.quoting import quoted
-
-_AUTOCASTS = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
-                        "torch.amp.autocast_mode.autocast"})  # fmt: skip
 
 
 class GraphedCallableArguments(Rule):
@@ -162,7 +160,7 @@ def _caching(model: Model, call: ast.Call) -> ast.expr | None:
             continue
         for item in outer.items:
             context = item.context_expr
-            if isinstance(context, ast.Call) and model.target(context) in _AUTOCASTS:
+            if isinstance(context, ast.Call) and model.target(context) in AUTOCAST_OF_MODULE:
                 named = {each.arg: each.value for each in context.keywords}
                 if None in named or "cache_enabled" in named or "enabled" in named or len(context.args) > 2:
                     return None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from perflint.frozen import dataclass
+from perflint.rules._autocast import AUTOCAST
 from perflint.rules._methods import is_false
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -106,7 +107,6 @@ def _of_values(tree: ast.Module, names: Symbols) -> Iterator[Evidence]:
 
 # Calls
 
-_AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
 _SCALERS = frozenset({"torch.amp.GradScaler", "torch.cuda.amp.GradScaler"})
 _DTYPES = {
     "torch.bfloat16": Format.BFLOAT16,
@@ -120,7 +120,7 @@ _OPTIONS = {"bf16": Format.BFLOAT16, "fp16": Format.FLOAT16, "16": Format.FLOAT1
 
 def _of_call(call: ast.Call, names: Symbols) -> Iterator[Evidence]:
     full = names.full_name(call.func)
-    if full in _AUTOCAST:
+    if full in AUTOCAST:
         yield from _of_autocast(call, names)
     elif full in _SCALERS:
         if not is_false(keyword(call, "enabled")):
@@ -153,7 +153,7 @@ def _dtypes_of_disabled(tree: ast.Module, names: Symbols) -> set[ast.AST]:
     """The dtypes that are passed to an autocast which is off, or of the CPU: nothing computes in them."""
     found: set[ast.AST] = set()
     for call in walk(tree):
-        if isinstance(call, ast.Call) and names.full_name(call.func) in _AUTOCAST:
+        if isinstance(call, ast.Call) and names.full_name(call.func) in AUTOCAST:
             if not any(_of_autocast(call, names)):
                 found.update((*call.args, *(keyword.value for keyword in call.keywords)))
     return found

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
@@ -14,8 +15,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.source.quoting import quoted
 
-_AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast", "torch.cuda.amp.autocast",
-             "torch.cuda.amp.autocast_mode.autocast")  # fmt: skip
+_AUTOCAST = (*AUTOCAST_OF_MODULE, "torch.cuda.amp.autocast_mode.autocast")
 
 
 class BackwardInAutocast(Rule):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._autocast import AUTOCAST
 from perflint.rules._memory.flows import value_of
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._words import often
@@ -23,7 +24,6 @@ from perflint.semantics.structure import FunctionNode, keyword, last_name, path_
 from perflint.semantics.values import Const, Instance
 from perflint.source.quoting import quoted
 
-_AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
 _SETTLED = ("channels_last", "memory_format", "torch.compile", ".compile(", "tensorrt", "onnx")
 """A layout was chosen, or something chooses it that is not in sight."""
 _NO_IMAGES = re.compile(r"vit|transformer|clip|bert|swin|token|caption", re.IGNORECASE)
@@ -158,7 +158,7 @@ def _of_half_models(model: Model) -> Iterator[tuple[ast.Call, Confidence]]:
 
 def _casts(model: Model, node: ast.expr) -> bool:
     """True if a context is an autocast of the device that is not switched off."""
-    if not isinstance(node, ast.Call) or model.target(node) not in _AUTOCAST:
+    if not isinstance(node, ast.Call) or model.target(node) not in AUTOCAST:
         return False
     kind = keyword(node, "device_type") or (node.args[0] if node.args else None)
     given = None if kind is None else model.value(kind)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import is_false
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
@@ -13,7 +14,6 @@ from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Dtype
 from perflint.source.quoting import quoted
 
-_AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast_mode.autocast")
 _SCALES = r"(?i:scaler|loss_scale|\.scale\(|accelerat|fabric|lightning|deepspeed|apex)"
 
 
@@ -69,7 +69,7 @@ class Float16WithoutScaler(Rule):
 
     code, name = "TPF359", "float16-without-scaler"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (Calls(*_AUTOCAST),)
+    listens = (Calls(*AUTOCAST_OF_MODULE),)
     mentions = Mentions("backward(", unlike=_SCALES)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._autocast import AUTOCAST
 from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._since import FUSED
 from perflint.rules._words import often
@@ -20,7 +21,6 @@ from perflint.source.concrete import cst, parse_expression
 from perflint.source.quoting import quoted
 
 _SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
-_AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
 _AGAINST_FUSED = ("fused", "foreach", "capturable", "differentiable")
 _WHAT = {
     "step": "reads from the GPU whether a gradient is infinite before the optimizer steps",
@@ -181,7 +181,7 @@ def _casts_to_bfloat16(model: Model) -> bool:
     """True if all autocast regions of a file whose dtype is known are in bfloat16."""
     names: set[str] = set()
     for call in model.nodes(ast.Call):
-        if model.target(call) in _AUTOCAST:
+        if model.target(call) in AUTOCAST:
             given = keyword(call, "dtype")
             value = None if given is None else model.value(given)
             names |= {each.name for each in value.members if isinstance(each, Dtype)} if value is not None else {""}
