@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._ddp import DDP
+from perflint.rules._fsdp import FSDP
 from perflint.rules._results import COMPILE, result_of
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
-
-_FSDP = ("torch.distributed.fsdp.FullyShardedDataParallel",
-         "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel")  # fmt: skip
 
 
 class CompileBeforeDdp(Rule):
@@ -71,7 +69,7 @@ class CompileBeforeDdp(Rule):
 
     code, name = "TPF714", "compile-before-ddp"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (Calls(*DDP, *_FSDP),)
+    listens = (Calls(*DDP, *FSDP),)
     mentions = Mentions(without=("optimize_ddp",))
     since = (2, 0)
 

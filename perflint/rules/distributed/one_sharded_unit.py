@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._fsdp import FSDP, FULLY_SHARD
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.around import loops_around
@@ -14,8 +15,6 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
-_OLD = tuple(f"torch.distributed.fsdp.{home}FullyShardedDataParallel" for home in ("", "fully_sharded_data_parallel."))
-_NEW = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
 _WHOLES = ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.Transformer", "torch.nn.TransformerEncoder")
 _NESTS = re.compile(r"\benable_wrap\b|\bwrap\(|auto_wrap_policy|apply_fsdp|parallelize")
 _SHARDS = re.compile(r"fully_shard\(|FSDP\(|FullyShardedDataParallel\(")
@@ -72,7 +71,7 @@ class OneShardedUnit(Rule):
 
     code, name = "TPF931", "one-sharded-unit"
     effect, severity = Effect.PIPELINE, Severity.WARNING
-    listens = (Calls(*_OLD, *_NEW),)
+    listens = (Calls(*FSDP, *FULLY_SHARD),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         model, given = site.model, site.argument("module", 0)

@@ -6,15 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._fsdp import FSDP, FULLY_SHARD
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
-_HOME = "torch.distributed."
-_NEW = (f"{_HOME}fsdp.fully_shard", f"{_HOME}_composable.fsdp.fully_shard")
-_OLD = (f"{_HOME}fsdp.FullyShardedDataParallel",
-        f"{_HOME}fsdp.fully_sharded_data_parallel.FullyShardedDataParallel")  # fmt: skip
 _IS_HALF = (
     r"\.bfloat16\(\)|\.half\(\)|\.to\([^()\n]*(?:float16|dtype)|torch_dtype|set_default_dtype|from_pretrained\(.*dtype"
 )
@@ -81,17 +78,17 @@ class ShardedInFloat32(Rule):
 
     code, name = "TPF934", "sharded-in-float32"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (Calls(*_NEW, *_OLD),)
+    listens = (Calls(*FULLY_SHARD, *FSDP),)
     mentions = Mentions("autocast(", unlike=_IS_HALF)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         model = site.model
-        is_new = site.target in _NEW
+        is_new = site.target in FULLY_SHARD
         policy = site.argument("mp_policy") if is_new else site.argument("mixed_precision", 6)
         if policy is not None or site.has_unpacking or in_tests(model) or not _computes_in_half(site):
             return
         function = model.function(site.node)
-        calls = [call for call in model.nodes(ast.Call) if model.target(call) in (*_NEW, *_OLD)]
+        calls = [call for call in model.nodes(ast.Call) if model.target(call) in (*FULLY_SHARD, *FSDP)]
         if site.node is not next(call for call in calls if model.function(call) is function):
             # One finding says it for all units.
             return
