@@ -134,6 +134,51 @@ def given(x):
 def run(model, x):
     return model(x)                     # -> model float
 
+# file: agents.py
+import copy
+import torch
+from parts import Block
+
+class Agent:
+    def __init__(self):
+        self.actor = Block(4)
+        self.target = copy.deepcopy(self.actor)
+        self.critic = Block(4)
+        self.inner = Block(4)
+        self.optimizer = torch.optim.Adam(self.actor.parameters())
+
+    def act(self, state):
+        self.critic(state)                      # -> model float
+        self.inner(state)                       # -> model float
+        return self.actor(torch.FloatTensor(state))     # -> cpu float
+
+    def parts(self):
+        return [self.critic]
+
+class Mover:
+    def __init__(self):
+        self.actor = Block(4)
+        self.actor.to("cuda")
+
+    def act(self, state):
+        return self.actor(state)                # -> model float
+
+class Base:
+    def __init__(self):
+        self.policy = Block(4)
+
+    def act(self, state):
+        return self.policy(state)               # -> model float
+
+class Derived(Base):
+    def place(self, device):
+        self.policy.to(device)
+
+# file: driver.py
+from agents import Agent
+agent = Agent()
+agent.inner.cuda()
+
 # file: script.py
 import torch
 from parts import Block

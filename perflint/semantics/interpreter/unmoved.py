@@ -12,10 +12,9 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.frame import Frame
-from perflint.semantics.interpreter.lineage import facts_of, info_of, is_module, lineage
+from perflint.semantics.interpreter.lineage import derived, facts_of, info_of, is_closed, is_module, lineage
 from perflint.semantics.module import Module
-from perflint.semantics.structure import last_name, walk
-from perflint.semantics.symbols import Variable
+from perflint.semantics.structure import ClassInfo, ancestors, last_name, path_of, walk
 from perflint.semantics.values import (
     ON_CPU,
     UNKNOWN,
@@ -83,20 +82,72 @@ def _holds(value: Value) -> bool:
 
 
 def _stays(frame: Frame, module: Instance, origin: Origin) -> bool:
-    """True if a new module is bound to one name, all uses of which move nothing, and its class moves nothing."""
+    """True if a new module is bound to one name or attribute that nothing moves, and its class moves nothing."""
     if not is_module(frame, module.cls) or module.arguments is None:
         return False
     if any(_is_part(given) for _, given in module.arguments):
         return False
-    variable = _bound_to(frame.module, origin)
-    if variable is None or not all(_leaves(frame.module, use) for use in variable.uses):
+    target = _bound_to(frame.module, origin)
+    if target is None:
         return False
-    if any(isinstance(node, ast.Call) and last_name(node) in _MOVES for node in walk(variable.scope.node)):
-        # Other things go to a device, and the module may follow them in a way that is not seen.
+    stays = _name_stays(frame, target) if isinstance(target, ast.Name) else _attribute_stays(frame, target)
+    return stays and _moves_nothing(frame, module) and not any(map(frame.view.mentioning, _SETS_DEFAULT))
+
+
+def _name_stays(frame: Frame, target: ast.Name) -> bool:
+    """True if a name is bound once, and all its uses leave the module where it is."""
+    module, variable = frame.module, frame.module.symbols.variable(target)
+    if [binding.how for binding in variable.bindings] != [How.ASSIGNED] or variable.is_shared:
         return False
-    if isinstance(variable.scope.node, ast.Module) and frame.view.importers(frame.module.name, variable.name):
+    if _moves_something(variable.scope.node) or not all(_leaves(module, use) for use in variable.uses):
         return False
-    return _moves_nothing(frame, module) and not any(map(frame.view.mentioning, _SETS_DEFAULT))
+    is_global = isinstance(variable.scope.node, ast.Module)
+    return not (is_global and frame.view.importers(module.name, variable.name))
+
+
+def _attribute_stays(frame: Frame, target: ast.Attribute) -> bool:
+    """True if an attribute of an object that is no module is bound once, and all its uses leave the module."""
+    module, name = frame.module, target.attr
+    info = _class_around(module, target)
+    if info is None or path_of(target.value) not in _receivers(info):
+        return False
+    full = f"{module.name}.{info.qualname}"
+    if not is_closed(frame, full) or is_module(frame, full) or len(lineage(frame, full)) > 1 or derived(frame, full):
+        # Code of another class may use the attribute by its own `self`.
+        return False
+    if _moves_something(info.node):
+        return False
+    for node in module.structure.nodes.get(ast.Attribute, ()):
+        if not isinstance(node, ast.Attribute) or node.attr != name or node is target:
+            continue
+        other = _class_around(module, node)
+        is_of_another = other is not None and other is not info and path_of(node.value) in _receivers(other)
+        if not is_of_another and not (isinstance(node.ctx, ast.Load) and _leaves(module, node)):
+            return False
+    own_name = info.qualname.rpartition(".")[2]
+    importers = frame.view.importers(module.name, own_name)
+    is_base = any(own_name in bases for file in importers for _, bases in frame.view.bases(file.path))
+    return not is_base and not frame.view.matching(re.compile(_OTHER_USE.format(name)))
+
+
+_OTHER_USE = r"(?<!\bself)\.{0}\b(?!\()(?!\.(?:" + "|".join(sorted(_LEAVES_IT)) + r")\()"
+"""Text in any file that may move a module which an attribute of an object holds."""
+
+
+def _receivers(info: ClassInfo) -> set[str]:
+    """The names by which the methods of a class know their object."""
+    return {first.arg for method in info.methods.values() for first in method.node.args.args[:1]}
+
+
+def _class_around(module: Module, node: ast.AST) -> ClassInfo | None:
+    around = ancestors(module.structure.parents, node)
+    inner = next((outer for outer in around if isinstance(outer, ast.ClassDef)), None)
+    return None if inner is None else module.structure.classes_at.get((inner.lineno, inner.col_offset))
+
+
+def _moves_something(scope: ast.AST) -> bool:
+    """True if code moves anything: a module may follow in a way that is not seen."""
+    return any(isinstance(node, ast.Call) and last_name(node) in _MOVES for node in walk(scope))
 
 
 def _is_part(given: Value) -> bool:
@@ -104,8 +155,8 @@ def _is_part(given: Value) -> bool:
     return any(member.tensor is not None or isinstance(member, Instance) for member in given.members)
 
 
-def _bound_to(module: Module, origin: Origin) -> Variable | None:
-    """The variable to which alone the object that a call makes is bound; None if there is none."""
+def _bound_to(module: Module, origin: Origin) -> ast.Name | ast.Attribute | None:
+    """The name or the attribute to which alone the object that a call makes is bound; None if there is none."""
     made = module.calls_at.get((origin.line, origin.column), [])
     # The call of an attribute of the object begins at the same place: `Model().cuda()`.
     inner = made[0] if len(made) == 1 else None
@@ -115,11 +166,7 @@ def _bound_to(module: Module, origin: Origin) -> Variable | None:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return None
     target = statement.targets[0]
-    if not isinstance(target, ast.Name) or not _is_plain(module, statement):
-        return None
-    variable = module.symbols.variable(target)
-    is_only = [binding.how for binding in variable.bindings] == [How.ASSIGNED]
-    return variable if is_only and not variable.is_shared else None
+    return target if isinstance(target, (ast.Name, ast.Attribute)) and _is_plain(module, statement) else None
 
 
 def _is_plain(module: Module, statement: ast.AST) -> bool:
@@ -133,12 +180,12 @@ def _is_plain(module: Module, statement: ast.AST) -> bool:
     return True
 
 
-def _leaves(module: Module, use: ast.Name) -> bool:
-    """True if a use of a module calls it, or a method that moves nothing."""
+def _leaves(module: Module, use: ast.expr) -> bool:
+    """True if a use of a module copies it, calls it, or a method that moves nothing."""
     parents = module.structure.parents
     outer = parents.get(use)
     if isinstance(outer, ast.Call):
-        return outer.func is use
+        return outer.func is use or last_name(outer) == "deepcopy"
     called = parents.get(outer) if isinstance(outer, ast.Attribute) and outer.attr in _LEAVES_IT else None
     return isinstance(called, ast.Call) and called.func is outer
 
