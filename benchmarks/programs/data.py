@@ -10,6 +10,8 @@ import os
 import random
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.tracer.public import data as tiny
 
 
@@ -95,3 +97,75 @@ def imagenet(folder: Path, small: bool) -> None:
             os.link(first, first.with_name(f"{index}-{copy}.jpg"))
     for index in range(4):
         tiny.image(folder / "imagenet" / "train" / f"class{index % 2}" / f"{index}.jpg", size)
+
+
+def checkpoint(folder: Path, small: bool) -> None:
+    """Random weights of a model, and the file of a tokenizer."""
+    tiny.checkpoint(folder, "stories15M" if small else "stories110M")
+
+
+def supcontrast(folder: Path, small: bool) -> None:
+    """Small images of ten classes; all 50,000 that the data set has."""
+    _cifar10(folder / "datasets", small)
+
+
+def cifar10(folder: Path, small: bool) -> None:
+    """The same, in another place."""
+    _cifar10(folder / "data", small)
+
+
+def _cifar10(folder: Path, small: bool) -> None:
+    files = {f"data_batch_{index}": 20 if small else 10_000 for index in range(1, 6)} | {"test_batch": 100}
+    tiny.cifar(folder / "cifar-10-batches-py", files, "labels", 10, ("batches.meta", "label_names"))
+
+
+def plain_images(folder: Path, small: bool) -> None:
+    """Images without classes."""
+    size, count, names = ((16, 16), 104, 1) if small else ((64, 64), 64, 64)
+    _images([folder / "images"], size, count, names, "png")
+
+
+def classes(folder: Path, small: bool) -> None:
+    """Photographs of two classes."""
+    size, count, names = ((64, 64), 24, 1) if small else ((256, 256), 64, 64)
+    _images([folder / "images" / f"class{index}" for index in range(2)], size, count, names, "jpg")
+
+
+def sampled_images(folder: Path, small: bool) -> None:
+    """Images of two classes, and the folders that the program writes to."""
+    size, count, names = ((16, 16), 24, 1) if small else ((64, 64), 128, 100)
+    _images([folder / "images" / f"class{index}" for index in range(2)], size, count, names, "png")
+    for name in ("sample", "checkpoint"):
+        (folder / name).mkdir(exist_ok=True)
+
+
+def _images(folders: list[Path], size: tuple[int, int], count: int, names: int, kind: str) -> None:
+    """Images in these folders by turns, each under several names."""
+    for index in range(count):
+        first = folders[index % len(folders)] / f"{index}.{kind}"
+        tiny.image(first, size)
+        for copy in range(1, names):
+            os.link(first, first.with_name(f"{index}-{copy}.{kind}"))
+
+
+def sentences(folder: Path, small: bool) -> None:
+    """Pairs of sentences with their vocabulary."""
+    if small:
+        tiny.sentences(folder)
+    else:
+        tiny.sentences(folder, 10_000, (25_600, 1_024), (8, 24))
+
+
+def digits(folder: Path, small: bool) -> None:
+    """All digits of the data set."""
+    tiny.mnist(folder, 60_000, "data")
+
+
+def points(folder: Path, small: bool) -> None:
+    """Clouds of points of three classes."""
+    place = folder / "data" / "cls"
+    place.mkdir(parents=True, exist_ok=True)
+    size, counts = (64, (48, 8)) if small else (10_000, (1280, 64))
+    for part, count in zip(("train", "test"), counts, strict=True):
+        np.save(place / f"data_{part}.npy", np.random.randn(count, size, 3).astype(np.float32))
+        np.save(place / f"label_{part}.npy", np.random.randint(0, 3, count))

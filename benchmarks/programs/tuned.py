@@ -1,8 +1,9 @@
 """Make public programs fast with `perflint tune`, and time each as it is and tuned, in turns.
 
-    python benchmarks/programs/tuned.py --checkouts DIR --work DIR [--time S] [--each S] [--small] [PROGRAM...]
+    python benchmarks/programs/tuned.py --checkouts DIR --work DIR [--time S] [--each S] [--small] [--list FILE] [PROGRAM...]
 
-The programs, their arguments and data are those of `run.py`, and DIR of `--checkouts` is, too. The probe times them on
+The programs, their arguments and data are those of `run.py`, or those of `outside.toml`, and DIR of `--checkouts` is,
+too. The probe times them on
 the clock of the GPU. A program whose tuning leaves no patch is timed against itself.
 
 Each GPU measures one program after the other; the CPUs are shared out. A program gets `--each` seconds: two thirds for
@@ -199,9 +200,9 @@ def summary(options: argparse.Namespace) -> None:
 
 def main() -> int:
     """Tune and time the programs that are named, or all."""
-    entries = tomllib.loads((HERE / "programs.toml").read_text())
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--checkouts", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--list", default="programs.toml", metavar="FILE", help="the programs, a file beside this one")
     parser.add_argument("--work", type=Path, required=True, metavar="DIR")
     parser.add_argument("--time", type=float, default=570.0, metavar="S", help="seconds for all of this call")
     parser.add_argument("--each", type=float, default=180.0, metavar="S", help="seconds for a program")
@@ -213,6 +214,7 @@ def main() -> int:
     parser.add_argument("--only-here", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     options = parser.parse_args()
+    entries = tomllib.loads((HERE / options.list).read_text())
     options.checkouts, options.work = options.checkouts.resolve(), options.work.resolve()
     options.devices = options.devices.split(",")
     if options.only_here:

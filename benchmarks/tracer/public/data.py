@@ -71,8 +71,8 @@ def words(folder: Path) -> None:
         path.write_text("".join(f"{' '.join(random.choices('abcdefgh', k=10))}\n" for _ in range(60)))
 
 
-def sentences(folder: Path) -> None:
-    """Pairs of sentences with their vocabularies, in one pickle that dill reads."""
+def sentences(folder: Path, size: int = 0, counts: Size = (16, 8), lengths: Size = (3, 9)) -> None:
+    """Pairs of sentences with their vocabularies of some size, in one pickle that dill reads."""
     import sys
     from types import SimpleNamespace
 
@@ -80,12 +80,14 @@ def sentences(folder: Path) -> None:
     from torchtext.data import Field
 
     special = ["<blank>", "<unk>", "<s>", "</s>"]
+    known = [f"word{index}" for index in range(size)] or [*"abcdefgh"]
     pairs = [
-        {side: ["<s>", *random.choices("abcdefgh", k=random.randint(3, 9)), "</s>"] for side in ("src", "trg")}
-        for _ in range(24)
+        {side: ["<s>", *random.choices(known, k=random.randint(*lengths)), "</s>"] for side in ("src", "trg")}
+        for _ in range(sum(counts))
     ]
-    vocabulary = {side: Field([*special, *"abcdefgh"]) for side in ("src", "trg")}
-    document = {"settings": SimpleNamespace(max_len=20), "vocab": vocabulary, "train": pairs[:16], "valid": pairs[16:]}
+    vocabulary = {side: Field([*special, *known]) for side in ("src", "trg")}
+    document: dict[str, object] = {"settings": SimpleNamespace(max_len=20), "vocab": vocabulary}
+    document |= {"train": pairs[: counts[0]], "valid": pairs[counts[0] :]}
     (folder / "data.pkl").write_bytes(pickle.dumps(document))
 
 
@@ -101,9 +103,9 @@ def citations(folder: Path, columns: int = COLUMNS, cites: int = 3000) -> None:
     (place / "cora.cites").write_text("".join(f"{a} {b}\n" for a, b in edges))
 
 
-def mnist(folder: Path, train: int = 48) -> None:
-    """Digits, in the files of the data set; two folders up, where the program looks."""
-    place = folder / ".." / ".." / "data" / "mnist" / "MNIST" / "raw"
+def mnist(folder: Path, train: int = 48, within: str = "../../data/mnist") -> None:
+    """Digits, in the files of the data set; two folders up by default, where the program looks."""
+    place = folder / within / "MNIST" / "raw"
     place.mkdir(parents=True, exist_ok=True)
     for part, count in (("train", train), ("t10k", 16)):
         digits = np.random.randint(0, 256, (count, 28, 28), dtype=np.uint8)
@@ -186,8 +188,8 @@ def coco(folder: Path, size: Size = (96, 96), train: int = 4) -> None:
         (place / f"instances_{part}.json").write_text(json.dumps(document))
 
 
-def checkpoint(folder: Path) -> None:
-    """Random weights of the smallest model that the program knows, and the file of a tokenizer."""
+def checkpoint(folder: Path, name: str = "stories15M") -> None:
+    """Random weights of a model, the smallest that the program knows by default, and the file of a tokenizer."""
     import sys
 
     import torch
@@ -195,7 +197,7 @@ def checkpoint(folder: Path) -> None:
     sys.path.insert(0, str(folder))
     from model import Transformer
 
-    place = folder / "checkpoints" / "stories15M"
+    place = folder / "checkpoints" / name
     place.mkdir(parents=True, exist_ok=True)
-    torch.save({"model": Transformer.from_name("stories15M").state_dict()}, place / "model.pth")
+    torch.save({"model": Transformer.from_name(name).state_dict()}, place / "model.pth")
     (place / "tokenizer.model").write_text("")
