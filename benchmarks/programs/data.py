@@ -133,7 +133,7 @@ def classes(folder: Path, small: bool) -> None:
 
 def sampled_images(folder: Path, small: bool) -> None:
     """Images of two classes, and the folders that the program writes to."""
-    size, count, names = ((16, 16), 24, 1) if small else ((64, 64), 128, 100)
+    size, count, names = ((16, 16), 24, 1) if small else ((64, 64), 128, 30)
     _images([folder / "images" / f"class{index}" for index in range(2)], size, count, names, "png")
     for name in ("sample", "checkpoint"):
         (folder / name).mkdir(exist_ok=True)

@@ -1,10 +1,10 @@
 """Make public programs fast with `perflint tune`, and time each as it is and tuned, in turns.
 
-    python benchmarks/programs/tuned.py --checkouts DIR --work DIR [--time S] [--each S] [--small] [--list FILE] [PROGRAM...]
+    python benchmarks/programs/tuned.py --checkouts DIR --work DIR [--time S] [--each S] [--list FILE] [PROGRAM...]
 
-The programs, their arguments and data are those of `run.py`, or those of `outside.toml`, and DIR of `--checkouts` is,
-too. The probe times them on
-the clock of the GPU. A program whose tuning leaves no patch is timed against itself.
+The programs, their arguments and data are those of `run.py`, or those of `--list outside.toml`. So is DIR of
+`--checkouts`. The probe times them on the clock of the GPU. A program whose tuning leaves no patch is timed against
+itself.
 
 Each GPU measures one program after the other; the CPUs are shared out. A program gets `--each` seconds: two thirds for
 its tuning, the rest for the rounds; with `--rounds 0` all for its tuning, and another call adds the rounds. All end
