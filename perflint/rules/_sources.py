@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from perflint.rules._given import arguments_of_all
 from perflint.rules._memory.flows import flow_around, made
+from perflint.semantics.memo import once
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.structure import keyword, last_name, path_of, walk
 from perflint.semantics.values import Function
@@ -70,6 +71,55 @@ def _stored(model: Model, node: ast.Attribute) -> Iterator[ast.expr]:
 def given(call: ast.Call, name: str, position: int) -> ast.expr | None:
     """The argument of a call that is passed by keyword or at a position."""
     return keyword(call, name) or (call.args[position] if position < len(call.args) else None)
+
+
+def passed_to(model: Model, call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    """The argument of a call by keyword or at a position, also out of a dict that `**` unpacks."""
+    direct = keyword(call, name) if position is None else given(call, name, position)
+    return direct if direct is not None else unpacked(model, call)[0].get(name)
+
+
+def unpacked(model: Model, call: ast.Call) -> tuple[dict[str, ast.expr], bool]:
+    """The arguments that `**` unpacks from dicts of the file, and True if a call gets no others by `*` or `**`.
+
+    A key that code sets in a dict of the same name is left out, and a dict that code changes may hold others.
+    """
+    found: dict[str, ast.expr] = {}
+    is_all = not any(isinstance(each, ast.Starred) for each in call.args)
+    waiting = [each.value for each in call.keywords if each.arg is None]
+    while waiting:
+        holder = waiting.pop()
+        changed = _changed(model).get(path_of(holder))
+        displays = sources(model, holder)
+        is_all = is_all and len(displays) == 1 and changed is None
+        items: dict[str, ast.expr] = {}
+        for display in displays:
+            if isinstance(display, ast.Dict):
+                named = [(key, value) for key, value in zip(display.keys, display.values, strict=True) if key]
+                waiting += [value for key, value in zip(display.keys, display.values, strict=True) if key is None]
+                is_all = is_all and all(isinstance(key, ast.Constant) for key, _ in named)
+                items |= {str(key.value): value for key, value in named if isinstance(key, ast.Constant)}
+            elif isinstance(display, ast.Call) and model.target(display) == "builtins.dict":
+                waiting += [*display.args, *(each.value for each in display.keywords if each.arg is None)]
+                items |= {each.arg: each.value for each in display.keywords if each.arg is not None}
+            else:
+                is_all = False
+        found |= {name: value for name, value in items.items() if changed is None or name not in changed}
+    return found, is_all
+
+
+@once
+def _changed(model: Model) -> Mapping[str, set[str]]:
+    """The names of objects of a file whose items are set or whose methods are called, with the keys that are set."""
+    found: dict[str, set[str]] = {}
+    for part in model.nodes(ast.Subscript):
+        if not isinstance(part.ctx, ast.Load):
+            keys = found.setdefault(path_of(part.value), set())
+            keys |= {str(part.slice.value)} if isinstance(part.slice, ast.Constant) else set()
+    for call in model.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute):
+            found.setdefault(path_of(call.func.value), set())
+    return found
 
 
 def names_behind(model: Model, expressions: list[ast.expr]) -> list[ast.Name]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
+from perflint.rules._sources import passed_to
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -91,9 +91,9 @@ class DebugBackend(Rule):
 def _compiling(model: Model) -> Iterator[tuple[ast.expr, str]]:
     """The calls of torch.compile with a backend that compiles nothing."""
     for call in model.nodes(ast.Call):
-        backend = keyword(call, "backend")
+        backend = passed_to(model, call, "backend") if model.target(call) == _COMPILE else None
         value = None if backend is None else model.value(backend)
-        if isinstance(value, Const) and str(value.value).startswith(_DEBUGGING) and model.target(call) == _COMPILE:
+        if isinstance(value, Const) and str(value.value).startswith(_DEBUGGING):
             yield call, "traces the program and runs its operators one by one, as without `torch.compile`"
 
 

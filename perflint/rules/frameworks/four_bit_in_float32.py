@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import is_true
+from perflint.rules._sources import passed_to, unpacked
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 
@@ -63,8 +64,10 @@ class FourBitInFloat32(Rule):
     listens = (Calls(*_CONFIGS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        given = site.argument("load_in_4bit", 1)
-        if not is_true(given) or site.argument("bnb_4bit_compute_dtype", 6) is not None or site.has_unpacking:
+        model, node = site.model, site.node
+        is_known = not site.has_unpacking or unpacked(model, node)[1]
+        is_chosen = passed_to(model, node, "bnb_4bit_compute_dtype", 6) is not None
+        if not is_known or is_chosen or not is_true(passed_to(model, node, "load_in_4bit", 1)):
             return
         yield self.finding(
             site,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._memory.flows import behind
 from perflint.rules._methods import calls_named, is_false, is_true
+from perflint.rules._sources import passed_to
 from perflint.rules._trainers import LIGHTNING
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
@@ -125,7 +126,7 @@ class LightningLogEachStep(Rule):
                 )
 
     def _configured(self, site: CallSite) -> Iterator[Finding]:
-        every, anomalies = site.argument("log_every_n_steps"), site.argument("detect_anomaly")
+        every, anomalies = (passed_to(site.model, site.node, name) for name in ("log_every_n_steps", "detect_anomaly"))
         if every is not None and site.value(every) == Const(1):
             yield self.finding(
                 site,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._methods import in_tests
+from perflint.rules._sources import passed_to
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
@@ -75,7 +76,9 @@ class TrainerReadsEachStep(Rule):
     listens = (Calls(*_ARGUMENTS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        logging, empty = site.argument("logging_steps"), site.argument("torch_empty_cache_steps")
+        logging, empty = (
+            passed_to(site.model, site.node, name) for name in ("logging_steps", "torch_empty_cache_steps")
+        )
         if logging is not None and site.value(logging) == Const(1):
             yield self._found(site, "`logging_steps=1` reads the loss (runs every step)", Confidence.MEDIUM)
         if empty is not None and _is_often(site.value(empty)):

@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false
-from perflint.rules._sources import given
+from perflint.rules._sources import given, passed_to
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
@@ -93,7 +93,7 @@ class SlowAttention(Rule):
 def _eager(model: Model) -> Iterator[ast.Call | ast.Assign]:
     """The calls and assignments that choose the eager implementation of a model of transformers."""
     for call in model.nodes(ast.Call):
-        chosen = next((each.value for each in call.keywords if each.arg == "attn_implementation"), None)
+        chosen = passed_to(model, call, "attn_implementation")
         if isinstance(call.func, ast.Attribute) and call.func.attr == "set_attn_implementation":
             chosen = given(call, "attn_implementation", 0)
         if chosen is not None and model.value(chosen) == Const("eager"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
 from perflint.rules._guards import is_guarded
+from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
+from perflint.rules._sources import unpacked
 from perflint.rules.base import Files, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.facts import rule_conventions
@@ -19,6 +21,7 @@ from perflint.source.quoting import quoted
 
 _WAIT_FOR_KERNELS = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
 _RUNS_ON_THE_CPU = "PYTORCH_ENABLE_MPS_FALLBACK"
+_DISTRIBUTED = "TORCH_DISTRIBUTED_DEBUG"
 _CUDNN = "torch.backends.cudnn."
 
 
@@ -61,6 +64,12 @@ _FALLBACK = _Switch(
     "runs the operators that MPS lacks on the CPU, with copies both ways",
     "Set it on the command line, and replace the operators that torch warns about.",
 )
+_CHECKED = _Switch(
+    Effect.PIPELINE,
+    None,
+    "compares the arguments of each collective over all processes first",
+    "Set it on the command line, only while you look for processes that wait for each other.",
+)
 _VARIABLES = {**dict.fromkeys(_WAIT_FOR_KERNELS, _BLOCKING), _RUNS_ON_THE_CPU: _FALLBACK}
 
 
@@ -70,7 +79,8 @@ class SlowSwitches(Rule):
     ## What it does
     Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)` and
     `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag guards. On Apple's GPUs, finds
-    `os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"`.
+    `os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"`, and with several processes
+    `os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"`.
 
     ## Why is this bad
     They apply to the whole program. Without cuDNN, convolutions and recurrent layers use slower
@@ -79,7 +89,9 @@ class SlowSwitches(Rule):
     filled first: 7% in float32, 30% under autocast, 13% for a GPT-2. `CUDA_LAUNCH_BLOCKING`
     waits for each kernel, so that the CPU prepares nothing while the GPU computes: 1.6 × for a
     small network, 1.8 × for the GPT-2. With `PYTORCH_ENABLE_MPS_FALLBACK`, an operator that MPS lacks waits for the
-    GPU and copies its tensors to the CPU and back. This was not measured, so it is information.
+    GPU and copies its tensors to the CPU and back. `TORCH_DISTRIBUTED_DEBUG=DETAIL` runs an extra collective before
+    each one to compare its arguments; torch's notes say that it may slow a program down. Neither was measured, so they
+    are information.
 
     ## When it is fine
     - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then
@@ -128,6 +140,7 @@ class SlowSwitches(Rule):
     - [Reproducibility](https://docs.pytorch.org/docs/stable/notes/randomness.html): "deterministic operations are
       often slower than nondeterministic operations"
     - [torch.use_deterministic_algorithms](https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html)
+    - [Debugging torch.distributed](https://docs.pytorch.org/docs/stable/distributed.html#torch-distributed-debug)
     - [MPS environment variables](https://docs.pytorch.org/docs/stable/mps_environment_variables.html)
     - [CUDA_LAUNCH_BLOCKING](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars)
     """
@@ -144,7 +157,7 @@ class SlowSwitches(Rule):
         "deterministic-algorithms-step-gpt",
     )
     costs = None
-    listens = (Files("cudnn", "deterministic", *_VARIABLES),)
+    listens = (Files("cudnn", "deterministic", _DISTRIBUTED, *_VARIABLES),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
@@ -167,7 +180,7 @@ class SlowSwitches(Rule):
             )
 
 
-def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
+def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign | ast.Call, _Switch]]:
     names = model.symbols
     for statement in model.nodes(ast.Assign):
         for target in statement.targets:
@@ -178,6 +191,9 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
             elif isinstance(target, ast.Subscript) and names.full_name(target.value) == "os.environ":
                 if (switch := _variable(target.slice, statement.value)) is not None:
                     yield statement, switch
+    for merged in model.nodes(ast.AugAssign):
+        if isinstance(merged.value, ast.Dict) and names.full_name(merged.target) == "os.environ":
+            yield from ((merged, switch) for switch in _of_dict(merged.value))
     for call in model.nodes(ast.Call):
         full = names.full_name(call.func) if call.args else ""
         if full in ("torch.use_deterministic_algorithms", "torch.set_deterministic") and is_true(call.args[0]):
@@ -185,12 +201,32 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
         elif full in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2:
             if (switch := _variable(*call.args)) is not None:
                 yield call, switch
+        elif names.full_name(call.func) == "os.environ.update":
+            given, _ = unpacked(model, call)
+            named = {each.arg: each.value for each in call.keywords if each.arg is not None}
+            yield from ((call, switch) for switch in _of_items((given | named).items()))
+            yield from ((call, switch) for each in call.args for switch in _of_dict(made(model, each)))
+
+
+def _of_dict(node: ast.expr) -> Iterator[_Switch]:
+    """The switches that the items of a dict turn on."""
+    items = zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ()
+    yield from _of_items((key.value, value) for key, value in items if isinstance(key, ast.Constant))
+
+
+def _of_items(items: Iterable[tuple[object, ast.expr]]) -> Iterator[_Switch]:
+    found = (_variable(ast.Constant(name), value) for name, value in items)  # type: ignore[arg-type]
+    yield from (each for each in found if each is not None)
 
 
 def _variable(name: ast.expr, value: ast.expr) -> _Switch | None:
     """The switch that an environment variable turns on."""
-    is_on = isinstance(value, ast.Constant) and value.value not in ("", "0")
-    return _VARIABLES.get(str(name.value)) if isinstance(name, ast.Constant) and is_on else None
+    given = str(value.value) if isinstance(value, ast.Constant) else ""
+    if not isinstance(name, ast.Constant) or given in ("", "0"):
+        return None
+    if name.value == _DISTRIBUTED:
+        return _CHECKED if given == "DETAIL" else None
+    return _VARIABLES.get(str(name.value))
 
 
 def _is_on_purpose(model: Model, node: ast.AST, switch: _Switch) -> bool:

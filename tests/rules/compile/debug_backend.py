@@ -50,3 +50,21 @@ def of_other_code(library, model: nn.Module) -> nn.Module:
 
 def of_processes() -> None:
     torch.distributed.init_process_group(backend="nccl")
+
+
+OPTIONS = {"backend": "aot_eager", "dynamic": False}
+DEFAULT = {"backend": "inductor"}
+
+
+def from_a_dict(model):
+    return torch.compile(model, **OPTIONS)  # audit: TPF715
+
+
+def from_a_dict_of_the_usual_back_end(model):
+    return torch.compile(model, **DEFAULT)
+
+
+def from_a_dict_that_is_set(model, backend):
+    options = {"backend": "eager"}
+    options["backend"] = backend
+    return torch.compile(model, **options)

@@ -40,3 +40,26 @@ def as_the_user_says(four: bool, settings: dict[str, object]):
 
 def of_another_library(library):
     return library.BitsAndBytesConfig(load_in_4bit=True)
+
+
+QUANTIZED = {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
+EXACT = {"load_in_4bit": True, "bnb_4bit_compute_dtype": torch.float32}
+IN_HALF = dict(load_in_4bit=True, bnb_4bit_compute_dtype=torch.bfloat16)
+
+
+def from_a_dict():
+    return BitsAndBytesConfig(**QUANTIZED)  # error: TPF945
+
+
+def from_a_dict_on_purpose():
+    return BitsAndBytesConfig(**EXACT)
+
+
+def from_a_dict_in_half_precision():
+    return BitsAndBytesConfig(**IN_HALF)
+
+
+def from_a_dict_that_is_changed(extra):
+    options = {"load_in_4bit": True}
+    options.update(extra)
+    return BitsAndBytesConfig(**options)

@@ -80,3 +80,13 @@ def other_trainers(debug: bool) -> None:
 
 def of_another_library(library) -> None:
     library.Trainer(log_every_n_steps=1, detect_anomaly=True)
+
+
+def from_a_dict() -> None:
+    options = dict(max_epochs=3, detect_anomaly=True)
+    L.Trainer(**options)
+
+
+def from_a_dict_with_a_flag(debug: bool) -> None:
+    options = dict(max_epochs=3, detect_anomaly=debug)
+    L.Trainer(**options)

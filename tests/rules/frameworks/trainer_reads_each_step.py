@@ -37,3 +37,10 @@ def now_and_then() -> TrainingArguments:
 
 def of_another_library(library) -> object:
     return library.TrainingArguments("out", logging_steps=1)
+
+
+ARGUMENTS = {"logging_steps": 1, "logging_nan_inf_filter": False}
+
+
+def from_a_dict() -> TrainingArguments:
+    return TrainingArguments("out", **ARGUMENTS)  # error: TPF942

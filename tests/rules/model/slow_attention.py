@@ -63,3 +63,14 @@ def behind_a_flag(name: str, debug: bool):
 
 def of_another_library(loader, name: str):
     return loader.build(name, attention="eager")
+
+
+SETTINGS = {"attn_implementation": "eager", "device_map": "cuda"}
+
+
+def from_a_dict(name: str):
+    return AutoModelForCausalLM.from_pretrained(name, **SETTINGS)  # error: TPF314
+
+
+def from_a_dict_of_the_caller(name: str, settings: dict[str, object]):
+    return AutoModelForCausalLM.from_pretrained(name, **settings)

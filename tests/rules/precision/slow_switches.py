@@ -89,3 +89,28 @@ class Settings:
 
 def restored(state: bool) -> None:
     torch.use_deterministic_algorithms(state)
+
+
+def all_at_once() -> None:
+    os.environ.update({"CUDA_LAUNCH_BLOCKING": "1", "OMP_NUM_THREADS": "8"})  # error: TPF358
+
+
+def by_keyword() -> None:
+    os.environ.update(CUDA_LAUNCH_BLOCKING="1")  # error: TPF358
+
+
+def merged() -> None:
+    os.environ |= {"CUDA_LAUNCH_BLOCKING": "1"}  # error: TPF358
+
+
+def all_off() -> None:
+    os.environ.update({"CUDA_LAUNCH_BLOCKING": "0"})
+    os.environ |= {"AMD_SERIALIZE_KERNEL": "0"}
+
+
+def between_processes() -> None:
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"  # audit: TPF358
+
+
+def between_processes_for_less() -> None:
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = "INFO"
