@@ -1,4 +1,4 @@
-"""What graph breaks, recompilations and compiling in each step cost on this machine's GPU.
+"""What graph breaks, recompilations, and compiling or recording in each step cost on this machine's GPU.
 
 Prints the rows of `perflint/rules/worth.toml`: medians of interleaved runs, in milliseconds.
 Usage: python benchmarks/rules/compile.py [--device cpu --quick] [PREFIX …]  (only the rows whose name starts so)
@@ -290,8 +290,38 @@ def helper(how: str) -> Run:
     return run
 
 
+def recorded(each_step: bool) -> Run:
+    """A replay of the eager forward, recorded in each step or once."""
+    model, x = Stack().to(OPTIONS.device).eval(), inputs()
+
+    def record() -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        with torch.no_grad(), torch.cuda.graph(graph):
+            model(x)
+        return graph
+
+    with torch.no_grad():
+        for _ in range(3):
+            model(x)
+    known = record()
+
+    def run() -> None:
+        (record() if each_step else known).replay()
+
+    return run
+
+
 def others() -> Iterator[Pair]:
-    """What compiles again, or never."""
+    """What compiles or records again, or never."""
+    yield Pair(
+        "capture-each-step",
+        "TPF815",
+        "a CUDA graph that is recorded in each step against one that is recorded once",
+        "float32",
+        SHAPE.replace(", compiled", ", eager"),
+        lambda: (recorded(each_step=True), recorded(each_step=False)),
+        "step",
+    )
     yield pair("scripted-block", "TPF901", "a scripted block in a compiled forward against the block itself", scripted)
     yield Pair(
         "scripted-helper",

@@ -115,6 +115,52 @@ class Unrolled(nn.Module):
         return torch.stack(found)
 
 
+def formats() -> Iterator[Pair]:
+    """Attention that is computed in float32, and a program in float64."""
+
+    def exact(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        mixed = F.scaled_dot_product_attention(query.float(), key.float(), value.float(), is_causal=True)
+        return mixed.to(query.dtype)
+
+    def plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(query, key, value, is_causal=True)
+
+    def steps(attend: Attend) -> Run:
+        shape = (1, 32) if OPTIONS.quick else (8, 1024)
+        return whole_step(nn.Sequential(*[Layer(attend) for _ in range(6)]), tensor(*shape, 512), torch.bfloat16)
+
+    yield Pair(
+        "attention-in-float32-step",
+        "TPF314",
+        "query, key and value in float32 for scaled_dot_product_attention against bfloat16",
+        HALF,
+        "6 transformer layers of width 512, 8 × 1024 tokens, AdamW fused",
+        lambda: (steps(exact), steps(plain)),
+        "step",
+    )
+
+    def training(dtype: torch.dtype) -> Run:
+        model, batch = GPT().to(OPTIONS.device, dtype), ids(8, 1024)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+
+        def step() -> None:
+            model(batch).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        return step
+
+    yield Pair(
+        "float64-step-gpt",
+        "TPF358",
+        "a training step in float64 against float32",
+        "float64",
+        f"{GPT_SHAPE}, AdamW fused",
+        lambda: (training(torch.float64), training(torch.float32)),
+        "step",
+    )
+
+
 def cells() -> Iterator[Pair]:
     """Cells in a loop."""
     tokens, width = (8, 32) if OPTIONS.quick else (128, 512)
@@ -478,7 +524,7 @@ def casts() -> Iterator[Pair]:
     )
 
 
-FAMILIES = (attention, cells, retained, losses, checkpoints, frozen, switches, varying, blocked, casts)
+FAMILIES = (attention, formats, cells, retained, losses, checkpoints, frozen, switches, varying, blocked, casts)
 
 if __name__ == "__main__":
     main("models", __doc__, FAMILIES)
