@@ -13,15 +13,15 @@ from programs import GPT, ids
 from timing import OPTIONS, Pair, Run, main
 from torch.nn import functional as F
 
-PROMPT, NEW = 128, 64
+NEW = 32
 
 
 class Decoder:
     """GPT-2 with a cache of fixed size for the keys and values of all layers."""
 
-    def __init__(self, batch: int) -> None:
+    def __init__(self, batch: int, prompt: int) -> None:
         self.model = GPT().to(OPTIONS.device, torch.bfloat16).eval()
-        self.prompt = ids(batch, PROMPT)
+        self.prompt = ids(batch, prompt)
         heads, width = self.model.blocks[0].heads, self.model.norm.weight.shape[0]
         shape = (len(self.model.blocks), 2, len(self.prompt), heads, self.prompt.shape[1] + NEW, width // heads)
         self.cache = torch.zeros(shape, device=OPTIONS.device, dtype=torch.bfloat16)
@@ -53,33 +53,33 @@ class Decoder:
 
 def decoding() -> Iterator[Pair]:
     """The whole sequence for each token, and prompts one by one."""
-    shape = f"GPT-2 of 124 M parameters, {{}} of {PROMPT} tokens, {NEW} new ones"
+    shape = f"GPT-2 of 124 M parameters, {{}}, {NEW} new tokens"
 
-    def of_cache(batch: int) -> tuple[Run, Run]:
-        decoder = Decoder(batch)
+    def of_cache(batch: int, prompt: int) -> tuple[Run, Run]:
+        decoder = Decoder(batch, prompt)
         return lambda: decoder.run(cached=False), lambda: decoder.run(cached=True)
 
-    for batch in (1, 16):
+    for batch, prompt in ((1, 128), (1, 960), (16, 960)):
         yield Pair(
-            f"decoding-without-cache-{batch}",
+            f"decoding-without-cache-{batch}-{prompt}",
             "TPF317",
             "the whole sequence computed for each token against a cache of keys and values",
             "bfloat16",
-            shape.format("a prompt" if batch == 1 else f"{batch} prompts"),
-            lambda batch=batch: of_cache(batch),
+            shape.format(f"{batch} × {prompt} tokens"),
+            lambda batch=batch, prompt=prompt: of_cache(batch, prompt),
             "step",
         )
 
     def of_batch() -> tuple[Run, Run]:
-        one, many = Decoder(1), Decoder(16)
-        return lambda: [one.run(cached=True) for _ in range(16)], lambda: many.run(cached=True)
+        one, many = Decoder(1, 128), Decoder(8, 128)
+        return lambda: [one.run(cached=True) for _ in range(8)], lambda: many.run(cached=True)
 
     yield Pair(
         "one-prompt-at-a-time",
         "TPF946",
-        "16 prompts decoded one by one against one batch",
+        "8 prompts decoded one by one against one batch",
         "bfloat16",
-        shape.format("16 prompts"),
+        shape.format("8 × 128 tokens"),
         of_batch,
         "step",
     )
