@@ -548,3 +548,28 @@ def outside(lengths, mask):
 @table(OF_A_MODULE)
 def test_what_a_module_indexes_as_arrays_are_is_a_tensor(case: Case) -> None:
     check(case)
+
+
+OF_A_LOCAL_NAME = """
+def f(names):
+    net = make(names)
+    net = net.cuda()            # -> Module
+    net.train()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    {k: v.cpu() for k, v in net.state_dict().items()}   # -> dict[cpu]
+
+def f(names):
+    x = load(names)             # -> tensor
+    x.masked_fill_(x, 0)
+    x                           # -> tensor
+
+def f(names):
+    rows = load(names)          # -> ?
+    rows.append(1)
+    rows.train()
+"""
+
+
+@table(OF_A_LOCAL_NAME)
+def test_the_methods_that_are_called_of_a_local_name_say_what_it_holds(case: Case) -> None:
+    check(case)

@@ -174,7 +174,7 @@ def f(a: Optional[Tensor] = True, b: Tensor = False, c: Tensor | bool = True, d:
     return d.masked_fill(mask, 0)
 
 def f(x):
-    y = x           # -> ?
+    y = x           # -> tensor
     return y.unsqueeze(0).masked_fill(mask, 0)
 
 def f(x, y):

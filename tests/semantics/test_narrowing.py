@@ -141,6 +141,15 @@ def f(x):
     x               # -> ?
 
 def f(x):
+    if type(x) is torch.Tensor:
+        x           # -> caller
+    else:
+        x           # -> ?
+    if type(x) not in (torch.Tensor, list):
+        return
+    x               # -> caller | list[?]
+
+def f(x):
     if torch.is_tensor(x):
         x           # -> caller
     elif isinstance(x, np.ndarray):

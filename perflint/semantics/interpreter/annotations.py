@@ -351,6 +351,14 @@ _OF_ARRAYS = frozenset(
 """Attributes that tensors and arrays have, and no other objects."""
 
 
+def local_by_use(info: FunctionInfo, name: str) -> Value:
+    """What a local name holds if nothing else tells: a tensor or a module, if its methods are those of one."""
+    uses = info.uses.get(name, set())
+    if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses:
+        return Tensor(Device.UNKNOWN, evidence=Evidence.USE)
+    return Instance("torch.nn.Module") if by_use.is_module(uses) else UNKNOWN
+
+
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
     if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses or uses >= {"shape", "device"}:

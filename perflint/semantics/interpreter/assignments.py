@@ -7,6 +7,7 @@ import ast
 from perflint.semantics.facts import containers, named
 from perflint.semantics.facts.tensors import as_loss
 from perflint.semantics.interpreter import autograd, narrowed, records, self_attributes, stores
+from perflint.semantics.interpreter.annotations import local_by_use
 from perflint.semantics.interpreter.elements import index_into
 from perflint.semantics.interpreter.frame import Frame, parts
 from perflint.semantics.interpreter.lineage import is_property
@@ -37,7 +38,7 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         if target.lineno <= frame.module.structure.losses.get((frame.function, target.id), 0):
             value = as_loss(value)
         elif value.is_unknown:
-            value = union(named.by_name(target.id, m) if isinstance(m, Unknown) else m for m in value.members)
+            value = union(_told(frame, target.id, m) if isinstance(m, Unknown) else m for m in value.members)
         value = named.placed(target.id, value)
         if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
             value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
@@ -52,6 +53,12 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         _assign_attribute(frame, target, value)
     elif isinstance(target, ast.Subscript):
         _assign_item(frame, target, value)
+
+
+def _told(frame: Frame, name: str, value: Unknown) -> Value:
+    """An unknown value by the name that it is bound to, or by the methods that the function calls of that name."""
+    by_name = named.by_name(name, value)
+    return local_by_use(frame.function, name) if by_name == UNKNOWN and frame.function is not None else by_name
 
 
 def _unpack(frame: Frame, targets: list[ast.expr], value: Value) -> None:

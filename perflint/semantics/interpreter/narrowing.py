@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from perflint.semantics.interpreter import device_tests
 from perflint.semantics.interpreter.annotations import annotated
@@ -71,9 +72,23 @@ def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None
                 refine(frame, test.left, names, lambda value: without(value, NONE))
     elif device_tests.narrow(frame, test, names, truth):
         return
+    elif isinstance(operator, _SAME_TYPE if truth else _OTHER_TYPE) and _asks_type(test.left, frame, names):
+        # `type(x) is torch.Tensor`; if it is not, it may be a subclass.
+        _isinstance(frame, test.left.args[0], right, names, True)
     elif isinstance(right, ast.Constant) and isinstance(right.value, str) and isinstance(operator, ast.Eq) and truth:
         # `mode == "auto"`: there, it is that text and no tensor.
         refine(frame, test.left, names, lambda value: Const(right.value) if value.tensor is not None else value)
+
+
+_SAME_TYPE = (ast.Eq, ast.Is, ast.In)
+_OTHER_TYPE = (ast.NotEq, ast.IsNot, ast.NotIn)
+
+
+def _asks_type(node: ast.expr, frame: Frame, names: Names) -> TypeGuard[ast.Call]:
+    """True for `type(x)`."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1:
+        return False
+    return current(frame, node.func, names) in (Name("builtins.type"), Class("builtins.type"))
 
 
 def _call(frame: Frame, test: ast.Call, names: Names, truth: bool) -> None:
