@@ -6,21 +6,19 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._guards import is_done_once
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around
-from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Name
 from perflint.source.quoting import quoted
 
-_CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 _COMPILES = ("torch.compile", "torch.nn.Module.compile")
 _RESETS = ("torch.compiler.reset", "torch._dynamo.reset")
 _COST = "compiling in each call makes a forward of eight small blocks {0} slower"
-_TESTS = (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 
 
 class CompileInHotPath(Rule):
@@ -100,7 +98,7 @@ class CompileInHotPath(Rule):
             defined = next((each for each in _definitions(model) if node in each.decorator_list), None)
             place = defined or node
             heat = model.heat(place)
-            if heat is not Heat.HOT or _is_done_once(model, place):
+            if heat is not Heat.HOT or is_done_once(model, place):
                 continue
             resets = isinstance(site, CallSite) and site.target in _RESETS
             if resets and _compiles_too(model, node):
@@ -139,34 +137,3 @@ def _plain_decorators(model: Model) -> list[ast.expr]:
     """The decorators of a file that are `torch.compile` itself, without a call."""
     found = [each for node in _definitions(model) for each in node.decorator_list]
     return [each for each in found if model.value(each) == Name("torch.compile")]
-
-
-def _is_done_once(model: Model, made: ast.AST) -> bool:
-    """True if something remembers the result, or a test keeps it from being made again."""
-    inner: ast.AST = made
-    is_looped = False
-    for outer in model.ancestors(made):
-        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:
-            if _asks_whether_done(outer.test):
-                return True
-        if isinstance(outer, (ast.Try, ast.With)) and not is_looped:
-            return True
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return any(last_name(each) in _CACHES for each in outer.decorator_list)
-        if isinstance(outer, (ast.For, ast.AsyncFor)) and names_in(outer.target) & names_in(made):
-            # Each layer of a model, each iteration another.
-            return True
-        is_looped = is_looped or isinstance(outer, LOOPS)
-        inner = outer
-    return False
-
-
-def _asks_whether_done(test: ast.expr) -> bool:
-    for node in walk(test):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], _TESTS):
-            return True
-        if isinstance(node, ast.Call) and last_name(node) in ("hasattr", "isinstance", "getattr"):
-            return True
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return True
-    return False

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.rules._memory.flows import made
-from perflint.rules.cudagraph._replays import is_inside, loop_around, replays
+from perflint.rules.cudagraph._replays import is_between, is_inside, replays
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import path_of
 from perflint.semantics.values import Const, Instance, Origin, Scalar
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
@@ -23,7 +23,7 @@ def frozen_rates(model: Model) -> Iterator[tuple[ast.Call | ast.Assign | ast.Aug
     every = replays(model)
     for node, optimizer in (*_scheduled(model), *_assigned(model)):
         capture = None if optimizer.origin is None else recorded.get(optimizer.origin)
-        if capture is not None and _is_between(model, node, capture, every):
+        if capture is not None and is_between(model, node, capture, every):
             yield node, capture
 
 
@@ -75,18 +75,3 @@ def _owner(model: Model, group: ast.expr) -> object:
     if isinstance(group, ast.Attribute) and group.attr == "param_groups":
         return model.value(group.value)
     return None
-
-
-def _is_between(model: Model, node: ast.AST, capture: Capture, every: list[ast.Call]) -> bool:
-    """True if a node runs between replays: in a loop with one, or in a function with one that does not record."""
-    loop = loop_around(model, node)
-    while loop is not None:
-        if is_inside(model, capture.start, loop):
-            return False
-        if any(is_inside(model, call, loop) for call in every):
-            return True
-        loop = loop_around(model, loop)
-    function = model.function(node)
-    if function is None or function is model.function(capture.start):
-        return False
-    return any(call in every for call in walk(function) if isinstance(call, ast.Call))

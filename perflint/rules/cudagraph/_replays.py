@@ -56,6 +56,21 @@ def replays(model: Model) -> list[ast.Call]:
     return found
 
 
+def replays_of(model: Model, block: Recorded) -> list[ast.Call]:
+    """The replays that may be those of the graph of a block: under the same name, or in code that records none."""
+    start = block.capture.start
+    graph = start.args[0] if isinstance(start, ast.Call) and start.args else getattr(start, "func", start)
+    path = path_of(graph).removesuffix(".capture_begin")
+    recording = {model.function(each.start) for each in model.captures.blocks}
+    found = []
+    for call in replays(model):
+        name = path_of(call.func).removesuffix(".replay")
+        is_other = name != path and (model.function(call) in recording or name.startswith("self."))
+        if not is_other and (name != path or is_visible(model, block, call, path)):
+            found.append(call)
+    return found
+
+
 def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
     """True if a path means the same at a node as in a block: in one scope, as a global, or as `self` of one class."""
     if model.function(node) is block.scope:
@@ -86,3 +101,18 @@ def loop_around(model: Model, node: ast.AST) -> ast.AST | None:
 def is_inside(model: Model, node: ast.AST, outer: ast.AST) -> bool:
     """True if a node stands in another."""
     return any(each is outer for each in model.ancestors(node))
+
+
+def is_between(model: Model, node: ast.AST, capture: Capture, every: list[ast.Call]) -> bool:
+    """True if a node runs between replays: in a loop with one, or in a function with one that does not record."""
+    loop = loop_around(model, node)
+    while loop is not None:
+        if is_inside(model, capture.start, loop):
+            return False
+        if any(is_inside(model, call, loop) for call in every):
+            return True
+        loop = loop_around(model, loop)
+    function = model.function(node)
+    if function is None or function is model.function(capture.start):
+        return False
+    return any(call in every for call in walk(function) if isinstance(call, ast.Call))
