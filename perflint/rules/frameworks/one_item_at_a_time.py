@@ -1,4 +1,4 @@
-"""TPF946: a pipeline of transformers that gets one item at a time."""
+"""TPF946: a pipeline or a model of transformers that gets one item at a time."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._given import arguments_given
 from perflint.rules._memory.flows import made
+from perflint.rules._methods import in_tests
 from perflint.rules._sources import names_behind, sources
 from perflint.rules._turns import heads, places
 from perflint.rules.base import Files, Rule
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import is_none, keyword, names_in
+from perflint.semantics.structure import is_none, keyword, last_name, names_in
 from perflint.semantics.values import Const, Sequence
 from perflint.source.quoting import quoted
 
+_INPUTS = frozenset({"text", "images", "image", "audio", "raw_speech", "conversation"})
 _PIPELINES = ("transformers.pipeline", "transformers.pipelines.pipeline")
 
 
 class OneItemAtATime(Rule):
-    """A loop gives a pipeline of transformers one text or image after the other.
+    """A loop gives a pipeline or a model of transformers one text or image after the other.
 
     ## What it does
-    Finds calls of an object that `transformers.pipeline` made, in a loop over the items that it gets, also in a
+    Finds calls of an object that `transformers.pipeline` made, and of models and their `generate` with what a tokenizer
+    or processor makes of one item, `tokenizer(text, return_tensors="pt")`, in a loop over these items, also in a
     function that the loop calls.
 
     ## Why is this bad
@@ -63,7 +66,7 @@ class OneItemAtATime(Rule):
     ```
 
     ## Fix safety
-    No fix: batches need more memory, and are padded.
+    No fix: batches need more memory, and are padded; a decoder needs a tokenizer with `padding_side="left"`.
 
     ## How a GPU shows it
     A timeline shows short bursts of kernels with the tokenizer between them.
@@ -74,23 +77,44 @@ class OneItemAtATime(Rule):
 
     code, name = "TPF946", "one-item-at-a-time"
     effect, severity = Effect.PIPELINE, Severity.WARNING
-    listens = (Files("pipeline", also=("transformers",)),)
+    listens = (Files("pipeline", "return_tensors", also=("transformers", "tokeniz", "processor")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        for node in model.nodes(ast.Call):
-            if not node.args or not isinstance(node.func, (ast.Name, ast.Attribute)):
+        for node in () if in_tests(model) else model.nodes(ast.Call):
+            if not isinstance(node.func, (ast.Name, ast.Attribute)):
                 continue
-            loop = _loop_over(model, node) if _is_pipeline(model, node.func) else None
-            if loop is None:
+            is_pipeline = bool(node.args) and _is_pipeline(model, node.func)
+            items = node.args[:1] if is_pipeline else _items(model, node)
+            if not any(_loop_over(model, node, item) for item in items):
                 continue
             call: CallSite = model.call(node)
             yield self.finding(
                 call,
                 f"{quoted(call.text(node))} computes one item in each iteration of a loop",
-                confidence=Confidence.HIGH,
-                help=f"Pass all items at once: `{call.text(node.func)}(items, batch_size=…)`.",
+                confidence=Confidence.HIGH if is_pipeline else Confidence.MEDIUM,
+                help=f"Pass all items at once: `{call.text(node.func)}(items, batch_size=…)`."
+                if is_pipeline
+                else "Give the tokenizer a list of items with `padding=True`, and the model the whole batch.",
             )
+
+
+def _items(model: Model, node: ast.Call) -> list[ast.expr]:
+    """What a tokenizer or processor gets to make the inputs of a call of a model, or of its `generate`."""
+    if last_name(node) != "generate" and model.target(node) != "torch.nn.Module.__call__":
+        return []
+    for passed in (*node.args[:1], *(each.value for each in node.keywords)):
+        source = made(model, passed)
+        while True:
+            if isinstance(source, (ast.Attribute, ast.Subscript)):
+                source = made(model, source.value)
+            elif isinstance(source, ast.Call) and last_name(source) in ("to", "cuda", "pin_memory"):
+                source = made(model, source.func.value if isinstance(source.func, ast.Attribute) else source.func)
+            else:
+                break
+        if isinstance(source, ast.Call) and keyword(source, "return_tensors") is not None:
+            return [*source.args, *(each.value for each in source.keywords if each.arg in _INPUTS)]
+    return []
 
 
 def _is_pipeline(model: Model, node: ast.expr) -> bool:
@@ -105,11 +129,11 @@ def _is_pipeline(model: Model, node: ast.expr) -> bool:
     return bool(found)
 
 
-def _loop_over(model: Model, node: ast.Call) -> ast.AST | None:
-    """The loop that gives its elements to a call, here or through the functions around it."""
-    if _is_list(model, made(model, node.args[0])):
+def _loop_over(model: Model, node: ast.Call, item: ast.expr) -> ast.AST | None:
+    """The loop that gives its elements to a call as an item, here or through the functions around it."""
+    if _is_list(model, made(model, item)):
         return None
-    names = names_behind(model, [node.args[0]])
+    names = names_behind(model, [item])
     for place in places(model, node):
         for loop in loops_around(model, place):
             for target, source in heads(model, loop):

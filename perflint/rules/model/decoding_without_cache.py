@@ -6,14 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
-from perflint.rules._sources import names_behind
+from perflint.rules._methods import calls_named, is_false
+from perflint.rules._sources import names_behind, passed_to
 from perflint.rules._turns import iteration_around
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
+from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
@@ -26,7 +28,7 @@ class DecodingWithoutCache(Rule):
 
     ## What it does
     Finds loops that append a token, `ids = torch.cat([ids, token], dim=1)`, and call a model with `ids` and without a
-    cache, of whose result they use the last position.
+    cache, of whose result they use the last position. Finds `use_cache=False` for `generate`, too.
 
     ## Why is this bad
     Each token computes the keys and values of all tokens before it again: n tokens cost n²/2 positions in place of n.
@@ -77,10 +79,27 @@ class DecodingWithoutCache(Rule):
 
     code, name = "TPF317", "decoding-without-cache"
     effect, severity = Effect.COMPUTE, Severity.WARNING
-    listens = (Calls("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"),)
-    mentions = Mentions("-1")
+    listens = (
+        Calls("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"),
+        Files("use_cache", also=("generate(",)),
+    )
 
-    def check(self, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | FileSite) -> Iterator[Finding]:
+        yield from self._loop(site) if isinstance(site, CallSite) else self._switched_off(site)
+
+    def _switched_off(self, site: FileSite) -> Iterator[Finding]:
+        for call in calls_named(site, "generate"):
+            if is_false(passed_to(site.model, call.node, "use_cache")) and not is_guarded(site.model, call.node):
+                yield self.finding(
+                    call,
+                    "`use_cache=False` computes all tokens so far again for each new one",
+                    confidence=Confidence.HIGH,
+                    # It runs the layers once for each token.
+                    heat=Heat.HOT,
+                    help="Leave it out: a cache is the default.",
+                )
+
+    def _loop(self, site: CallSite) -> Iterator[Finding]:
         model, statement = site.model, site.model.parent(site.node)
         tokens = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
         if not isinstance(tokens, ast.Name) or not _extends(site, tokens.id):

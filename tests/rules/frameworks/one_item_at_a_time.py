@@ -1,6 +1,7 @@
 """Loops around pipelines of transformers."""
 
-from transformers import AutoTokenizer, pipeline
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 classify = pipeline("text-classification", model="distilbert-base-uncased", device=0)
 chat = pipeline("text-generation", model="gpt2", device_map="auto")
@@ -83,3 +84,53 @@ def another_object(texts: list[str], tokenizer: AutoTokenizer):
 def one(text: str):
     for _ in range(3):
         print(classify(text))
+
+
+def prompts_one_by_one(lm, tokenizer, prompts: list[str]):
+    answers = []
+    for prompt in prompts:
+        inputs = tokenizer(prompt, return_tensors="pt").to("cuda")
+        answers.append(lm.generate(**inputs, max_new_tokens=64))  # error: TPF946
+    return answers
+
+
+class Judge:
+    def __init__(self, name: str):
+        self.tokenizer = AutoTokenizer.from_pretrained(name)
+        self.model = AutoModelForCausalLM.from_pretrained(name).cuda().eval()
+
+    def chat(self, question: str):
+        ids = self.tokenizer.apply_chat_template([{"role": "user", "content": question}], return_tensors="pt")
+        return self.model.generate(ids.cuda(), max_new_tokens=64)  # error: TPF946
+
+    def all(self, questions: list[str]):
+        return [self.chat(question) for question in questions]
+
+
+def vectors(encoder: torch.nn.Module, processor, images):
+    for image in images:
+        yield encoder(**processor(images=image, return_tensors="pt").to("cuda")).pooler_output  # error: TPF946
+
+
+def prompts_in_batches(lm, tokenizer, prompts: list[str]):
+    for i in range(0, len(prompts), 32):
+        inputs = tokenizer(prompts[i : i + 32], return_tensors="pt", padding=True).to("cuda")
+        yield lm.generate(**inputs, max_new_tokens=64)
+
+
+def a_conversation(lm, tokenizer, questions: list[str]):
+    messages = []
+    for question in questions:
+        messages.append({"role": "user", "content": question})
+        ids = tokenizer.apply_chat_template(messages, return_tensors="pt").to("cuda")
+        messages.append({"role": "assistant", "content": tokenizer.decode(lm.generate(ids)[0])})
+
+
+def one_prompt(lm, tokenizer, prompt: str):
+    inputs = tokenizer(prompt, return_tensors="pt").to("cuda")
+    return lm.generate(**inputs)
+
+
+def batches(lm, tokenizer, loader):
+    for batch in loader:
+        yield lm.generate(**tokenizer(batch, return_tensors="pt", padding=True).to("cuda"))

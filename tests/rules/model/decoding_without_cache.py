@@ -96,3 +96,24 @@ def features(layers: nn.ModuleList, x: torch.Tensor):
         new = layer(x)
         x = torch.cat([x, new], dim=1)
     return x
+
+
+OPTIONS = dict(max_new_tokens=64, use_cache=False)
+
+
+def told_so(lm, ids: torch.Tensor):
+    return lm.generate(ids, max_new_tokens=64, use_cache=False)  # error: TPF317
+
+
+def told_so_by_a_dict(lm, ids: torch.Tensor):
+    return lm.generate(ids, **OPTIONS)  # error: TPF317
+
+
+def told_to_use_it(lm, ids: torch.Tensor, cached: bool):
+    return lm.generate(ids, use_cache=True), lm.generate(ids, use_cache=cached)
+
+
+def told_so_with_a_flag(lm, ids: torch.Tensor, debug: bool):
+    if debug:
+        return lm.generate(ids, use_cache=False)
+    return lm.generate(ids)
