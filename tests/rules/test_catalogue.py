@@ -76,6 +76,8 @@ BEYOND = frozenset(
         "TPF815",
         "TPF816",
         "TPF817",
+        "TPF951",
+        "TPF964",
         "TPF948",
         "TPF949",
         "TPF950",

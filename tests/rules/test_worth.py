@@ -28,7 +28,7 @@ BY_A_TRACE = frozenset("TPF991 TPF992 TPF993 TPF994".split())
 """Warnings that are reported only with the gain that a trace measured."""
 BY_A_COUNT = frozenset("TPF313 TPF317 TPF318 TPF406 TPF604 TPF921 TPF928 TPF929 TPF930 TPF931 TPF932".split())
 """Warnings because the source shows how much is repeated, and no program is representative for its price."""
-BY_A_REPORT = frozenset("TPF311 TPF312 TPF315 TPF316 TPF609 TPF716 TPF945 TPF946 TPF947".split())
+BY_A_REPORT = frozenset("TPF311 TPF312 TPF315 TPF316 TPF609 TPF716 TPF945 TPF946 TPF947 TPF951".split())
 """Warnings because a public measurement of others, which the page names, shows what the pattern costs."""
 MEASURED = frozenset(
     """TPF101 TPF102 TPF103 TPF104 TPF105 TPF106 TPF107 TPF108 TPF109 TPF110 TPF111 TPF112 TPF113 TPF114 TPF115 TPF116

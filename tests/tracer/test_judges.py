@@ -64,6 +64,8 @@ ONE_SIDE = {
     "TPF814": "only a compiler for a GPU makes CUDA graphs",
     "TPF948": "a trace does not record the caches of transformers",
     "TPF949": "a trace does not record what a trainer keeps",
+    "TPF951": "a trace does not know the settings of a pipeline",
+    "TPF964": "a trace does not record the memory of a checkpoint",
     "TPF950": "a trace does not record the formats of products",
     "TPF319": "a trace does not record the peak of the memory by line",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),

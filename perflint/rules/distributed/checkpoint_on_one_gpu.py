@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._ddp import has_ddp
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
+from perflint.rules._states import is_state
 from perflint.rules.base import Calls, Mentions, Rule
-from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, names_in
 from perflint.source.quoting import quoted
 
 
@@ -71,7 +69,7 @@ class CheckpointOnOneGpu(Rule):
         model = site.model
         if site.argument("map_location", 1) is not None or site.has_unpacking or in_tests(model):
             return
-        if is_guarded(model, site.node) or not _is_state(model, site.node) or not has_ddp(model):
+        if is_guarded(model, site.node) or not is_state(model, site.node) or not has_ddp(model):
             return
         yield self.finding(
             site,
@@ -80,15 +78,3 @@ class CheckpointOnOneGpu(Rule):
             heat=Heat.WARM,
             help='Pass `map_location="cpu"`.',
         )
-
-
-def _is_state(model: Model, node: ast.Call) -> bool:
-    """True if a checkpoint, or a part of it, is given to `load_state_dict`."""
-    statement = model.parent(node)
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    names = {name for target in targets for name in names_in(target)}
-    for call in model.nodes(ast.Call):
-        if last_name(call) == "load_state_dict" and model.function(call) is model.function(node) and call.args:
-            if names & names_in(call.args[0]) or any(outer is call for outer in model.ancestors(node)):
-                return True
-    return False

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
-from perflint.rules._methods import in_tests, is_false
+from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._sources import given, passed_to
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
@@ -27,7 +27,8 @@ class SlowAttention(Rule):
 
     ## What it does
     Finds `attn_implementation="eager"` for models of transformers, `sdpa_kernel(SDPBackend.MATH)`, and
-    `enable_flash_sdp(False)` with `enable_mem_efficient_sdp(False)`, that no flag of the program guards.
+    `enable_flash_sdp(False)` with `enable_mem_efficient_sdp(False)`, that no flag of the program guards. Finds
+    `output_attentions=True` in files that read no `attentions`: models of transformers then leave the fused kernels.
 
     ## Why is this bad
     The scores and the weights, of shape (batch, heads, tokens, tokens), are written to memory and read again, and kept
@@ -36,7 +37,7 @@ class SlowAttention(Rule):
     H200, and 8% slower in float32.
 
     ## When it is fine
-    - The weights of the attention are read: files that mention `output_attentions` or `.attentions` are not reported.
+    - The weights of the attention are read: files that mention `.attentions` are not reported.
     - Gradients of gradients, which the fused kernels do not have: files that mention `create_graph`, `autograd.grad`,
       `jvp` or `hessian` are not reported.
     - Models whose authors ask for it, such as Gemma with its capped scores: files that name it are not reported.
@@ -73,11 +74,15 @@ class SlowAttention(Rule):
     effect, severity = Effect.COMPUTE, Severity.ERROR
     measured = ("attention-by-hand-1024-step-bfloat16", "attention-by-hand-1024-step-float32")
     costs = "attention in three steps makes training of 6 transformer layers with 1024 tokens {0} slower"
-    listens = (Files("attn_implementation", "sdpa_kernel", "enable_flash_sdp", unlike=_NEEDS_IT),)
+    listens = (
+        Files("attn_implementation", "sdpa_kernel", "enable_flash_sdp", unlike=_NEEDS_IT),
+        Files("output_attentions", unlike=r"(?<!output_)attentions\b"),
+    )
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        for node in () if in_tests(model) else (*_eager(model), *_plain(model)):
+        asks = model.says("output_attentions")
+        for node in () if in_tests(model) else _unread(model) if asks else (*_eager(model), *_plain(model)):
             if is_guarded(model, node):
                 continue
             yield self.finding(
@@ -86,7 +91,9 @@ class SlowAttention(Rule):
                 confidence=Confidence.HIGH,
                 # It is said once, and holds for each step.
                 heat=Heat.HOT,
-                help='Leave the choice to torch, or pass `attn_implementation="sdpa"`.',
+                help="Leave it out: no code of the file reads the weights."
+                if asks
+                else 'Leave the choice to torch, or pass `attn_implementation="sdpa"`.',
             )
 
 
@@ -101,6 +108,17 @@ def _eager(model: Model) -> Iterator[ast.Call | ast.Assign]:
     for statement in model.nodes(ast.Assign):
         attributes = {each.attr for each in statement.targets if isinstance(each, ast.Attribute)}
         if attributes & _ATTRIBUTES and model.value(statement.value) == Const("eager"):
+            yield statement
+
+
+def _unread(model: Model) -> Iterator[ast.Call | ast.Assign]:
+    """The calls and assignments that ask for the weights, if the file keeps the model and its results."""
+    for call in model.nodes(ast.Call):
+        if is_true(passed_to(model, call, "output_attentions")) and not isinstance(model.parent(call), ast.Return):
+            yield call
+    for statement in model.nodes(ast.Assign):
+        target = statement.targets[0]
+        if isinstance(target, ast.Attribute) and target.attr == "output_attentions" and is_true(statement.value):
             yield statement
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
@@ -23,6 +24,8 @@ _WAIT_FOR_KERNELS = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALI
 _RUNS_ON_THE_CPU = "PYTORCH_ENABLE_MPS_FALLBACK"
 _DISTRIBUTED = "TORCH_DISTRIBUTED_DEBUG"
 _CUDNN = "torch.backends.cudnn."
+_FLOAT64 = ("torch.float64", "torch.double")
+_COMPUTES_EXACTLY = re.compile(r"linalg|autograd\.grad\b|\.(?:hessian|jacobian)|create_graph|odeint|gpytorch|\bscipy\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,13 @@ _CHECKED = _Switch(
     "compares the arguments of each collective over all processes first",
     "Set it on the command line, only while you look for processes that wait for each other.",
 )
+_DOUBLE = _Switch(
+    Effect.COMPUTE,
+    "float64-step-gpt",
+    "makes all parameters and products float64",
+    "Leave float32 as the default, and make the tensors that need it with `dtype=torch.float64`.",
+    "float64 makes GPT-2 training {0} slower",
+)
 _VARIABLES = {**dict.fromkeys(_WAIT_FOR_KERNELS, _BLOCKING), _RUNS_ON_THE_CPU: _FALLBACK}
 
 
@@ -80,7 +90,8 @@ class SlowSwitches(Rule):
     Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)` and
     `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag guards. On Apple's GPUs, finds
     `os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"`, and with several processes
-    `os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"`.
+    `os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"`. In files that train on a GPU, finds
+    `torch.set_default_dtype(torch.float64)`.
 
     ## Why is this bad
     They apply to the whole program. Without cuDNN, convolutions and recurrent layers use slower
@@ -91,7 +102,8 @@ class SlowSwitches(Rule):
     small network, 1.8 × for the GPT-2. With `PYTORCH_ENABLE_MPS_FALLBACK`, an operator that MPS lacks waits for the
     GPU and copies its tensors to the CPU and back. `TORCH_DISTRIBUTED_DEBUG=DETAIL` runs an extra collective before
     each one to compare its arguments; torch's notes say that it may slow a program down. Neither was measured, so they
-    are information.
+    are information. Training of a GPT-2 in float64 was 1.4 × slower than in float32, without TF32, on an H200, whose
+    units for float64 are as wide as those for float32; most other GPUs have 2 to 64 times fewer of them.
 
     ## When it is fine
     - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then
@@ -155,9 +167,10 @@ class SlowSwitches(Rule):
         "deterministic-algorithms-step-resnet50-float32",
         "deterministic-algorithms-step-resnet50-bfloat16",
         "deterministic-algorithms-step-gpt",
+        "float64-step-gpt",
     )
     costs = None
-    listens = (Files("cudnn", "deterministic", _DISTRIBUTED, *_VARIABLES),)
+    listens = (Files("cudnn", "deterministic", "set_default_dtype", _DISTRIBUTED, *_VARIABLES),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
@@ -198,6 +211,8 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign | ast.C
         full = names.full_name(call.func) if call.args else ""
         if full in ("torch.use_deterministic_algorithms", "torch.set_deterministic") and is_true(call.args[0]):
             yield call, _ALGORITHMS
+        elif full == "torch.set_default_dtype" and names.full_name(call.args[0]) in _FLOAT64 and _trains(model):
+            yield call, _DOUBLE
         elif full in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2:
             if (switch := _variable(*call.args)) is not None:
                 yield call, switch
@@ -206,6 +221,11 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign | ast.C
             named = {each.arg: each.value for each in call.keywords if each.arg is not None}
             yield from ((call, switch) for switch in _of_items((given | named).items()))
             yield from ((call, switch) for each in call.args for switch in _of_dict(made(model, each)))
+
+
+def _trains(model: Model) -> bool:
+    """True if a file trains a network on a GPU, and does nothing that is known to need float64."""
+    return model.says("cuda") and model.says("backward(") and not model.matches(_COMPUTES_EXACTLY)
 
 
 def _of_dict(node: ast.expr) -> Iterator[_Switch]:

@@ -74,3 +74,8 @@ def from_a_dict(name: str):
 
 def from_a_dict_of_the_caller(name: str, settings: dict[str, object]):
     return AutoModelForCausalLM.from_pretrained(name, **settings)
+
+
+def other_weights(name: str):
+    model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa").cuda()
+    return model.generate

@@ -114,3 +114,14 @@ def between_processes() -> None:
 
 def between_processes_for_less() -> None:
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "INFO"
+
+
+def in_float64(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer) -> None:
+    torch.set_default_dtype(torch.float64)  # error: TPF358
+    for x in loader:
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+
+
+def in_another_format() -> None:
+    torch.set_default_dtype(torch.bfloat16)

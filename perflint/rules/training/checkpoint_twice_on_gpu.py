@@ -1,0 +1,76 @@
+"""TPF964: a checkpoint that is read to the GPU beside the model that gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import in_tests
+from perflint.rules._sources import passed_to
+from perflint.rules._states import is_state
+from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.placement import place_confidence
+from perflint.semantics.sites import CallSite
+from perflint.source.quoting import quoted
+
+
+class CheckpointTwiceOnGpu(Rule):
+    """A checkpoint is read to the GPU and copied into a model that is there already.
+
+    ## What it does
+    Finds `torch.load(path, map_location="cuda")` whose result goes to `load_state_dict`.
+
+    ## Why is this bad
+    The GPU holds the weights twice until the checkpoint is freed, and with the states of an optimizer three times as
+    much again. A model that fits may then fail to load, or leave a fragmented pool behind. `load_state_dict` copies
+    each tensor to the device of its parameter anyway. The cost has not been measured here.
+
+    ## When it is fine
+    - Small models.
+    - `load_state_dict(…, assign=True)`, which takes the tensors themselves.
+
+    ## Bad
+    ```python
+    import torch
+
+    def restore(model: torch.nn.Module, path: str):
+        model.cuda()
+        model.load_state_dict(torch.load(path, map_location="cuda"))
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def restore(model: torch.nn.Module, path: str):
+        model.cuda()
+        model.load_state_dict(torch.load(path, map_location="cpu", mmap=True))
+    ```
+
+    ## Fix safety
+    No fix: other code may need the checkpoint on the GPU.
+
+    ## How a GPU shows it
+    `torch.cuda.max_memory_allocated()` after loading is about twice `torch.cuda.memory_allocated()`.
+
+    ## References
+    - [Tips for loading a model](https://docs.pytorch.org/tutorials/recipes/recipes/module_load_state_dict_tips.html)
+    """
+
+    code, name = "TPF964", "checkpoint-twice-on-gpu"
+    effect, severity = Effect.MEMORY, Severity.INFO
+    listens = (Calls("torch.load"),)
+    mentions = Mentions("map_location", also=("load_state_dict",), without=("assign=True",))
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        model, place = site.model, passed_to(site.model, site.node, "map_location", 1)
+        sure = None if place is None else place_confidence(site.value(place))
+        if sure is not Confidence.HIGH or in_tests(model) or not is_state(model, site.node):
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} holds all weights on the GPU a second time, beside those of the model",
+            confidence=Confidence.HIGH,
+            heat=Heat.WARM,
+            help='Pass `map_location="cpu", mmap=True`: `load_state_dict` copies the tensors to the GPU.',
+        )
