@@ -20,7 +20,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.cache.caches import Caches
-from perflint.engine.file import Judge, check_source
+from perflint.engine.file import Judge, broken_cells, check_source
 from perflint.engine.fixing import fix_text
 from perflint.engine.projects import Projects
 from perflint.findings import Finding, Problem, Report, Safety
@@ -192,7 +192,7 @@ class _Job:
     def outcome(self, path: str, text: Text, project: Project) -> Outcome | None:
         """A fixed text; None if it cannot be checked, which is reported."""
         outcome, problems = fix_text(path, text.text, project, self.check, self.safeties, line_length=self.line_length)
-        for problem in problems:
+        for problem in (*broken_cells(path, text.notebook), *problems):
             self.tell(problem_in_cell(problem, text.notebook))
         if outcome is None or self.evidence is None:
             return outcome

@@ -30,6 +30,7 @@ from perflint.source.text import Source
 if TYPE_CHECKING:
     from perflint.engine.timings import Timings
     from perflint.semantics.project import Project
+    from perflint.source.notebooks import Notebook
 
 _REPORT_IT = "please report this, with the code of that line"
 
@@ -64,6 +65,7 @@ def check_source(
     if problem is not None:
         report.problems.append(problem)
         return report
+    report.problems += broken_cells(source.path, source.notebook)
     report.files = 1
     report.lines = len(source.lines)
     here = rules_for_file(rules, settings, source.path)
@@ -119,16 +121,26 @@ def unparsable(source: Source) -> Problem | None:
     try:
         source.tree  # noqa: B018
     except SyntaxError as error:
-        running = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-        help = f"perflint reads the syntax of {running}, which it runs on"
         # Python gives 0 for places that it does not know, such as that of a number with too many digits.
         line, column = error.lineno or None, error.offset or None
         if line is None and "\0" in source.text:
             line, column = _place_of(source, "\0")
-        return Problem(source.path, f"syntax error: {error.msg}", help=help, line=line, column=column)
+        return Problem(source.path, f"syntax error: {error.msg}", help=_SYNTAX, line=line, column=column)
     except (ValueError, RecursionError, MemoryError) as error:
         return Problem(source.path, f"cannot be parsed: {error or type(error).__name__}")
     return None
+
+
+_SYNTAX = f"perflint reads the syntax of Python {sys.version_info.major}.{sys.version_info.minor}, which it runs on"
+
+
+def broken_cells(path: str, notebook: Notebook | None) -> list[Problem]:
+    """The errors of cells that do not parse: the rest of the notebook is checked."""
+    help = f"the other cells are checked; {_SYNTAX}"
+    return [
+        Problem(path, f"syntax error: {error.msg}", help=help, line=line, column=error.offset or None)
+        for line, error in (notebook.broken if notebook is not None else ())
+    ]
 
 
 def _place_of(source: Source, text: str) -> tuple[int, int]:

@@ -32,10 +32,17 @@ def masked(source: str, mark: str) -> str:
     lines = _LINE.findall(source)
     first = next((line.split()[0] for line in lines if line.strip()), "")
     if first.startswith("%%") and first not in _OF_PYTHON:
-        return "".join(line if line.isspace() else _hidden(line, mark, is_statement=False) for line in lines)
+        return hidden(source, mark)
     if len(lines) == 1 and _ALONE.match(source):
         return _hidden(source, mark, is_statement=False)
     return "".join(_masked_lines(lines, mark))
+
+
+def hidden(source: str, mark: str) -> str:
+    """A cell whose lines are all comments that hold `mark`."""
+    return "".join(
+        line if line.isspace() else _hidden(line, mark, is_statement=False) for line in _LINE.findall(source)
+    )
 
 
 def _masked_lines(lines: list[str], mark: str) -> Iterator[str]:

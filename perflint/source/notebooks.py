@@ -1,8 +1,9 @@
 """Jupyter notebooks as Python text, and changed text as a notebook.
 
 The code cells are joined to one text, with a line such as `# %% cell 3` between them. Magics and shell commands
-become comments or `pass`, so that each line of a cell stays one line. A changed text is taken apart at the same
-lines. Only the JSON strings of cells that changed are written anew; all other bytes of the document stay as they are.
+become comments or `pass`, and so do the lines of a cell that does not parse: each line of a cell stays one line. A
+changed text is taken apart at the same lines. Only the JSON strings of cells that changed are written anew; all other
+bytes of the document stay as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from itertools import accumulate
 from typing import Any
 
 from perflint.frozen import dataclass
-from perflint.source.magics import masked
+from perflint.source.magics import hidden, masked
+from perflint.source.text import parse
 
 _OLDEST = 4
 """The first version of the format that has its cells where they are today."""
@@ -75,6 +77,7 @@ class Notebook:
         self._mark = _unused("magic: ", sources)
         self._border = _unused("%% cell ", sources)
         self._masked = [masked(source, self._mark) for source in sources]
+        errors = self._hide_broken()
         borders = [f"# {self._border}{cell.number}\n" for cell in self.cells]
         parts = [f"{border}{_ended(text)}" for border, text in zip(borders, self._masked, strict=True)]
         if parts:
@@ -84,6 +87,20 @@ class Notebook:
         self.text = "".join(parts)
         counts = [len(_LINE.findall(part)) for part in parts]
         self._firsts = [1 + before for before in accumulate(counts[:-1], initial=0)] if counts else []
+        self.broken = tuple((self.line(number, error.lineno or 1), error) for number, error in errors)
+        """The errors of cells that do not parse, each with its line in the text, which has these cells as comments."""
+
+    def _hide_broken(self) -> list[tuple[int, SyntaxError]]:
+        """The numbers of the cells that do not parse, with their errors. Their lines become comments."""
+        if _error("".join(map(_ended, self._masked))) is None:
+            return []
+        found = []
+        for index, cell in enumerate(self.cells):
+            error = _error(self._masked[index])
+            if error is not None:
+                found.append((cell.number, error))
+                self._masked[index] = hidden(cell.source, self._mark)
+        return found
 
     def place(self, line: int) -> tuple[int, int]:
         """The index of the cell that a line of the text belongs to, and the line in it, both as they are counted.
@@ -142,9 +159,9 @@ class Notebook:
 
     def _restored(self, old: str, new: str, number: int) -> str:
         """The code of a cell with its magics."""
-        hidden = [line for line in _LINE.findall(old) if self._mark in line]
+        marked = [line for line in _LINE.findall(old) if self._mark in line]
         lines = _LINE.findall(new)
-        if [line.rstrip("\r\n") for line in lines if self._mark in line] != [line.rstrip("\r\n") for line in hidden]:
+        if [line.rstrip("\r\n") for line in lines if self._mark in line] != [line.rstrip("\r\n") for line in marked]:
             raise NotebookError(f"a fix would change a magic command of cell {number}")
         restored = "".join(self._unmasked(line) for line in lines)
         if self._unmasked(old).lstrip().startswith("%%") and not restored.lstrip().startswith("%%"):
@@ -182,6 +199,18 @@ class Notebook:
 
     def _string(self, value: str) -> str:
         return json.dumps(value, ensure_ascii=self._escapes)
+
+
+def _error(text: str) -> SyntaxError | None:
+    """The reason why a text does not parse; None if it does, or if that cannot be told."""
+    try:
+        parse(text)
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError):
+        # The check of the file says so.
+        return None
+    return None
 
 
 def _ended(text: str) -> str:

@@ -134,6 +134,21 @@ def test_errors_name_cells(perflint: Command) -> None:
     assert ran.code == 2 and "error: nb.ipynb:1: not a notebook: not JSON" in ran.err
 
 
+def test_other_cells_are_checked_and_fixed_beside_a_broken_one(perflint: Command) -> None:
+    perflint.write("nb.ipynb", document(*CELLS[:4], code("def f(:", "", "  x = 'open"), CELLS[4], code("y = (")))
+    ran = perflint("check", "nb.ipynb", "--select=TPF902", "--output-format=concise")
+    assert ran.code == 2
+    assert "nb.ipynb:cell 6:4:10: TPF902" in ran.out
+    assert "error: nb.ipynb:cell 5:3:7: syntax error" in ran.err
+    assert "error: nb.ipynb:cell 7:1:5: syntax error" in ran.err
+    assert "the other cells are checked" in ran.err
+    before = (perflint.folder / "nb.ipynb").read_text("utf-8")
+    ran = perflint("fix", "--apply", "nb.ipynb", "--select=TPF902", "--unsafe-fixes")
+    assert ran.code == 2 and "error: nb.ipynb:cell 5:3:7: syntax error" in ran.err
+    after = (perflint.folder / "nb.ipynb").read_text("utf-8")
+    assert before != after and "def f(:" in after and "  x = 'open" in after and '"y = ("' in after
+
+
 def test_comments_silence(perflint: Command) -> None:
     lines = "".join(CELLS[4]["source"]).replace("# é", "# perflint: ignore[TPF101] logged").splitlines()
     perflint.write("nb.ipynb", document(*CELLS[:4], code(*lines)))

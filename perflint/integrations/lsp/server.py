@@ -17,6 +17,7 @@ from perflint import __version__
 from perflint.config.errors import ConfigurationError
 from perflint.engine.devices import Bound
 from perflint.findings import Problem
+from perflint.frozen import replace
 from perflint.integrations.lsp.choices import Choices, editor_choices
 from perflint.integrations.lsp.diagnostics import SOURCE, diagnostics
 from perflint.integrations.lsp.notebooks import Cells, diagnostics_by_cell
@@ -230,8 +231,13 @@ class Server(LanguageServer):
         if found is None or self.open.get(uri) is not document:
             # A later text waits for its check, or the document was closed.
             return
+        cells = self.cells.get(uri)
+        is_whole = cells is None or not cells.notebook.broken
+        if not is_whole and known is not None:
+            # A half-typed cell may define what others use: their findings stay as they are.
+            found = replace(found, findings=(), parses=False)
         self.checked[uri] = found
-        if found.parses:
+        if found.parses and is_whole:
             self._parsed[uri] = found
         if found.stage is not Stage.SKETCH:
             self._pauses[uri] = min(found.seconds, _LONGEST_PAUSE)
@@ -245,7 +251,6 @@ class Server(LanguageServer):
         if not found.parses and not found.problems and before is not None:
             # Half typed: the editor moves the diagnostics that it has with the text.
             return
-        cells = self.cells.get(uri)
         if cells is None:
             self._publish(uri, diagnostics(found, self.encoding), document.version)
             return
