@@ -14,7 +14,7 @@ PLAIN = LOADED.format("")
 
 
 def found(text: str) -> list[int]:
-    return [finding.line for finding in lint(text, [SlowAttention], "default")]
+    return [finding.span.line for finding in lint(text, [SlowAttention], "default")]
 
 
 @pytest.mark.parametrize(
