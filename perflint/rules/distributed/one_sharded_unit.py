@@ -15,8 +15,12 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
-_WHOLES = ("torch.nn.Module", "torch.nn.Sequential", "torch.nn.Transformer", "torch.nn.TransformerEncoder")
-_NESTS = re.compile(r"\benable_wrap\b|\bwrap\(|auto_wrap_policy|apply_fsdp|parallelize")
+_WHOLES = tuple(
+    f"torch.nn.{name}"
+    for name in ("Module", "Sequential", "Transformer", "TransformerEncoder", "TransformerDecoder", "ModuleList")
+)
+_NESTS = re.compile(r"\benable_wrap\b|auto_wrap_policy|apply_fsdp|parallelize")
+_WRAP = "torch.distributed.fsdp.wrap.wrap"
 _SHARDS = re.compile(r"fully_shard\(|FSDP\(|FullyShardedDataParallel\(")
 
 
@@ -81,7 +85,7 @@ class OneShardedUnit(Rule):
             return
         if site.argument("auto_wrap_policy", 4) is not None or model.matches(_NESTS):
             return
-        if len(model.view.matching(_SHARDS)) > 1:
+        if len(model.view.matching(_SHARDS)) > 1 or any(model.target(each) == _WRAP for each in model.nodes(ast.Call)):
             return
         yield self.finding(
             site,
@@ -94,9 +98,14 @@ class OneShardedUnit(Rule):
 
 
 def _units(site: CallSite) -> list[ast.Call]:
-    """The calls of the file that shard what may be more than a layer."""
+    """The calls of the file that shard what may be more than a layer, or the elements of a list of layers."""
     calls = (site.model.call(call) for call in site.model.nodes(ast.Call) if site.model.target(call) == site.target)
-    return [each.node for each in calls if (given := each.argument("module", 0)) and not _is_layer(each, given)]
+    given = [(each, module) for each in calls if (module := each.argument("module", 0)) is not None]
+    return [
+        each.node
+        for each, module in given
+        if next(loops_around(site.model, each.node), None) is not None or not _is_layer(each, module)
+    ]
 
 
 def _is_layer(site: CallSite, given: ast.expr) -> bool:

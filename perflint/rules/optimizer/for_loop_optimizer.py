@@ -210,11 +210,12 @@ def _may_be_fused(site: CallSite) -> bool:
 def _is_small(site: CallSite) -> bool:
     """True if there are only one or two parameters: `[log_alpha]`."""
     given = site.argument("params", 0)
-    return isinstance(given, (ast.List, ast.Tuple)) and len(given.elts) <= 2 and not _holds_groups(given)
+    return isinstance(given, (ast.List, ast.Tuple)) and len(given.elts) <= 2 and not _holds_groups(site, given)
 
 
-def _holds_groups(given: ast.List | ast.Tuple) -> bool:
-    return any(isinstance(each, (ast.Dict, ast.Starred)) for each in given.elts)
+def _holds_groups(site: CallSite, given: ast.List | ast.Tuple) -> bool:
+    """True if a list holds groups of parameters, written out, made by `dict(…)` or under a name."""
+    return any(isinstance(each, ast.Starred) or isinstance(site.value(each), Mapping) for each in given.elts)
 
 
 def _confidence(site: CallSite) -> Confidence | None:

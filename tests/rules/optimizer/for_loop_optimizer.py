@@ -97,3 +97,9 @@ def in_a_compiled_closure(model: nn.Module, loader):
     for x in loader:
         model(x.cuda()).mean().backward()
         step()
+
+
+def in_groups(model: nn.Module, rate: float):
+    decayed = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() < 2]
+    return torch.optim.AdamW([dict(params=decayed), dict(params=others, weight_decay=0.0)], lr=rate)  # error: TPF601
