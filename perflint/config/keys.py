@@ -14,6 +14,7 @@ from perflint.config.kinds import (
     PathPatterns,
     PatternTable,
     RuleTable,
+    Seconds,
     Strings,
     Table,
     Text,
@@ -139,6 +140,14 @@ KEYS: dict[str, Key] = {
             True,
             "False to show findings that comments silence, as `--no-ignores` does.",
             "false",
+        ),
+        Key(
+            "time-limit",
+            Seconds(),
+            300,
+            "The seconds of processor time that the check of one file may take. A longer check ends with an error; the "
+            "other files are checked.",
+            "60",
         ),
         Key(
             "hot-functions",

@@ -93,6 +93,23 @@ class Flag(Kind):
         return {"type": "boolean"}
 
 
+class Seconds(Kind):
+    """A whole number of seconds."""
+
+    expected = "a whole number of seconds, from 1"
+
+    def read(self, value: object, where: str) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGE:
+            raise self.wrong(value, where)
+        return value
+
+    def plain(self, text: str) -> object:
+        return int(text) if text.isdecimal() and len(text) < len(str(int(_LARGE))) else text
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer", "minimum": 1}
+
+
 class Choice(Kind):
     """A member of an Enum, written by its value."""
 

@@ -115,6 +115,7 @@ class Options:
     unfixable: tuple[str, ...] = ()
     require_reasons: bool | None = None
     respect_comments: bool | None = None
+    time_limit: int | None = None
     hot_functions: tuple[str, ...] = ()
     cold_functions: tuple[str, ...] = ()
     sync_functions: tuple[str, ...] = ()
@@ -148,6 +149,7 @@ class Settings:
     unfixable: tuple[str, ...] = ()
     require_reasons: bool = False
     respect_comments: bool = True
+    time_limit: int = 300
     hot_functions: tuple[str, ...] = ()
     cold_functions: tuple[str, ...] = ()
     sync_functions: tuple[str, ...] = ()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from perflint.config.settings import Profile, Settings, Version
@@ -24,6 +25,7 @@ from perflint.rules.precedence import speaking
 from perflint.rules.registry import RuleSet
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.model import Model
+from perflint.semantics.project import Interrupted
 from perflint.source.suppressions import Suppressions
 from perflint.source.text import Source
 
@@ -70,40 +72,57 @@ def check_source(
     report.lines = len(source.lines)
     here = rules_for_file(rules, settings, source.path)
     found: Sequence[Finding]
-    found, model = run_rules(source, project, here, settings.torch_version, report.problems, timings, part)
-    try:
-        if judge is not None:
-            on = {rule.code for rule in here.rules}
-            found = [
-                finding for finding in _offered(judge(source, found), len(found), settings, model) if finding.code in on
-            ]
-        if part is not None:
-            found = [finding for finding in found if finding.span.line in part]
-        suppressions = Suppressions(source, noqa, settings.respect_comments)
-        found = once_per_file(found, here.rules, settings.torch_version, suppressions.silencer)
-        found = sorted(found, key=lambda finding: (finding.span, finding.code))
-        hidden = _sift(found, suppressions, settings, report)
-        report.elsewhere += _elsewhere(hidden, settings, model)
-        if report.findings:
-            # A file without findings does not pay for this import.
-            from perflint.engine.places import placed
+    with _limited(source.path, project, settings, report.problems):
+        found, model = run_rules(source, project, here, settings.torch_version, report.problems, timings, part)
+        try:
+            if judge is not None:
+                on = {rule.code for rule in here.rules}
+                found = [
+                    finding
+                    for finding in _offered(judge(source, found), len(found), settings, model)
+                    if finding.code in on
+                ]
+            if part is not None:
+                found = [finding for finding in found if finding.span.line in part]
+            suppressions = Suppressions(source, noqa, settings.respect_comments)
+            found = once_per_file(found, here.rules, settings.torch_version, suppressions.silencer)
+            found = sorted(found, key=lambda finding: (finding.span, finding.code))
+            hidden = _sift(found, suppressions, settings, report)
+            report.elsewhere += _elsewhere(hidden, settings, model)
+            if report.findings:
+                # A file without findings does not pay for this import.
+                from perflint.engine.places import placed
 
-            crash = contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT))
-            with phase("reasons"), crash, deep_stack():
-                model = model or Model(source, project)
-                report.findings = placed(report.findings, here.rules, model)
-        if part is None and (suppressions.comments or suppressions.unknown) and not report.problems:
-            from perflint.engine.comments import comment_findings
+                crash = contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT))
+                with phase("reasons"), crash, deep_stack():
+                    model = model or Model(source, project)
+                    report.findings = placed(report.findings, here.rules, model)
+            if part is None and (suppressions.comments or suppressions.unknown) and not report.problems:
+                from perflint.engine.comments import comment_findings
 
-            about = comment_findings(source, suppressions, here, settings)
-            report.findings = sorted([*report.findings, *about], key=lambda finding: (finding.span, finding.code))
-        report.findings = settled(report.findings, settings)
-        if keep is not None and model is not None and not report.problems:
-            keep(report, model)
-    finally:
-        if model is not None:
-            model.close()
+                about = comment_findings(source, suppressions, here, settings)
+                report.findings = sorted([*report.findings, *about], key=lambda finding: (finding.span, finding.code))
+            report.findings = settled(report.findings, settings)
+            if keep is not None and model is not None and not report.problems:
+                keep(report, model)
+        finally:
+            if model is not None:
+                model.close()
     return report
+
+
+@contextmanager
+def _limited(path: str, project: Project, settings: Settings, problems: list[Problem]) -> Iterator[None]:
+    """Ends a check that takes more processor time than the settings allow, which is a problem of the file."""
+    end = time.thread_time() + settings.time_limit
+    try:
+        with project.while_wanted(lambda: time.thread_time() < end):
+            yield
+    except Interrupted:
+        if time.thread_time() < end:
+            raise
+        message = f"the check took more than {settings.time_limit} s, and was ended"
+        problems.append(Problem(path, message, help="`time-limit` in the settings allows more seconds"))
 
 
 def _offered(findings: Sequence[Finding], known: int, settings: Settings, model: Model | None) -> Sequence[Finding]:

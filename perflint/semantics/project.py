@@ -8,6 +8,7 @@ import re
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -382,6 +383,20 @@ class Project:
         if name.partition(".")[0] == top.name:
             # All files are in one folder, and the script is run beside it: `from src.models import Model`.
             yield from self.locate(name, top.parent)
+
+    @contextmanager
+    def while_wanted(self, is_wanted: Callable[[], bool]) -> Iterator[None]:
+        """Within it, runs of this project and of that below it end with Interrupted once `is_wanted` says no."""
+        projects = [self] if self.base is None else [self, self.base]
+        before = [project.is_wanted for project in projects]
+        outer = self.is_wanted
+        for project in projects:
+            project.is_wanted = is_wanted if outer is None else lambda: is_wanted() and outer()
+        try:
+            yield
+        finally:
+            for project, each in zip(projects, before, strict=True):
+                project.is_wanted = each
 
     def go_on(self) -> None:
         """Raise Interrupted if the run is not wanted any more."""

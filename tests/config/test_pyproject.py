@@ -109,6 +109,8 @@ FAULTS = [
     ("exclude = {a = 1}", "must be a list of strings, not a table", None),
     ("per-file-ignores = []", "must be a table from path patterns to lists of rules, not a list", None),
     ('per-file-ignores = {a = "TPF1"}', 'must be a list of strings, not "TPF1"', None),
+    ("time-limit = 0", "must be a whole number of seconds, from 1, not the number 0", None),
+    ("time-limit = true", "must be a whole number of seconds, from 1, not true", None),
     ('output-format = "xml"', 'must be one of "full", "concise", "grouped", "json"', None),
     ("torch-version = 2024-01-01", "not a date", None),
     ('exclude = ["a", "["]', "`exclude` in [tool.perflint]: `[` is not a pattern of paths: a `[` without `]`", None),

@@ -13,7 +13,7 @@ from perflint.findings import Confidence, Finding, Heat, Report, Severity, Span
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
-from perflint.semantics.project import Project
+from perflint.semantics.project import Interrupted, Project
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.source.concrete import code
 from perflint.source.text import Source
@@ -49,6 +49,25 @@ def test_rules_hear_what_they_listen_to() -> None:
     ]
     assert (report.files, report.lines, report.problems, report.hidden) == (1, 5, [], {})
     assert report.findings[0].path == "a.py"
+
+
+def test_a_check_ends_at_its_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = itertools.count(step=3600)
+    project, rules = Project(), RuleSet([Zeros()])
+    with monkeypatch.context() as patched:
+        patched.setattr("time.thread_time", lambda: next(hours))
+        report = check_source(Source("a.py", TEXT), project, rules, Settings(time_limit=7))
+    assert [problem.message for problem in report.problems] == ["the check took more than 7 s, and was ended"]
+    assert report.findings == []
+    again = check_source(Source("a.py", TEXT), project, rules, Settings(time_limit=7))
+    assert len(again.findings) == 3 and not again.problems
+
+
+def test_a_limit_of_time_leaves_other_interrupts() -> None:
+    project = Project()
+    with project.while_wanted(lambda: False), pytest.raises(Interrupted):
+        check_source(Source("a.py", TEXT), project, RuleSet([Zeros()]), Settings())
+    assert project.is_wanted is None
 
 
 def test_aliases_are_resolved() -> None:

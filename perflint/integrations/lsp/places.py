@@ -74,15 +74,12 @@ class Place:
             with summaries(project).draft():
                 return sketch(*known, source, project, self.rules, self.settings, judge), Stage.SKETCH
         # A draft makes summaries of the files before the edits.
-        project.is_wanted = base.is_wanted = is_wanted
-        try:
+        with project.while_wanted(is_wanted or (lambda: True)):
             if stage is Stage.FINAL:
                 return check_source(source, project, self.rules, self.settings, judge=judge), Stage.FINAL
             with summaries(project).draft() as drafted:
                 report = check_source(source, project, self.rules, self.settings, judge=judge)
             return report, Stage.DRAFT if drafted else Stage.FINAL
-        finally:
-            project.is_wanted = base.is_wanted = None
 
     def project(self, path: str, texts: Mapping[str, str]) -> Project:
         """The project of a document, with the open texts of its files."""
