@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics.facts import arrays, named, ranks
-from perflint.semantics.interpreter import attributes, protocols, records
+from perflint.semantics.facts.by_use import shows_array
+from perflint.semantics.interpreter import attributes, operators, protocols, records
 from perflint.semantics.interpreter.frame import Frame, parts
 from perflint.semantics.interpreter.learned import is_order, selects
 from perflint.semantics.interpreter.lineage import is_enumeration
@@ -83,6 +84,22 @@ def index_into(frame: Frame, receiver: Value, subscript: ast.Subscript) -> Value
         return value
     items = tuple([_on_host(frame, part, item) for part, item in zip(node.elts, value.items, strict=True)])
     return Sequence(value.type, union(items), items)
+
+
+def as_indexed(frame: Frame, subscript: ast.Subscript, receiver: Value, index: Value) -> Value:
+    """An indexed value: something that was moved to a GPU, and takes a tensor or several slices as index, is a tensor.
+
+    So it is from there on: a module and a batch take neither.
+    """
+    node = subscript.slice
+    shows = index.tensor is not None or (isinstance(node, ast.Tuple) and shows_array(node))
+    used = operators.as_operand(receiver) if shows and receiver.is_open else receiver
+    if used is receiver:
+        return receiver
+    path = path_of(subscript.value)
+    if path and frame.names is not None:
+        frame.bind_path(frame.names, path, used)
+    return _recorded(frame, subscript.value, used)
 
 
 def _on_host(frame: Frame, node: ast.expr, index: Value) -> Value:

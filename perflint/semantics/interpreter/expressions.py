@@ -11,7 +11,7 @@ from perflint.semantics.facts.devices import made_of, names_gpu
 from perflint.semantics.interpreter import attributes, calls, narrowed
 from perflint.semantics.interpreter.annotations import spelled
 from perflint.semantics.interpreter.assignments import assign
-from perflint.semantics.interpreter.elements import index_into, item, iterate
+from perflint.semantics.interpreter.elements import as_indexed, index_into, item, iterate
 from perflint.semantics.interpreter.frame import Frame, join_names, parts
 from perflint.semantics.interpreter.lineage import is_enumeration
 from perflint.semantics.interpreter.narrowing import narrow
@@ -342,6 +342,7 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     receiver = evaluate(frame, node.value)
     index = index_into(frame, receiver, node)
+    receiver = as_indexed(frame, node, receiver, index)
     if frame.narrowed and frame.names is not None:
         told = frame.names.get(narrowed.place_of(node))
         if told is not None:

@@ -229,3 +229,21 @@ def views_of_ranges(x: torch.Tensor, index: torch.Tensor, start: int):
     d = x[torch.arange(n)[start:], 0]  # error: TPF118
     e = x[(torch.arange(n) + start)[:, None], index]  # error: TPF118
     return a, b, c, d, e
+
+
+def moved_and_indexed(x, y, model, optimizer):
+    x, y = x.cuda(), y.to("cuda")
+    for _ in range(100):
+        order = torch.randperm(len(x))
+        for i in range(0, len(x), 64):
+            rows = order[i : i + 64]
+            loss = (model(x[rows]) - y[rows]).square().mean()  # error: TPF118 # error: TPF118
+            loss.backward()
+            optimizer.step()
+
+
+def moved_and_indexed_by_a_number(layers, x: torch.Tensor):
+    layers = layers.cuda()
+    for i in range(3):
+        x = layers[i](x)
+    return x
