@@ -28,7 +28,8 @@ _TENSORS = ("torch.Tensor.is_inference", "torch.Tensor.data_ptr", "torch.Tensor.
 _COPIES = ("copy.deepcopy", "copy.copy")
 _MADE = ("torch.nn.Parameter", "torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Embedding",
          "torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.LayerNorm")  # fmt: skip
-_SURE = (*_CLOCKS, *_NOW, *_RANDOM, *_SYSTEM, *_TEXTS, *_STATE, *_TENSORS)
+_BREAKS = ("torch._dynamo.graph_break", "torch._dynamo.decorators.graph_break")
+_SURE = (*_BREAKS, *_CLOCKS, *_NOW, *_RANDOM, *_SYSTEM, *_TEXTS, *_STATE, *_TENSORS)
 
 
 class UntraceableCall(BreakRule):
@@ -38,7 +39,7 @@ class UntraceableCall(BreakRule):
     Finds calls that end a graph in functions that run under `torch.compile`: clocks (`time.time`,
     `perf_counter`, `datetime.now`), Python's `random`, files, JSON, `copy.deepcopy` of tensors and
     modules, seeds and states of random generators, `data_ptr()`, `to_sparse()`, `sorted` of
-    tensors, and modules or parameters that are created anew in each call.
+    tensors, modules or parameters that are created anew in each call, and `torch._dynamo.graph_break()`.
 
     ## Why is this bad
     A graph holds tensor operations, and values that Python computes during tracing become
@@ -125,6 +126,8 @@ def _what(site: CallSite) -> str:
         return "" if sized or not _is_number(site) else "draws a random number"
     if site.target.startswith("random."):
         return "draws a random number"
+    if site.target in _BREAKS:
+        return "ends the graph on purpose"
     if site.target in (*_CLOCKS, *_NOW):
         return "reads the clock"
     return "cannot become part of a graph"

@@ -11,7 +11,7 @@ from perflint.rules.cudagraph._replays import Recorded, is_inside, loop_around, 
 from perflint.semantics.binders import How
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import GROWS, names_in, walk
+from perflint.semantics.structure import GROWS, names_in, path_of, walk
 from perflint.semantics.values import Device, Tensor
 
 _CLONE = "torch.Tensor.clone"
@@ -88,8 +88,9 @@ class FreedGraphInput(Rule):
                 if end is not None:
                     yield self.finding(
                         site,
-                        f"`{name}` is freed here, and the CUDA graph of line {block.capture.start.lineno} still reads "
-                        "its memory",
+                        f"`{name}` is freed "
+                        + ("at the end of the function" if end is block.capture.start else "here")
+                        + f", and the CUDA graph of line {block.capture.start.lineno} still reads its memory",
                         confidence=Confidence.HIGH,
                         severity=Severity.INFO if _is_constant(model, block, name) else Severity.WARNING,
                         heat=Heat.WARM,
@@ -123,10 +124,17 @@ def _is_constant(model: Model, block: Recorded, name: str) -> bool:
     return bool(calls) and all(model.target(each) in ("torch.tensor", "torch.scalar_tensor") for each in calls)
 
 
-def _end(block: Recorded, name: str) -> ast.stmt | None:
-    """The statement that frees a local tensor, in a function that returns the graph or its outputs."""
+def _end(block: Recorded, name: str) -> ast.stmt | ast.expr | None:
+    """The statement that frees a local tensor, in a function that returns the graph or its outputs.
+
+    The capture itself, if an object keeps the graph and nothing returns it.
+    """
     names = block.makes | names_in(block.capture.start)
     nodes = [*walk(block.scope)] if block.scope is not None else []
+    start = block.capture.start
+    if any(path_of(each).startswith("self.") for each in walk(start) if isinstance(each, ast.Attribute)):
+        # The object keeps the graph, and the tensor goes with the function.
+        return start
     returned = [each for each in nodes if isinstance(each, ast.Return) and names_in(each) & names]
     deleted = [each for each in nodes if isinstance(each, ast.Delete) and name in names_in(each)]
     return (deleted or returned)[-1] if returned else None

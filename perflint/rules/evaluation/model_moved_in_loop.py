@@ -23,7 +23,11 @@ from perflint.source.quoting import quoted
 
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
 _MOVES = tuple(f"torch.nn.Module.{name}" for name in _METHODS)
-_LOADS = ("torch.load", "transformers.pipeline", "torch.hub.load")
+_LOADS = (
+    *("torch.load", "transformers.pipeline", "torch.hub.load", "torch.jit.load", "timm.create_model"),
+    *(f"sentence_transformers.{name}" for name in ("SentenceTransformer", "CrossEncoder", "SparseEncoder")),
+    *("whisper.load_model", "open_clip.create_model_and_transforms", "ultralytics.YOLO"),
+)
 _PRETRAINED = "from_pretrained"
 
 

@@ -80,3 +80,15 @@ class Other(nn.Module):
 
 
 other = torch.compile(Other())
+
+
+@torch.compile
+def on_purpose(x: torch.Tensor) -> torch.Tensor:
+    x = x * 2
+    torch._dynamo.graph_break()  # error: TPF708
+    return x + 1
+
+
+def only_here(x: torch.Tensor) -> torch.Tensor:
+    torch._dynamo.graph_break()
+    return x

@@ -106,3 +106,27 @@ def inside(model: nn.Module):
         x = torch.zeros(8, 512, device="cuda")
         out = model(x)
     return graph, out
+
+
+class Engine:
+    def __init__(self, model: torch.nn.Module):
+        self.model = model.cuda().eval()
+
+    def build(self, rows: int) -> None:
+        x = torch.randn(rows, 512, device="cuda")
+        self.model(x)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):  # error: TPF810
+            self.out = self.model(x)
+
+    def build_and_keep(self, rows: int) -> None:
+        x = torch.randn(rows, 512, device="cuda")
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.out = self.model(x)
+        self.x = x
+
+    def build_with_own(self) -> None:
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.out = self.model(self.x)

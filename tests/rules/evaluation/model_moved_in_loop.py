@@ -2,6 +2,7 @@
 
 import torch
 from fastapi import FastAPI
+from sentence_transformers import SentenceTransformer
 from torch import nn
 from torch.utils.data import DataLoader
 from transformers import AutoModel, pipeline
@@ -141,3 +142,17 @@ def other(name: str):
 @APP.command("summary")
 def program(text: str):
     return pipeline("summarization", device=0)(text)
+
+
+@APP.post("/vector")
+def vector(text: str):
+    encoder = SentenceTransformer("all-MiniLM-L6-v2", device="cuda")  # error: TPF504
+    return encoder.encode(text).tolist()
+
+
+ENCODER = SentenceTransformer("all-MiniLM-L6-v2", device="cuda")
+
+
+@APP.post("/vectors")
+def vectors(texts: list[str]):
+    return ENCODER.encode(texts).tolist()

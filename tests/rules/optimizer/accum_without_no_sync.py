@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 
 import torch
+from accelerate import Accelerator
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -154,3 +155,14 @@ def once(model, batch, optimizer) -> None:
     model(batch).sum().backward()
     if batch.shape[0] % 2 == 0:
         optimizer.step()
+
+
+def under_a_short_name(config, model, opt, loader):
+    accelerator = Accelerator()
+    model, opt, loader = accelerator.prepare(model, opt, loader)
+    for step, batch in enumerate(loader):
+        loss = model(**batch).loss / config.steps
+        accelerator.backward(loss)  # error: TPF604
+        if step % config.steps == config.steps - 1:
+            opt.step()
+            opt.zero_grad()
