@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.rules._memory.flows import made
+from perflint.rules._sources import returned, sources
 from perflint.semantics.model import Model
 from perflint.semantics.structure import path_of
 
@@ -19,6 +20,9 @@ def result_of(model: Model, node: ast.expr, *functions: str) -> ast.Call | None:
         path = path_of(node)
         *_, last = [None, *_assigned(model, node, path)] if path else [None]
         source = node if last is None else made(model, last)
+    if isinstance(source, ast.Call) and returned(model, source):
+        found = sources(model, source)
+        source = found[0] if len(found) == 1 else source
     return source if isinstance(source, ast.Call) and model.target(source) in functions else None
 
 

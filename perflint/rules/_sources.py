@@ -159,11 +159,12 @@ def returned(model: Model, call: ast.Call) -> list[ast.expr]:
             info = model.module.function(callee.line, callee.column)
         if info is None:
             return []
-        found += _results(model, info.node)
+        found += results(model, info.node)
     return found
 
 
-def _results(model: Model, function: FunctionNode) -> Iterator[ast.expr]:
+def results(model: Model, function: FunctionNode) -> Iterator[ast.expr]:
+    """The expressions that a function returns."""
     if isinstance(function, ast.Lambda):
         yield function.body
         return

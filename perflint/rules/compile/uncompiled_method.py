@@ -125,7 +125,8 @@ def _is_sure(model: Model, node: ast.Call, made: ast.Call) -> bool:
     """True if a module is compiled before a call in any case, and not by a method that users may call."""
     function = model.function(made)
     info = model.module.defined_by(function)
-    return function in (None, model.function(node)) or (info is not None and info.constructs)
+    is_returned = isinstance(model.parent(made), ast.Return)
+    return function in (None, model.function(node)) or is_returned or (info is not None and info.constructs)
 
 
 def _runs_layers(call: CallSite) -> Confidence | None:

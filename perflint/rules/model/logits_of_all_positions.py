@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import uses_of_target
+from perflint.rules._sources import results, sources
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Instance, Scalar
 from perflint.source.quoting import quoted
 
@@ -24,7 +26,8 @@ class LogitsOfAllPositions(Rule):
     """A linear layer runs for all positions of a sequence, and only the last one is used.
 
     ## What it does
-    Finds calls of `torch.nn.Linear` whose result is used as `[:, -1]` or `[:, -1, :]` alone.
+    Finds calls of `torch.nn.Linear`, and of modules of the file that return its result, whose result is used as
+    `[:, -1]` or `[:, -1, :]` alone.
 
     ## Why is this bad
     The layer computes and stores the results of all other positions for nothing. It is the largest product of many
@@ -84,12 +87,13 @@ class LogitsOfAllPositions(Rule):
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         is_function = site.target == "torch.nn.functional.linear"
-        layer = None if is_function else site.value(site.node.func)
-        if not is_function and not (isinstance(layer, Instance) and layer.cls == "torch.nn.Linear"):
+        layer = None if is_function else _head(site.model, site.node)
+        if not is_function and layer is None:
             return
         parts = _parts(site.model, site.node)
         tensor = site.value(site.node).tensor
-        sizes = _sizes(layer) if isinstance(layer, Instance) else None
+        sizes = None if layer is None else _sizes(layer)
+        is_own = layer is not None and site.value(site.node.func) != layer
         is_deep = tensor is not None and tensor.rank is not None and tensor.rank > 2
         # Nobody asks for the last one of so many features.
         has_positions = is_deep or (sizes is not None and max(sizes[0], _VOCABULARY) < sizes[1])
@@ -100,8 +104,32 @@ class LogitsOfAllPositions(Rule):
             f"{quoted(site.text(site.node))} computes all positions, and only the last one is used{often(site)}",
             confidence=Confidence.HIGH,
             severity=Severity.INFO if sizes is not None and sizes[0] >= sizes[1] else Severity.WARNING,
-            help="Take the last position first, `[:, -1]`, and run the layer on it.",
+            help="Let the module compute its last layer for the last position alone, `self.head(x[:, -1:])`, if asked."
+            if is_own
+            else "Take the last position first, `[:, -1]`, and run the layer on it.",
         )
+
+
+def _head(model: Model, call: ast.Call) -> Instance | None:
+    """The linear layer that a call runs, or that the called module of the file runs at last; None for others."""
+    layer = model.value(call.func)
+    if not isinstance(layer, Instance) or layer.cls == "torch.nn.Linear":
+        return layer if isinstance(layer, Instance) else None
+    own = model.module.klass(layer.cls.removeprefix(f"{model.module.name}."))
+    forward = None if own is None else own.methods.get("forward")
+    found = [] if forward is None else [*results(model, forward.node)]
+    heads = [each for result in found for each in sources(model, result)]
+    if any(isinstance(each, ast.Call) and any(_is_cut(model, given) for given in each.args) for each in heads):
+        return None
+    layers = [model.value(each.func) if isinstance(each, ast.Call) else None for each in heads]
+    first = layers[0] if layers else None
+    is_linear = isinstance(first, Instance) and first.cls == "torch.nn.Linear"
+    return first if is_linear and all(each == first for each in layers) else None  # type: ignore[return-value]
+
+
+def _is_cut(model: Model, node: ast.expr) -> bool:
+    """True if a value is a part of another one, which may be its last position."""
+    return any(isinstance(part, ast.Subscript) for source in sources(model, node) for part in walk(source))
 
 
 def _parts(model: Model, node: ast.expr) -> list[ast.Subscript]:
@@ -143,11 +171,14 @@ def _uses(model: Model, statement: ast.AST | None) -> tuple[ast.expr, ...]:
 
 
 def _sizes(layer: Instance) -> tuple[int, int] | None:
-    """The numbers of inputs and outputs of a layer, as far as both are known."""
+    """The numbers of inputs, 0 if it is unknown, and of outputs of a layer; None if nothing shows a vocabulary."""
     sizes = [layer.argument("in_features"), layer.argument("out_features")]
     known = [each.default if isinstance(each, Scalar) else each for each in sizes]
-    numbers = [each.value for each in known if isinstance(each, Const) and isinstance(each.value, int)]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+    before, after = [each.value if isinstance(each, Const) else None for each in known]
+    if not isinstance(after, int):
+        return None
+    # A layer with so many outputs has a width of its input that the file may not tell.
+    return (before, after) if isinstance(before, int) else (0, after) if after > _VOCABULARY else None
 
 
 def _is_last(part: ast.Subscript, has_positions: bool) -> bool:

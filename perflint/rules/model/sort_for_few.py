@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._memory.flows import made
+from perflint.rules._memory.flows import made, uses_of_target
 from perflint.rules._methods import is_false
 from perflint.rules._numbers import integer
 from perflint.rules._words import often
@@ -16,7 +16,7 @@ from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, walk
-from perflint.semantics.values import Tensor
+from perflint.semantics.values import Const, Tensor
 from perflint.source.quoting import quoted
 
 _SORTS = ("torch.argsort", "torch.sort", "torch.Tensor.argsort", "torch.Tensor.sort")
@@ -150,6 +150,12 @@ def _cuts(site: CallSite) -> Iterator[ast.expr | None]:
             for each in parent.targets[0].elts:
                 yield from _of_name(site, each)
             return
+        uses = uses_of_target(model, parent)
+        if uses and isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+            members = [outer for use in uses if _takes_member(outer := model.parent(use), use)]
+            for member in members if len(members) == len(uses) else [None]:
+                yield from _of(site, member) if isinstance(member, ast.expr) else [None]
+            return
         if not _takes_member(parent, call):
             yield None
             return
@@ -158,7 +164,7 @@ def _cuts(site: CallSite) -> Iterator[ast.expr | None]:
     yield from _of(site, whole)
 
 
-def _takes_member(parent: ast.AST | None, call: ast.Call) -> bool:
+def _takes_member(parent: ast.AST | None, call: ast.expr) -> bool:
     """True if a node takes the values or the indices from the result of a sort."""
     if isinstance(parent, ast.Attribute):
         return parent.attr in ("values", "indices")
@@ -210,7 +216,10 @@ def _is_cut(site: CallSite, index: ast.expr) -> bool:
     """True if an index keeps the first or last few along the dimension that was sorted."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     *before, last = parts
-    if not isinstance(last, ast.Slice) or last.step is not None or not _is_few(site.model, last):
+    if isinstance(last, ast.Slice):
+        if last.step is not None or not _is_few(site.model, last):
+            return False
+    elif not before or not _is_rank(site.model, last):
         return False
     value = site.model.value(site.node)
     rank = value.rank if isinstance(value, Tensor) else None
@@ -224,6 +233,17 @@ def _is_cut(site: CallSite, index: ast.expr) -> bool:
     if rank is not None:
         return dim % rank == len(before) if -rank <= dim < rank else False
     return dim == len(before) or (dim == -1 and len(before) < 2)
+
+
+def _is_rank(model: Model, at: ast.expr) -> bool:
+    """True for the place of the k-th element, `k - 1` or `-k`: no more than the first or last few are needed."""
+    if isinstance(at, ast.BinOp) and isinstance(at.op, ast.Sub) and model.value(at.right) == Const(1):
+        at = at.left
+    elif isinstance(at, ast.UnaryOp) and isinstance(at.op, ast.USub):
+        at = at.operand
+    else:
+        return False
+    return _is_number(model, at)
 
 
 def _dimension(site: CallSite) -> int:

@@ -111,3 +111,19 @@ def compiled_in_place(ids: torch.Tensor):
 def a_function(x: torch.Tensor):
     scale = torch.compile(torch.relu)
     return scale(x)
+
+
+def load():
+    coder = Coder().cuda()
+    coder.eval()
+    return torch.compile(coder)
+
+
+def from_a_function(loader):
+    coder = load()
+    return [coder.encode(x.cuda()) for x in loader]  # error: TPF716
+
+
+def called_from_a_function(loader):
+    coder = load()
+    return [coder(x.cuda()) for x in loader]

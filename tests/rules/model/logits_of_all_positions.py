@@ -88,3 +88,28 @@ class OfABlock(Language):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Attention needs all positions."""
         return self.body(ids)[:, -1, :]
+
+
+class Complete(nn.Module):
+    def __init__(self, body: nn.Module, width: int):
+        super().__init__()
+        self.body, self.head = body, nn.Linear(width, 50304, bias=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        logits = self.head(self.body(ids))
+        return logits
+
+    @torch.inference_mode()
+    def next(self, ids: torch.Tensor) -> torch.Tensor:
+        return self(ids)[:, -1].argmax(-1)  # error: TPF313
+
+    def loss(self, ids: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(self(ids).flatten(0, 1), ids.flatten())
+
+
+class OnlyTheLast(Complete):
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.body(ids)[:, -1:])
+
+    def next(self, ids: torch.Tensor) -> torch.Tensor:
+        return self(ids)[:, -1].argmax(-1)

@@ -83,3 +83,19 @@ def used_before_the_cut(logits: torch.Tensor, k: int) -> torch.Tensor:
     spread = values.std()
     values, indices = values[:, :k], indices[:, :k]
     return spread * values.sum() + indices.sum()
+
+
+def filtered(logits: torch.Tensor, k: int) -> torch.Tensor:
+    ranked = logits.cuda().sort(dim=-1, descending=True)  # audit: TPF309
+    return logits.masked_fill(logits < ranked.values[..., k - 1].unsqueeze(-1), float("-inf"))
+
+
+def quantile(logits: torch.Tensor) -> torch.Tensor:
+    k = int(0.9 * logits.shape[-1])
+    ranked = logits.cuda().sort(dim=-1)
+    return ranked.values[..., k - 1]
+
+
+def positions(logits: torch.Tensor, at: int) -> torch.Tensor:
+    ranked = logits.cuda().sort(dim=-1)
+    return ranked.values[..., at]
