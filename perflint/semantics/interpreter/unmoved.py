@@ -106,7 +106,7 @@ def _name_stays(frame: Frame, target: ast.Name) -> bool:
 
 
 def _attribute_stays(frame: Frame, target: ast.Attribute) -> bool:
-    """True if an attribute of an object that is no module is bound once, and all its uses leave the module."""
+    """True if an attribute of an object other than a module is bound once, and all its uses leave the module."""
     module, name = frame.module, target.attr
     info = _class_around(module, target)
     if info is None or path_of(target.value) not in _receivers(info):
