@@ -72,10 +72,17 @@ def replays_of(model: Model, block: Recorded) -> list[ast.Call]:
 
 
 def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
-    """True if a path means the same at a node as in a block: in one scope, as a global, or as `self` of one class."""
+    """True if a path means the same at a node as in a block.
+
+    In one scope or a function nested in it, as a global, or as `self` of one class.
+    """
     if model.function(node) is block.scope:
         return True
     if "." not in path:
+        symbols, function = model.symbols, model.function(node)
+        if block.scope is not None and function is not None:
+            if symbols.resolve(symbols.scope(function), path).scope is symbols.scope(block.scope):
+                return True
         return all(is_global(model, scope, path) for scope in (model.function(node), block.scope))
     if path.startswith("self.") and block.owner is not None:
         return any(outer is block.owner for outer in model.ancestors(node))

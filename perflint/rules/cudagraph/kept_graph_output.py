@@ -14,7 +14,7 @@ from perflint.rules.cudagraph._replays import is_inside, loop_around
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import last_name, path_of
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
@@ -90,7 +90,7 @@ class KeptGraphOutput(Rule):
 
     code, name = "TPF805", "kept-graph-output"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (Files("append", "insert", "] =", "+= [", " for "),)
+    listens = (Files("append", "insert", "] =", "+= [", " for ", "self."),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
@@ -98,7 +98,7 @@ class KeptGraphOutput(Rule):
         if not runs_graphs(model):
             return
         seen: set[ast.expr] = set()
-        for kept, around in (*_collected(model), *_read_in_next_iteration(model)):
+        for kept, around in (*_collected(model), *_read_in_next_iteration(model), *_read_in_next_call(model)):
             found = _overwritten(model, kept, around)
             if found is None or kept in seen:
                 continue
@@ -174,6 +174,27 @@ def _read_in_next_iteration(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:
                 if any(each.value is assignment.value for each in definitions(model.symbols, read, read.id).bindings):
                     yield assignment.value, loop
                     break
+
+
+def _read_in_next_call(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """The outputs that a method keeps in its object, and that its next call reads after its run: `self.last = y`."""
+    for assignment in model.nodes(ast.Assign):
+        path, kept, method = path_of(assignment.targets[0]), assignment.value, model.function(assignment)
+        if method is None or not path.startswith("self.") or not isinstance(kept, (ast.Name, ast.Attribute)):
+            continue
+        found = _overwritten(model, kept, method)
+        reads = [] if found is None else [each for each in walk(method) if isinstance(each, ast.Attribute)]
+        for read in reads:
+            assert found is not None
+            is_read = isinstance(read.ctx, ast.Load) and path_of(read) == path
+            if is_read and _place(found.run) < _place(read) < _place(assignment) and not _is_asked(model, read):
+                yield kept, method
+                break
+
+
+def _is_asked(model: Model, read: ast.Attribute) -> bool:
+    """True if only the presence of a value is asked for: `self.last is None`."""
+    return isinstance(model.parent(read), (ast.Compare, ast.If, ast.BoolOp))
 
 
 def _place(node: ast.expr | ast.stmt) -> tuple[int, int]:

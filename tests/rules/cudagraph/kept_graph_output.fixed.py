@@ -256,3 +256,54 @@ def keeps_tuned(batches) -> list:
     for x in batches:
         outputs.append(tuned(x))
     return outputs
+
+
+class Change:
+    def __init__(self, net: nn.Module):
+        self.net = torch.compile(net.cuda().eval(), mode="reduce-overhead")
+        self.last, self.seen = None, None
+
+    @torch.inference_mode()
+    def __call__(self, frame: torch.Tensor) -> torch.Tensor:
+        now = self.net(frame.cuda())
+        change = now if self.last is None else now - self.last
+        self.last = now
+        return change.clone()
+
+    @torch.inference_mode()
+    def copied(self, frame: torch.Tensor) -> torch.Tensor:
+        now = self.net(frame.cuda()).clone()
+        change = now if self.seen is None else now - self.seen
+        self.seen = now
+        return change
+
+    @torch.inference_mode()
+    def read_before(self, frame: torch.Tensor) -> torch.Tensor:
+        before = 0 if self.kept is None else self.kept.sum()
+        now = self.net(frame.cuda())
+        self.kept = now
+        return now - before
+
+
+def recorded_in_a_closure(net: nn.Module, shape: tuple[int, int]):
+    static_x, graph = torch.zeros(shape, device="cuda"), torch.cuda.CUDAGraph()
+    net(static_x)
+    with torch.cuda.graph(graph):
+        out = net(static_x)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        static_x.copy_(x)
+        graph.replay()
+        return out
+
+    return run
+
+
+def all_of_a_closure(net: nn.Module, batches):
+    run = recorded_in_a_closure(net.cuda(), batches[0].shape)
+    return [run(x).clone() for x in batches]
+
+
+def copies_of_a_closure(net: nn.Module, batches):
+    run = recorded_in_a_closure(net.cuda(), batches[0].shape)
+    return [run(x).clone() for x in batches]
