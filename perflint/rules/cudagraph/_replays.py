@@ -42,7 +42,21 @@ def recorded(model: Model) -> Iterator[Recorded]:
                         reads.add(path)
         scope = model.function(capture.start)
         owner = next((outer for outer in model.ancestors(capture.start) if isinstance(outer, ast.ClassDef)), None)
+        if owner is not None:
+            # The methods that the block calls read the attributes of the same object.
+            reads |= _read_by_methods(model, capture, owner) - makes
         yield Recorded(capture, scope, owner, frozenset(reads), frozenset(makes))
+
+
+def _read_by_methods(model: Model, capture: Capture, owner: ast.ClassDef) -> set[str]:
+    """The attributes of `self` that the methods of a class read when a capture runs them."""
+    reads: set[str] = set()
+    for method in owner.body:
+        if isinstance(method, ast.FunctionDef) and model.captures.of(method.body[0]) is capture:
+            parts = [each for each in walk(method) if isinstance(each, ast.Attribute) and path_of(each)]
+            stored = {path_of(each) for each in parts if isinstance(each.ctx, ast.Store)}
+            reads |= {path for each in parts if (path := path_of(each)).startswith("self.") and path not in stored}
+    return reads
 
 
 def replays(model: Model) -> list[ast.Call]:

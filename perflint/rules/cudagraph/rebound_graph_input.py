@@ -156,7 +156,24 @@ def _precedes_replay(model: Model, block: Recorded, assignment: _Rebinding, ever
     elif _may_record(model, scope, block):
         return False
     after = [call for call in every if model.function(call) is scope and call.lineno > assignment.lineno]
-    return bool(after)
+    return bool(after) or _is_set_again(model, assignment, block, every)
+
+
+def _is_set_again(model: Model, assignment: _Rebinding, block: Recorded, every: list[ast.Call]) -> bool:
+    """True if a method sets an attribute anew that the object had for the capture, and another method replays."""
+    target = assignment.targets[0] if isinstance(assignment, ast.Assign) else assignment.target
+    path, scope, owner = path_of(target), model.function(assignment), block.owner
+    if owner is None or scope is None or not path.startswith("self."):
+        return False
+    if getattr(scope, "name", "__init__") == "__init__" or not any(is_inside(model, call, owner) for call in every):
+        return False
+    for other in model.nodes(ast.Assign):
+        function = model.function(other)
+        is_first = function is block.scope or getattr(function, "name", "") == "__init__"
+        if is_first and function is not scope and is_inside(model, other, owner):
+            if any(path_of(each) == path for each in other.targets) and model.value(other.value).tensor is not None:
+                return True
+    return False
 
 
 def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:

@@ -16,7 +16,7 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import keyword, last_name, root_of, walk
+from perflint.semantics.structure import keyword, last_name, path_of, root_of, walk
 from perflint.semantics.values import Device, Value
 from perflint.source.quoting import quoted
 
@@ -138,7 +138,11 @@ def _uses(copy: CallSite) -> Sequence[ast.expr]:
     flow = flow_around(model, copy.node)
     if last_name(copy.node) == "copy_":
         holder = copy.owner
+        if isinstance(holder, ast.Attribute):
+            return _later_in_function(copy, path_of(holder))
         bounds = flow.origins(holder) if isinstance(holder, ast.Name) and is_local(model, holder) else []
+    elif isinstance(parent, (ast.DictComp, ast.ListComp)):
+        return _elements(model, parent)
     elif isinstance(parent, ast.Assign):
         return uses_of_target(model, parent)
     else:
@@ -148,6 +152,34 @@ def _uses(copy: CallSite) -> Sequence[ast.expr]:
     end = (copy.node.end_lineno or 0, copy.node.end_col_offset or 0)
     later = [use for use in uses if (use.lineno, use.col_offset) > end]
     return sorted(later, key=lambda use: (use.lineno, use.col_offset))
+
+
+def _later_in_function(copy: CallSite, path: str) -> list[ast.expr]:
+    """The uses of an attribute such as `self.host` after a copy into it, in the same function."""
+    end, function = (copy.node.end_lineno or 0, copy.node.end_col_offset or 0), copy.model.function(copy.node)
+    parts = [each for each in walk(function) if isinstance(each, ast.Attribute)] if function is not None else []
+    uses: list[ast.expr] = [each for each in parts if path_of(each) == path and (each.lineno, each.col_offset) > end]
+    return sorted(uses, key=lambda use: (use.lineno, use.col_offset)) if path else []
+
+
+def _elements(model: Model, made: ast.DictComp | ast.ListComp) -> list[ast.expr]:
+    """The names under which loops use the elements of a new list, or the values of a new dict."""
+    found: list[ast.expr] = []
+    for use in uses_of_target(model, model.parent(made)):
+        items: ast.AST | None = use
+        if isinstance(made, ast.DictComp):
+            method = model.parent(use)
+            call = None if method is None else model.parent(method)
+            is_method = isinstance(method, ast.Attribute) and method.attr in ("items", "values")
+            items = call if is_method and isinstance(call, ast.Call) else None
+        loop = None if items is None else model.parent(items)
+        if isinstance(loop, (ast.comprehension, ast.For)) and loop.iter is items:
+            around = loop if isinstance(loop, ast.For) else model.parent(loop)
+            target = loop.target.elts[-1] if isinstance(loop.target, ast.Tuple) else loop.target
+            names = [each for each in walk(around) if isinstance(each, ast.Name)] if around is not None else []
+            if isinstance(target, ast.Name):
+                found += [each for each in names if each.id == target.id and isinstance(each.ctx, ast.Load)]
+    return found
 
 
 def _says_cpu(copy: CallSite) -> bool:
@@ -209,7 +241,8 @@ def _waits_between(model: Model, copy: ast.Call, use: ast.expr) -> bool:
         for each in _calls(model.function(copy) or model.source.tree)
         if begin <= (each.lineno, each.col_offset) < end and last_name(each) in _READS
     )
-    return any(root_of(each) != root_of(use) for each in between)
+    around = {*model.ancestors(use)}
+    return any(root_of(each) != root_of(use) for each in between if each not in around)
 
 
 def _is_on_cpu(model: Model, node: ast.expr) -> bool:

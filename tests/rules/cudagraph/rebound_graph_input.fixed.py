@@ -225,3 +225,30 @@ def counted(model: nn.Module, static_x: torch.Tensor, batches: list[torch.Tensor
         graph.replay()
         done += 1
     return done
+
+
+class Cell:
+    def __init__(self, net: nn.Module):
+        self.net = net.cuda()
+        self.state = torch.zeros(1, 64, device="cuda")
+        self.later = None
+
+    def step(self) -> None:
+        self.out = self.net(self.state, self.later)
+
+    def record(self) -> None:
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.step()
+
+    def reset(self) -> None:
+        self.state.copy_(torch.zeros(1, 64, device="cuda"))
+
+    def clear(self) -> None:
+        self.state.zero_()
+
+    def prepare(self, x: torch.Tensor) -> None:
+        self.later = x.cuda()
+
+    def tick(self) -> None:
+        self.graph.replay()

@@ -103,3 +103,50 @@ def into_pageable_memory(x: torch.Tensor):
 
 def returned(x: torch.Tensor):
     return x.cuda().to("cpu", non_blocking=True)
+
+
+class Sampler:
+    def __init__(self, model):
+        self.model = model.cuda().eval()
+        self.host = torch.empty(64, dtype=torch.long, pin_memory=True)
+        self.done = torch.cuda.Event()
+
+    @torch.inference_mode()
+    def next(self, ids: torch.Tensor) -> list[int]:
+        self.host.copy_(self.model(ids.cuda())[:, -1].argmax(-1), non_blocking=True)
+        return self.host.tolist()  # error: TPF215
+
+    @torch.inference_mode()
+    def later(self, ids: torch.Tensor) -> list[int]:
+        before = self.host.tolist()
+        self.host.copy_(self.model(ids.cuda())[:, -1].argmax(-1), non_blocking=True)
+        return before
+
+    @torch.inference_mode()
+    def after_an_event(self, ids: torch.Tensor) -> list[int]:
+        self.host.copy_(self.model(ids.cuda())[:, -1].argmax(-1), non_blocking=True)
+        self.done.record()
+        self.done.synchronize()
+        return self.host.tolist()
+
+
+def of_a_dict(outputs: dict[str, torch.Tensor]):
+    host = {name: value.to("cpu", non_blocking=True) for name, value in outputs.items()}
+    return {name: value.tolist() for name, value in host.items()}  # error: TPF215
+
+
+def of_a_list(outputs: list[torch.Tensor]):
+    host = [value.to("cpu", non_blocking=True) for value in outputs]
+    for value in host:
+        print(value.sum().item())  # error: TPF215
+
+
+def of_a_dict_that_waits(outputs: dict[str, torch.Tensor]):
+    host = {name: value.to("cpu", non_blocking=True) for name, value in outputs.items()}
+    torch.cuda.current_stream().synchronize()
+    return {name: value.numpy() for name, value in host.items()}
+
+
+def of_a_dict_for_later(outputs: dict[str, torch.Tensor]):
+    host = {name: value.to("cpu", non_blocking=True) for name, value in outputs.items()}
+    return host
