@@ -150,10 +150,8 @@ def unparsable(source: Source) -> Problem | None:
     return None
 
 
-_SYNTAX = (
-    f"perflint reads the syntax of Python {sys.version_info.major}.{sys.version_info.minor}, which it runs on; run it with "
-    "a newer Python for newer syntax"
-)
+_RUNNING = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+_SYNTAX = f"perflint reads the syntax of {_RUNNING}, which it runs on; run it with a newer Python for newer syntax"
 
 
 def broken_cells(path: str, notebook: Notebook | None) -> list[Problem]:

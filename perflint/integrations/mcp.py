@@ -161,7 +161,12 @@ def _run(verb: str, arguments: Sequence[str], seconds: int = _SECONDS) -> tuple[
     """The standard output and error of a command. Raises ToolError if it fails."""
     # With -P, files of the working folder do not stand in for modules of Python.
     command = [sys.executable, "-P", "-m", "perflint", verb, *arguments]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+    try:
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except (ValueError, OSError) as error:
+        # A zero byte, half of a surrogate pair, or more text than the system takes.
+        raise ToolError(f"`perflint {verb}` cannot be run with these arguments: {error}") from None
+    with started as ran:
         try:
             out, notes = (data.decode("utf-8", "replace") for data in ran.communicate(timeout=seconds))
         except subprocess.TimeoutExpired:

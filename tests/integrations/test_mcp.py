@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,48 @@ def test_faults_are_errors_of_the_tool(project: Path) -> None:
     assert not broken.is_error
     found = broken.structured_content
     assert found["errors"][0]["path"] == "broken.py" and found["findings"][0]["path"] == "train.py"
+
+
+ODD = (
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"\xff\xfe",
+    b"[" * 5000,
+    b"x" * 1_000_000,
+    b'{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}',
+    b'{"jsonrpc": "2.0", "id": {}, "method": "tools/list"}',
+    b'{"jsonrpc": "2.0", "id": 2, "method": "no/such"}',
+    b'{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "rule", "arguments": []}}',
+    b'{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "rule", "arguments": {"rule": "\\u0000"}}}',
+    b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "rule", "arguments": {"rule": "\\ud800"}}}',
+)
+"""Lines that no client should send."""
+
+
+def test_odd_messages_leave_the_server_alive(project: Path) -> None:
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "odd", "version": "1"}}
+    first = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    last = {"jsonrpc": "2.0", "id": 9, "method": "tools/list"}
+    command = [sys.executable, "-m", "perflint", "mcp"]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=project, env=environment
+    ) as ran:
+        assert ran.stdin is not None and ran.stdout is not None
+        lines = [json.dumps(first).encode(), json.dumps(ready).encode(), *ODD, json.dumps(last).encode()]
+        ran.stdin.write(b"".join(line + b"\n" for line in lines))
+        ran.stdin.flush()
+        answers: dict[object, Any] = {}
+        while not answers.keys() >= {0, 2, 3, 4, 9}:
+            answer = json.loads(ran.stdout.readline())
+            answers[answer.get("id")] = answer
+        ran.stdin.close()
+    assert len(answers[9]["result"]["tools"]) == 7
+    assert "error" in answers[2] and "error" in answers[3]
+    assert answers[4]["result"]["isError"] and "null byte" in json.dumps(answers[4])
 
 
 TRAINING = """\
