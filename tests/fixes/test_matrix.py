@@ -21,22 +21,21 @@ from tests.fixes.matrix.covering import covering
 from tests.fixes.matrix.running import QUICK, Effort, fixed, functions, rule_of, source
 from tests.fixes.matrix.templates import TEMPLATES, Template
 from tests.once import once
+from tests.tracer import warm
 
 ROOT = Path(__file__).parents[2]
 NAMES = [template.name for template in TEMPLATES]
 by_template = pytest.mark.parametrize("name", NAMES)
 
 
-def run(target: Path, *options: str) -> None:
-    """Write what `running` says."""
-    command = [sys.executable, "-m", "tests.fixes.matrix.running", str(target), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3000)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="session")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What `running` says of a sample of all templates."""
+
+    def run(target: Path) -> None:
+        done = warm.script(ROOT, "tests/fixes/matrix/running.py", str(target))
+        assert done.code == 0, done.err
+
     return once(tmp_path_factory, "matrix", run)
 
 
@@ -74,7 +73,9 @@ def test_known_changes_are_seen(said: dict[str, Any]) -> None:
 @by_template
 def test_same_meaning_in_many_more_combinations(name: str, tmp_path: Path) -> None:
     target = tmp_path / "said.json"
-    run(target, "--whole", "--only", name)
+    command = [sys.executable, "-m", "tests.fixes.matrix.running", str(target), "--whole", "--only", name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3000)
+    assert done.returncode == 0, done.stderr
     check(json.loads(target.read_text(encoding="utf-8"))["verdicts"][name])
 
 

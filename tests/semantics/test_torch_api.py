@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import subprocess
-import sys
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 
 from perflint.semantics.facts import torch_api
+from tests.tracer import warm
 
 ROOT = Path(__file__).parents[2]
 with_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -638,6 +637,5 @@ def test_files_are_what_the_generator_writes() -> None:
     written = tomllib.loads(Path(torch_api.__file__).with_name("functions.toml").read_text())
     if (torch.__version__.split("+")[0], numpy.__version__) != (written["torch"], written["numpy"]):
         pytest.skip("written with other versions")
-    command = [sys.executable, str(ROOT / "tools" / "generate_torch_api.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = warm.script(ROOT, "tools/generate_torch_api.py", "--check")
+    assert done.code == 0, done.out + done.err

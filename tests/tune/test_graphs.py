@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.once import once
+from tests.tracer import warm
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "programs").glob("*.py"))
@@ -30,9 +29,8 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The sentence for each program; all run once, in a process of its own."""
 
     def run(target: Path) -> None:
-        command = [sys.executable, "-m", "tests.tune.simulated", str(target)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
+        done = warm.script(ROOT, "tests/tune/simulated.py", str(target))
+        assert done.code == 0, done.err
 
     return dict(once(tmp_path_factory, "graphs", run))
 

@@ -229,7 +229,7 @@ print("end", random.random())
 
 @needs_torch
 def test_what_is_seen_of_a_training(project: Path) -> None:
-    (project / "program.py").write_text(TRAINING)
+    (project / "program.py").write_text(WITHOUT_COMPILER + TRAINING)
     run, _ = ran(project, "program.py", warmup=4, seed=1)
     assert run.status == 0 and run.seen is not None, run.told
     *printed, last = run.out.splitlines()
