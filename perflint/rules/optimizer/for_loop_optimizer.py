@@ -10,13 +10,17 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
 from perflint.rules._fused import fused_since, may_be_sparse
+from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._since import FUSED, FUSED_LATER
+from perflint.rules._sources import sources
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.worth import cost, sentence
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Sequence, Value
+from perflint.source.quoting import quoted
 
 _COMPILED_STEP = r"compile\([\w.]+\.step\b"
 _USES_DEVICE = re.compile(r"cuda|device|gpu|accelerat", re.IGNORECASE)
@@ -34,7 +38,8 @@ class ForLoopOptimizer(Rule):
     Finds optimizers of `torch.optim` that are created with `foreach=False`, and `Adam` and `AdamW`
     that are created without `fused=True` for parameters that are not on the CPU; `SGD` and `Adagrad`, which has a
     fused form since torch 2.12, are reported with severity info. The optimizers of a `LightningModule` count,
-    because its Trainer takes a GPU if there is one.
+    because its Trainer takes a GPU if there is one. Finds `fused=device == "cuda"` of a `torch.device`, too, which is
+    never true.
 
     ## Why is this bad
     With `foreach=False` the CPU launches a handful of small kernels for each parameter tensor, and
@@ -105,6 +110,10 @@ class ForLoopOptimizer(Rule):
         confidence = _confidence(site)
         if confidence is None or _steps_compiled(site):
             return
+        never = _never_true(site)
+        if never is not None:
+            yield self._never(site, never)
+            return
         if _loops(site):
             yield self._one_by_one(site, confidence)
         elif _is_worth_fusing(site):
@@ -121,6 +130,18 @@ class ForLoopOptimizer(Rule):
             heat=Heat.HOT,
             fix=_with_fused(site),
             cost=sentence(_UNFUSED, "adam-not-fused", "adamw-not-fused-gpt") if name in _MEASURED else None,
+        )
+
+    def _never(self, site: CallSite, test: ast.expr) -> Finding:
+        return self.finding(
+            site,
+            f"{quoted(site.text(test))} is never true: a `torch.device` is not equal to a text, so that "
+            f"`{_name(site)}` runs unfused",
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH,
+            heat=Heat.HOT,
+            span=site.model.source.span(test),
+            help='Compare the type: `device.type == "cuda"`.',
         )
 
     def _one_by_one(self, site: CallSite, confidence: Confidence) -> Finding:
@@ -143,6 +164,24 @@ def _fusing(site: CallSite) -> str:
             'Pass `fused=True`, unless the Trainer clips gradients (`gradient_clip_val`) with `precision="16-mixed"`.'
         )
     return "Pass `fused=True`." if site.target in FUSED else "Pass `fused=True`, if torch is 2.12 or newer."
+
+
+def _never_true(site: CallSite) -> ast.expr | None:
+    """The comparison of a `torch.device` with a text that decides about `fused`."""
+    given = site.argument("fused")
+    test = None if given is None else made(site.model, given)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) != 1:
+        return None
+    both = [test.left, test.comparators[0]]
+    texts = [each for each in both if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    devices = [each for each in both if each not in texts and _is_device(site.model, each)]
+    return given if len(texts) == len(devices) == 1 else None
+
+
+def _is_device(model: Model, node: ast.expr) -> bool:
+    """True if `torch.device` made a value."""
+    found = sources(model, node)
+    return bool(found) and all(isinstance(each, ast.Call) and model.target(each) == "torch.device" for each in found)
 
 
 _MEASURED = ("Adam", "AdamW")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import is_false
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Const, Dtype
+from perflint.semantics.values import Const, Dtype, Instance
 from perflint.source.quoting import quoted
 
 _SCALES = r"(?i:scaler|loss_scale|\.scale\(|accelerat|fabric|lightning|deepspeed|apex)"
+
+_CASTS = ("torch.nn.Module.half", "torch.nn.Module.to")
 
 
 class Float16WithoutScaler(Rule):
@@ -22,7 +24,7 @@ class Float16WithoutScaler(Rule):
 
     ## What it does
     Finds functions that compute under `torch.autocast` in float16, call `backward()` and step an optimizer, in files
-    without a `GradScaler`.
+    without a `GradScaler`. Finds `model.half()` and `model.to(torch.float16)` in code that trains, too.
 
     ## Why is this bad
     Small gradients become zero in float16, whose smallest number is 6e-8: layers stop learning, without an error.
@@ -69,11 +71,14 @@ class Float16WithoutScaler(Rule):
 
     code, name = "TPF359", "float16-without-scaler"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (Calls(*AUTOCAST_OF_MODULE),)
+    listens = (Calls(*AUTOCAST_OF_MODULE, *_CASTS),)
     mentions = Mentions("backward(", unlike=_SCALES)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         model, function = site.model, site.model.function(site.node)
+        if site.target in _CASTS:
+            yield from self._of_model(site)
+            return
         if function is None or not _is_float16(site) or not isinstance(model.parent(site.node), ast.withitem):
             return
         calls = {last_name(part): part for part in walk(function) if isinstance(part, ast.Call)}
@@ -85,6 +90,30 @@ class Float16WithoutScaler(Rule):
             confidence=Confidence.HIGH,
             help="Use `dtype=torch.bfloat16`, or a `torch.amp.GradScaler`.",
         )
+
+    def _of_model(self, site: CallSite) -> Iterator[Finding]:
+        """A module whose weights are float16, in code that trains it."""
+        around = [each for each in site.model.ancestors(site.node) if isinstance(each, (ast.FunctionDef, ast.ClassDef))]
+        calls = {last_name(part) for part in walk(around[-1]) if isinstance(part, ast.Call)} if around else set()
+        if {"backward", "step", "zero_grad"} <= calls and _casts_to_float16(site):
+            yield self.finding(
+                site,
+                f"{quoted(site.text(site.node))} makes the weights float16: small gradients and small changes of "
+                "weights become zero",
+                confidence=Confidence.MEDIUM,
+                # It is said once, and holds for each step.
+                heat=Heat.HOT,
+                help="Keep the weights in float32, under `torch.autocast`, or make them bfloat16.",
+            )
+
+
+def _casts_to_float16(site: CallSite) -> bool:
+    """True for `model.half()` and `model.to(torch.float16)` of a module."""
+    if not isinstance(site.receiver, Instance) or not site.model.is_module(site.receiver):
+        return False
+    given = [site.value(each) for each in (*site.node.args, *(each.value for each in site.node.keywords))]
+    names = [each.name for each in given if isinstance(each, Dtype)]
+    return names in (["float16"], ["half"]) or site.target.endswith(".half")
 
 
 def _is_float16(site: CallSite) -> bool:

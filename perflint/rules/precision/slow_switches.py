@@ -11,7 +11,8 @@ from perflint.frozen import dataclass
 from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
-from perflint.rules._sources import unpacked
+from perflint.rules._sources import passed_to, unpacked
+from perflint.rules._trainers import LIGHTNING
 from perflint.rules.base import Files, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.facts import rule_conventions
@@ -87,7 +88,8 @@ class SlowSwitches(Rule):
     """A switch for debugging or for repeatable results is always on.
 
     ## What it does
-    Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)` and
+    Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)`, Lightning's
+    `Trainer(deterministic=True)` and
     `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag guards. On Apple's GPUs, finds
     `os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"`, and with several processes
     `os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"`. In files that train on a GPU, finds
@@ -216,6 +218,8 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign | ast.C
         elif full in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2:
             if (switch := _variable(*call.args)) is not None:
                 yield call, switch
+        elif model.target(call) in LIGHTNING and is_true(passed_to(model, call, "deterministic")):
+            yield call, _ALGORITHMS
         elif names.full_name(call.func) == "os.environ.update":
             given, _ = unpacked(model, call)
             named = {each.arg: each.value for each in call.keywords if each.arg is not None}

@@ -105,3 +105,22 @@ def in_groups(model: nn.Module, rate: float):
     return torch.optim.AdamW(
         [dict(params=decayed), dict(params=others, weight_decay=0.0)], lr=rate, fused=True
     )
+
+
+def compared(model: nn.Module):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.optim.AdamW(model.to(device).parameters(), fused=device == "cuda")
+
+
+def compared_by_type(model: nn.Module):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.optim.AdamW(model.to(device).parameters(), fused=device.type == "cuda")
+
+
+def compared_text(model: nn.Module):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.optim.AdamW(model.to(device).parameters(), fused=device == "cuda")
+
+
+def compared_with_a_device_of_others(model: nn.Module, device):
+    return torch.optim.AdamW(model.to(device).parameters(), fused=device == "cuda")

@@ -103,3 +103,22 @@ def in_groups(model: nn.Module, rate: float):
     decayed = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() < 2]
     return torch.optim.AdamW([dict(params=decayed), dict(params=others, weight_decay=0.0)], lr=rate)  # error: TPF601
+
+
+def compared(model: nn.Module):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.optim.AdamW(model.to(device).parameters(), fused=device == "cuda")  # error: TPF601
+
+
+def compared_by_type(model: nn.Module):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.optim.AdamW(model.to(device).parameters(), fused=device.type == "cuda")
+
+
+def compared_text(model: nn.Module):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.optim.AdamW(model.to(device).parameters(), fused=device == "cuda")
+
+
+def compared_with_a_device_of_others(model: nn.Module, device):
+    return torch.optim.AdamW(model.to(device).parameters(), fused=device == "cuda")

@@ -1,6 +1,7 @@
 """Training under autocast."""
 
 import torch
+from torch import nn
 
 
 def train(model, loader, optimizer):
@@ -69,3 +70,36 @@ def gradients(model, x):
         loss = model(x.cuda()).mean()
     loss.backward()
     return [p.grad for p in model.parameters()]
+
+
+def in_half(model: nn.Module, loader, optimizer):
+    model = model.cuda().half()  # error: TPF359
+    for x in loader:
+        optimizer.zero_grad()
+        model(x.cuda().half()).mean().backward()
+        optimizer.step()
+
+
+class Trainer:
+    def __init__(self, model: nn.Module):
+        self.model = model.to("cuda", torch.float16)  # error: TPF359
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def step(self, x: torch.Tensor) -> None:
+        self.optimizer.zero_grad()
+        self.model(x).mean().backward()
+        self.optimizer.step()
+
+
+def in_half_for_inference(model: nn.Module, loader):
+    model = model.cuda().half().eval()
+    with torch.inference_mode():
+        return [model(x.cuda().half()) for x in loader]
+
+
+def in_bfloat16(model: nn.Module, loader, optimizer):
+    model = model.to("cuda", torch.bfloat16)
+    for x in loader:
+        optimizer.zero_grad()
+        model(x.cuda().bfloat16()).mean().backward()
+        optimizer.step()

@@ -3,6 +3,7 @@
 import argparse
 import os
 
+import lightning as L
 import torch
 import torch.backends.cudnn as cudnn
 
@@ -125,3 +126,9 @@ def in_float64(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer)
 
 def in_another_format() -> None:
     torch.set_default_dtype(torch.bfloat16)
+
+
+def of_lightning(deterministic: bool) -> None:
+    L.Trainer(max_epochs=3, deterministic=True)  # error: TPF358
+    L.Trainer(max_epochs=3, deterministic=deterministic)
+    L.Trainer(max_epochs=3, deterministic="warn")
