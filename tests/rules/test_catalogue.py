@@ -76,6 +76,7 @@ BEYOND = frozenset(
         "TPF815",
         "TPF816",
         "TPF817",
+        "TPF717",
         "TPF951",
         "TPF964",
         "TPF948",

@@ -66,6 +66,7 @@ ONE_SIDE = {
     "TPF949": "a trace does not record what a trainer keeps",
     "TPF951": "a trace does not know the settings of a pipeline",
     "TPF964": "a trace does not record the memory of a checkpoint",
+    "TPF717": "a simulated run compiles nothing",
     "TPF950": "a trace does not record the formats of products",
     "TPF319": "a trace does not record the peak of the memory by line",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),

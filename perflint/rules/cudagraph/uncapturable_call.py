@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, surest
+from perflint.rules._methods import is_false, is_true
 from perflint.rules._words import often
 from perflint.rules.base import Files, OutsideRule, Rule
 from perflint.rules.precedence import most_precise
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.regions.captured import Capture, Captures
 from perflint.semantics.sites import CallSite, FileSite, Site
+from perflint.semantics.structure import last_name
+from perflint.source.quoting import quoted
 
 _WAITING = (Effect.SYNC, Effect.TRANSFER)
 
@@ -25,7 +29,8 @@ class UncapturableCall(Rule):
     CPU and GPU that are not pinned, `torch.cuda.synchronize()`. A graph records the block of
     `with torch.cuda.graph(g):` or of a `torch.accelerator.Graph`, the code between `capture_begin()` and
     `capture_end()`, the functions and modules that `make_graphed_callables` gets, and the functions that these
-    call in the same file, if no test decides whether they come to the wait.
+    call in the same file, if no test decides whether they come to the wait. Finds two calls that may need the
+    driver there, as information: new pinned memory, and checkpoints that keep the states of the random generators.
 
     ## Why is this bad
     A graph records kernels without running them, so the CPU has nothing to wait for: CUDA fails
@@ -74,6 +79,7 @@ class UncapturableCall(Rule):
 
     ## References
     - [CUDA graphs: constraints](https://docs.pytorch.org/docs/stable/notes/cuda.html#constraints)
+    - [NVIDIA: PyTorch CUDA graph best practices](https://docs.nvidia.com/dl-cuda-graph/torch-cuda-graph/index.html)
     - [torch.cuda.graph](https://docs.pytorch.org/docs/stable/generated/torch.cuda.graph.html)
     """
 
@@ -95,6 +101,7 @@ class UncapturableCall(Rule):
             for found in _waits(self, inner):
                 sites.setdefault((found.code, found.span), (inner, capture))
                 waits.append(found)
+        yield from self._of_the_host(site)
         seen = set()
         for found in most_precise(waits, _waiting().rules).findings:
             if found.span in seen:
@@ -111,6 +118,32 @@ class UncapturableCall(Rule):
                 help="Call it before the capture, or after the replay.",
                 fix=found.fix,
             )
+
+    def _of_the_host(self, site: FileSite) -> Iterator[Finding]:
+        for call in site.model.nodes(ast.Call):
+            needs = _needs(site.model.call(call))
+            capture = None if needs is None else site.model.captures.surely_of(call)
+            if needs is not None and capture is not None:
+                yield self.finding(
+                    site,
+                    f"{quoted(site.model.source.written(call))} {needs[0]} while the CUDA graph of line "
+                    f"{capture.start.lineno} records it, which may fail",
+                    severity=Severity.INFO,
+                    confidence=Confidence.MEDIUM,
+                    heat=Heat.WARM,
+                    span=site.model.source.span(call),
+                    help=needs[1],
+                )
+
+
+def _needs(site: CallSite) -> tuple[str, str] | None:
+    """What a call asks the driver for besides kernels, with the cure."""
+    if last_name(site.node) == "pin_memory" or is_true(site.argument("pin_memory")):
+        return "takes new pinned memory", "Make it before the capture: a replay writes to the same memory."
+    if site.target.endswith("checkpoint") and "torch.utils.checkpoint" in site.target:
+        if not is_false(site.argument("preserve_rng_state")) and not site.has_unpacking:
+            return "reads the states of the random generators", "Pass `preserve_rng_state=False`."
+    return None
 
 
 def _confidence(captures: Captures, site: Site, confidence: Confidence) -> Confidence:

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._importers import is_published
-from perflint.rules.base import Files, Rule
+from perflint.rules._memory.flows import made
+from perflint.rules._numbers import integer
+from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.placement import FACTORIES
 from perflint.rules.precision._region import EIGHT_BITS, Format, region
 from perflint.rules.precision._sizes import Layer, Layers, Size, layers, padded
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
+from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, path_of, walk
+from perflint.source.quoting import quoted
 
 
 class ChannelsByDtype(Rule):
@@ -83,9 +87,28 @@ class ChannelsByDtype(Rule):
     severity = Severity.WARNING
     measured = ("int8-step-1000", "int8-step-1008", "int8-step-2008")
     costs = None
-    listens = (Files("Linear", "Conv", also=EIGHT_BITS),)
+    listens = (Files("Linear", "Conv", also=EIGHT_BITS), Calls("torch._scaled_mm"))
 
-    def check(self, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite | CallSite) -> Iterator[Finding]:
+        if isinstance(site, CallSite):
+            yield from self._product(site)
+        else:
+            yield from self._layers(site)
+
+    def _product(self, site: CallSite) -> Iterator[Finding]:
+        for operand in site.node.args[:2]:
+            sizes = [each for each in _sizes_of(site.model, operand) if each % 16]
+            if sizes:
+                yield self.finding(
+                    site,
+                    f"{quoted(site.text(operand))} has a size of {sizes[0]}: products in FP8 need multiples of 16",
+                    confidence=Confidence.MEDIUM,
+                    heat=Heat.HOT,
+                    span=site.model.source.span(operand),
+                    help=f"Pad it to {sizes[0] + -sizes[0] % 16}.",
+                )
+
+    def _layers(self, site: FileSite) -> Iterator[Finding]:
         around = region(site.model)
         if around.eight_bits is None:
             return
@@ -110,6 +133,20 @@ class ChannelsByDtype(Rule):
                 help=f"Use {_padded(misfits, multiple)}.",
                 cost=sentence(_COST, *self.measured) if format is Format.INT8 and layer.kind == "linear" else None,
             )
+
+
+def _sizes_of(model: Model, node: ast.expr) -> list[int]:
+    """The sizes, as far as they are written out, of the new matrix that a value is, also transposed or cast."""
+    made_of = made(model, node)
+    while isinstance(made_of, (ast.Call, ast.Attribute)):
+        if isinstance(made_of, ast.Call) and model.target(made_of) in FACTORIES:
+            sizes = [integer(model, each) for each in made_of.args]
+            return [each for each in sizes if each is not None] if len(sizes) == 2 else []
+        owner = made_of.func if isinstance(made_of, ast.Call) else made_of
+        if not isinstance(owner, ast.Attribute):
+            return []
+        made_of = made(model, owner.value)
+    return []
 
 
 def _converted(model: Model) -> dict[str, set[Format]]:

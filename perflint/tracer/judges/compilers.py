@@ -156,6 +156,7 @@ UNDECIDED: dict[str, str] = {
     "TPF812": _NOT_CAPTURED,
     "TPF813": "a trace does not record the memory of a graph; `torch.cuda.memory_reserved()` shows it",
     "TPF814": "a trace does not count the shapes of an input; `TORCH_LOGS=cudagraphs` prints the recordings",
+    "TPF717": "a trace does not know the numbers of a call; `TORCH_LOGS=recompiles` prints them",
     "TPF815": "a trace does not count captures; a profile shows `cudaGraphInstantiate` in each step",
     "TPF816": "a trace does not show the gradients after a replay; look whether they are None",
     "TPF817": _NOT_CAPTURED,

@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 def capture(model: nn.Module, static_x: torch.Tensor, batch: torch.Tensor):
@@ -165,3 +166,34 @@ class Eager(nn.Module):
 def context(graph, x: torch.Tensor) -> None:
     with graph:
         x.cuda().sum().item()
+
+
+def with_new_memory(model: nn.Module, x: torch.Tensor):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = model(x)
+        host = torch.empty(1, pin_memory=True)  # audit: TPF801
+        host.copy_(y.sum(), non_blocking=True)
+    return graph, x, host
+
+
+def with_old_memory(model: nn.Module, x: torch.Tensor):
+    graph, host = torch.cuda.CUDAGraph(), torch.empty(1, pin_memory=True)
+    with torch.cuda.graph(graph):
+        y = model(x)
+        host.copy_(y.sum(), non_blocking=True)
+    return graph, x, host
+
+
+def with_checkpoints(model: nn.Module, x: torch.Tensor):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        checkpoint(model, x, use_reentrant=False).sum().backward()  # audit: TPF801
+    return graph, x
+
+
+def with_checkpoints_without_states(model: nn.Module, x: torch.Tensor):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        checkpoint(model, x, use_reentrant=False, preserve_rng_state=False).sum().backward()
+    return graph, x

@@ -1,0 +1,136 @@
+"""TPF717: code that is compiled without dynamic shapes, for numbers or lengths that change."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import in_tests, is_false
+from perflint.rules._results import COMPILE, result_of
+from perflint.rules._sources import passed_to
+from perflint.rules.base import Files, Rule
+from perflint.semantics.around import loops_around, targets
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import keyword, last_name, names_in, walk
+from perflint.semantics.values import Function, scalar_type
+from perflint.source.quoting import quoted
+
+
+class ChangingNumber(Rule):
+    """Code compiled with `dynamic=False` gets another number or length in each iteration.
+
+    ## What it does
+    Finds calls of functions and modules that `torch.compile(…, dynamic=False)` made, with a number that the loop around
+    changes, and such a compilation beside a loader that pads each batch to its own length by `pad_sequence`.
+
+    ## Why is this bad
+    `dynamic=False` makes each number and size a constant of the compiled code. Another one compiles again, which takes
+    seconds, up to the limit of eight; then the function runs eagerly. By default, torch compiles twice: with the
+    first number, and with any number. Counted with torch 2.13: 20 different numbers compiled 2 times by default and
+    8 times with `dynamic=False`, for an int and for a float alike. The cost has not been measured here.
+
+    ## When it is fine
+    - A few values, each used often.
+    - Lengths in buckets, which the file may not show: padding to a fixed length is not reported.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.compile(dynamic=False)
+    def mix(a: torch.Tensor, b: torch.Tensor, weight: float) -> torch.Tensor:
+        return a * (1 - weight) + b * weight
+
+    def average(a: torch.Tensor, b: torch.Tensor, steps: int):
+        for step in range(steps):
+            a = mix(a, b, 1.0 / (step + 1))
+        return a
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compile
+    def mix(a: torch.Tensor, b: torch.Tensor, weight: float) -> torch.Tensor:
+        return a * (1 - weight) + b * weight
+
+    def average(a: torch.Tensor, b: torch.Tensor, steps: int):
+        for step in range(steps):
+            a = mix(a, b, 1.0 / (step + 1))
+        return a
+    ```
+
+    ## Fix safety
+    No fix: constants may make the compiled code faster.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=recompiles` prints each compilation with the value that changed.
+
+    ## References
+    - [Recompilation](https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html)
+    """
+
+    code, name = "TPF717", "changing-number"
+    effect, severity = Effect.RECOMPILE, Severity.INFO
+    listens = (Files("dynamic", also=("compile",)),)
+    since = (2, 0)
+
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for call in () if in_tests(model) else model.nodes(ast.Call):
+            changing = _changing(model, call) if _is_static(model, call) else None
+            if changing is not None:
+                yield self._found(site, changing, "is another number in each iteration")
+            elif model.target(call) == COMPILE and is_false(passed_to(model, call, "dynamic")) and _pads(model, call):
+                yield self._found(site, call, "compiles for one length, and the loader pads each batch to its own")
+
+    def _found(self, site: FileSite, node: ast.expr, what: str) -> Finding:
+        return self.finding(
+            site,
+            f"{quoted(site.text(node))} {what}: the code is compiled again for each, up to eight times",
+            confidence=Confidence.MEDIUM,
+            heat=Heat.HOT,
+            span=site.model.source.span(node),
+            help="Leave `dynamic=False` out, or use few values.",
+        )
+
+
+def _is_static(model: Model, call: ast.Call) -> bool:
+    """True if a call is of something that is compiled for constant numbers."""
+    made = result_of(model, call.func, COMPILE)
+    if made is not None:
+        return is_false(passed_to(model, made, "dynamic"))
+    for callee in model.value(call.func).members:
+        info = model.module.function(callee.line, callee.column) if isinstance(callee, Function) else None
+        own = isinstance(callee, Function) and callee.module == model.module.name and info is not None
+        for each in getattr(info.node, "decorator_list", ()) if own and info is not None else ():
+            if isinstance(each, ast.Call) and model.symbols.full_name(each.func) == COMPILE:
+                return is_false(keyword(each, "dynamic"))
+    return False
+
+
+def _changing(model: Model, call: ast.Call) -> ast.expr | None:
+    """The argument of a call that is a number which the loop around the call changes."""
+    loop = next(loops_around(model, call), None)
+    if loop is None:
+        return None
+    changed = {name for target, _ in targets(loop) for name in names_in(target)}
+    changed |= {
+        part.target.id for part in walk(loop) if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
+    }
+    for given in (*call.args, *(each.value for each in call.keywords)):
+        if names_in(given) & changed and scalar_type(model.value(given)) in ("int", "float"):
+            return given
+    return None
+
+
+def _pads(model: Model, compiling: ast.Call) -> bool:
+    """True if the function around a compilation makes a loader that pads each batch to the longest of its items."""
+    calls, function = model.nodes(ast.Call), model.function(compiling)
+    loaders = [call for call in calls if model.function(call) is function]
+    collates = {last_name(given) for call in loaders if (given := keyword(call, "collate_fn")) is not None}
+    pads = [call for call in calls if model.target(call) == "torch.nn.utils.rnn.pad_sequence"]
+    return any(getattr(model.function(call), "name", "") in collates for call in pads)

@@ -1,0 +1,72 @@
+"""Compiled code and the numbers that it gets."""
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
+
+
+@torch.compile(dynamic=False)
+def mix(a: torch.Tensor, b: torch.Tensor, weight: float) -> torch.Tensor:
+    return a * (1 - weight) + b * weight
+
+
+@torch.compile
+def mix_any(a: torch.Tensor, b: torch.Tensor, weight: float) -> torch.Tensor:
+    return a * (1 - weight) + b * weight
+
+
+def average(a: torch.Tensor, b: torch.Tensor, steps: int):
+    for step in range(steps):
+        a = mix(a, b, 1.0 / (step + 1))  # audit: TPF717
+    return a
+
+
+def counted(model: nn.Module, x: torch.Tensor):
+    fast = torch.compile(model.cuda(), dynamic=False)
+    at = 0
+    while at < 100:
+        x = fast(x, at)  # audit: TPF717
+        at += 1
+    return x
+
+
+def collate(items):
+    return pad_sequence(items, batch_first=True)
+
+
+def padded(model: nn.Module, dataset):
+    fast = torch.compile(model.cuda(), dynamic=False)  # audit: TPF717
+    for x in DataLoader(dataset, 32, collate_fn=collate):
+        fast(x.cuda())
+
+
+# Look-alikes
+
+
+def by_default(a: torch.Tensor, b: torch.Tensor, steps: int):
+    for step in range(steps):
+        a = mix_any(a, b, 1.0 / (step + 1))
+    return a
+
+
+def the_same(a: torch.Tensor, b: torch.Tensor, steps: int):
+    for _ in range(steps):
+        a = mix(a, b, 0.5)
+    return a
+
+
+def once(a: torch.Tensor, b: torch.Tensor, weight: float):
+    return mix(a, b, weight)
+
+
+def tensors(a: torch.Tensor, others: list[torch.Tensor]):
+    for b in others:
+        a = mix(a, b, 0.5)
+    return a
+
+
+def padded_with_any_length(model: nn.Module, dataset):
+    fast = torch.compile(model.cuda())
+    for x in DataLoader(dataset, 32, collate_fn=collate):
+        fast(x.cuda())
