@@ -22,9 +22,9 @@ def version() -> int:
     return number
 
 
-def sample(cases: Iterable[str], every: int) -> list[object]:
-    """Names of cases as parameters of a test; `every` minus one of `every` run with `--slow` only."""
+def sample(cases: Iterable[object], every: int) -> list[object]:
+    """Cases as parameters of a test: one of `every` runs, and with `--slow` all of them."""
     return [
-        name if (at + version()) % every == 0 else pytest.param(name, marks=pytest.mark.slow)
-        for at, name in enumerate(cases)
+        case if (at + version()) % every == 0 else pytest.param(case, marks=pytest.mark.slow)
+        for at, case in enumerate(cases)
     ]

@@ -12,6 +12,7 @@ from perflint.findings import WRITABLE, Finding
 from perflint.fixes.apply import Outcome, apply_fixes
 from perflint.rules.base import Rule
 from tests.rules.harness import Case, lint, parse_fixture, source_cases
+from tests.sample import sample
 
 CASES = source_cases()
 ALL = tuple(case.rule for case in CASES)
@@ -64,7 +65,7 @@ def test_every_fix_applies_and_cures(case: Case) -> None:
     assert again.text == outcome.text and not again.applied
 
 
-@by_rule
+@pytest.mark.parametrize("case", sample(CASES, 2), ids=str, scope="session")
 def test_fixes_bring_no_finding_of_any_rule(case: Case) -> None:
     before = fixture(case)
     alone = fix(before, case.rule)

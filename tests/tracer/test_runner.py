@@ -15,7 +15,7 @@ import pytest
 from perflint.tracer.file import read_trace
 from tests.signals import HEED_INTERRUPTS
 from tests.tracer import warm
-from tests.tracer.device import ROOT, Done, python, traced, written
+from tests.tracer.device import ROOT, python, traced, written
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -191,29 +191,37 @@ def test_torch_is_watched_from_its_import_on_and_not_imported_for_the_program(tm
     assert trace.header.torch
 
 
-def child_of(folder: Path, method: str) -> Done:
-    program = (
-        "import multiprocessing\nimport torch\n"
-        "def work(number):\n    import os\n    os.environ |= {'RANK': str(number), 'WORLD_SIZE': '2'}\n"
-        "    device.sync()\n"
-        "if __name__ == '__main__':\n"
-        f"    child = multiprocessing.get_context('{method}').Process(target=work, args=(1,))\n"
-        "    child.start()\n    child.join()\n    print(child.exitcode)\n"
-    )
-    return traced(folder, program)[1]
+CHILDREN = """
+import multiprocessing
+import torch
+
+def work(number):
+    import os
+    os.environ |= {"RANK": str(number), "WORLD_SIZE": "4"}
+    device.sync()
+
+if __name__ == "__main__":
+    for number, method in enumerate(("spawn", "forkserver", "fork"), 1):
+        child = multiprocessing.get_context(method).Process(target=work, args=(number,))
+        child.start()
+        child.join()
+        print(method, child.exitcode)
+"""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="forkserver is POSIX's")
-@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
-def test_processes_that_the_program_starts(tmp_path: Path, method: str) -> None:
-    done = child_of(tmp_path, method)
-    assert done.out == "0\n", done.err
-    files = sorted(path.name for path in tmp_path.glob("*.gz"))
-    ranks = [] if method == "fork" else ["perflint-trace.rank1.jsonl.gz"]
-    assert files == [OUTPUT, *ranks]
-    for name in ranks:
-        header = read_trace(tmp_path / name).header
-        assert (header.rank, header.world_size) == (1, 2)
+def test_processes_that_the_program_starts(tmp_path: Path) -> None:
+    _, done = traced(tmp_path, CHILDREN)
+    assert done.out == "spawn 0\nforkserver 0\nfork 0\n", done.err
+    # A process that is forked off has the trace of the first one, which writes it.
+    assert sorted(path.name for path in tmp_path.glob("*.gz")) == [
+        OUTPUT,
+        "perflint-trace.rank1.jsonl.gz",
+        "perflint-trace.rank2.jsonl.gz",
+    ]
+    for rank in (1, 2):
+        header = read_trace(tmp_path / f"perflint-trace.rank{rank}.jsonl.gz").header
+        assert (header.rank, header.world_size) == (rank, 4)
 
 
 def test_ranks_of_torchrun_write_files_of_their_own(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from perflint.findings import Ruling
 from perflint.tracer.events import Failure
 from perflint.tracer.file import read_trace
 from perflint.tracer.trace import Trace
-from tests.tracer.device import python
+from tests.tracer import warm
 from tests.tracer.witnesses.running import OUTPUT, observed, verdicts
 
 pytestmark = pytest.mark.skipif(
@@ -34,9 +34,9 @@ class Accelerator:
 """
 PROGRAM = """
 import os
-import subprocess
 import sys
 
+os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": sys.argv[1], "WORLD_SIZE": "2", "RANK": "1"}
 sys.path.insert(0, "site-packages")
 import torch
 import torch.distributed as dist
@@ -44,12 +44,10 @@ from accelerate import Accelerator
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
+peer = os.fork()
+if not peer:
+    os.environ["RANK"] = "0"
 rank = int(os.environ["RANK"])
-peer = None
-if os.environ.get("STARTS") == "yes":
-    other = {**os.environ, "RANK": str(1 - rank), "STARTS": "no"}
-    peer = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.path[:0] = " + repr(sys.path)
-        + "; import runpy; runpy.run_path('program.py', run_name='__main__')"], env=other)
 dist.init_process_group("gloo")
 alone = [dist.new_group([each]) for each in range(2)][rank]
 
@@ -101,25 +99,24 @@ trained = train([torch.ones(2, 4)] * 8, f"model{rank}.pt")
 torch.compiler.set_stance("force_eager")
 others(trained, [torch.ones(2, 4)] * 8, 1)
 dist.destroy_process_group()
-if peer is None:
+if not peer:
     os._exit(0)  # threads of gloo that still run abort the end of an interpreter now and then
-assert peer.wait() == 0
+assert os.waitpid(peer, 0)[1] == 0
 """
 
 
-def _traced(folder: Path, rank: int) -> Trace:
+def _traced(folder: Path) -> Trace:
+    """The trace of the second process; the first one is its fork, which is not recorded."""
     (folder / "program.py").write_text(PROGRAM)
     (folder / "site-packages" / "accelerate").mkdir(parents=True)
     (folder / "site-packages" / "accelerate" / "__init__.py").write_text(ACCELERATE)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    around = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "RANK": str(rank)}
-    options = ("--warmup", "0", "--steps", "0", "program.py")
-    done = python(folder, "-m", "perflint", "trace", *options, **around, STARTS="yes")
+    done = warm.trace(folder, "--warmup", "0", "--steps", "0", "program.py", str(port))
     assert done.code == 0, done.err
     name, _, endings = OUTPUT.partition(".")
-    (folder / f"{name}.rank{rank}.{endings}").rename(folder / OUTPUT)
+    (folder / f"{name}.rank1.{endings}").rename(folder / OUTPUT)
     trace = read_trace(folder / OUTPUT)
     assert not trace.of(Failure)
     return trace
@@ -129,7 +126,7 @@ CODES = "TPF604,TPF714,TPF921,TPF922,TPF923,TPF924,TPF926,TPF944"
 
 
 def test_two_processes(tmp_path: Path) -> None:
-    trace = _traced(tmp_path, 1)
+    trace = _traced(tmp_path)
     assert observed(trace, "dist.all_reduce(first)") == {"collective.number": 8}
     assert observed(trace, "dist.barrier()") == {"collective.barrier": 8}
     assert observed(trace, "dist.barrier(group=alone)") == {"collective.alone": 8}
