@@ -130,8 +130,10 @@ ODD = (
     b'{"jsonrpc": "2.0", "id": {}, "method": "tools/list"}',
     b'{"jsonrpc": "2.0", "id": 2, "method": "no/such"}',
     b'{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "rule", "arguments": []}}',
-    b'{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "rule", "arguments": {"rule": "\\u0000"}}}',
-    b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "rule", "arguments": {"rule": "\\ud800"}}}',
+    b'{"jsonrpc": "2.0", "id": 4, "method": "tools/call",'
+    b' "params": {"name": "rule", "arguments": {"rule": "\\u0000"}}}',
+    b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call",'
+    b' "params": {"name": "rule", "arguments": {"rule": "\\ud800"}}}',
 )
 """Lines that no client should send."""
 

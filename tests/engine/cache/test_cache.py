@@ -46,7 +46,8 @@ def documents(folder: Path, means: Means = PLAIN, settings: Settings = AUDIT) ->
     """The findings of each file of a folder, as JSON."""
     if means != PLAIN:
         return checked(folder, means, settings)
-    files = frozenset((str(path.relative_to(folder)), path.read_bytes()) for path in folder.rglob("*") if path.is_file())
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    files = frozenset((str(path.relative_to(folder)), path.read_bytes()) for path in paths)
     if (files, settings) not in KNOWN:
         KNOWN[files, settings] = renamed(checked(folder, PLAIN, settings), str(folder), SOME_FOLDER)
     return renamed(KNOWN[files, settings], SOME_FOLDER, str(folder))
