@@ -16,7 +16,7 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.quoting import quoted
 
@@ -115,6 +115,9 @@ class GraphRetainingAccumulate(Rule):
 
 def _lasts(model: Model, loop: Loop | FunctionNode, name: str, holder: ast.AST) -> bool:
     """True if a sum or list is older than the iteration, and no backward pass of the code around begins at it."""
+    if name.startswith("self."):
+        stores = (each for each in walk(loop) if isinstance(each, ast.Assign))
+        return not any(path_of(target) == name for each in stores for target in each.targets)
     if isinstance(loop, LOOPS):
         return is_bound_before(model, loop, name)
     call = call_in_loop(model, loop)
@@ -144,12 +147,11 @@ def _loss(model: Model, call: ast.Call) -> str | None:
 def _kept(model: Model, loop: Loop | FunctionNode, loss: str) -> Iterator[tuple[ast.Name, str, ast.AST]]:
     """The uses of a loss that a sum or a list keeps, each with the name of the sum or list, and the statement."""
     for node in walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
-            held, name, value = node, node.target.id, node.value
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and _holder(node.target):
+            held, name, value = node, _holder(node.target), node.value
         elif _appends(node):
             assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-            assert isinstance(node.func.value, ast.Name)
-            held, name, value = node, node.func.value.id, node.args[0]  # type: ignore[assignment]
+            held, name, value = node, _holder(node.func.value), node.args[0]  # type: ignore[assignment]
         else:
             continue
         found = None if name == loss else _with_graph(model, value, loss)
@@ -170,9 +172,15 @@ def _appends(node: ast.AST) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "append"
-        and isinstance(node.func.value, ast.Name)
+        and bool(_holder(node.func.value))
         and len(node.args) == 1
     )
+
+
+def _holder(node: ast.expr) -> str:
+    """The name of a sum or list, or the path of one that the object keeps: `self.losses`; empty for others."""
+    path = path_of(node)
+    return path if isinstance(node, ast.Name) or path.startswith("self.") else ""
 
 
 def _with_graph(model: Model, node: ast.expr, loss: str) -> ast.Name | None:
@@ -202,20 +210,28 @@ def _off(model: Model, node: ast.AST) -> bool:
 
 def _asks_for_gradient(model: Model, loop: Loop | FunctionNode, name: str) -> bool:
     """True if a sum reaches a backward pass: it is part of a loss, or of the receiver of `backward`."""
+    if name.startswith("self."):
+        reads = (each for each in model.nodes(ast.Attribute) if path_of(each) == name)
+        return any(_reaches_backward(model, each) for each in reads)
     function = body_of(model, loop) if isinstance(loop, LOOPS) else loop
     seen_elsewhere = any(not is_private(model, use) for use in model.names(loop, name))
     for use in model.names(model.source.tree if seen_elsewhere else function, name):
-        if not isinstance(use.ctx, ast.Load):
-            continue
-        for outer in model.ancestors(use):
-            if isinstance(outer, ast.Call):
-                last = outer.func.attr if isinstance(outer.func, ast.Attribute) else ""
-                if last in ("backward", "scale", "manual_backward", "grad"):
-                    return True
-            if isinstance(outer, (ast.Assign, ast.AnnAssign)) and _feeds_tensor(model, outer):
+        if isinstance(use.ctx, ast.Load) and _reaches_backward(model, use):
+            return True
+    return False
+
+
+def _reaches_backward(model: Model, use: ast.expr) -> bool:
+    """True if a use of a sum is part of a statement that computes gradients, or the tensor that they begin at."""
+    for outer in model.ancestors(use):
+        if isinstance(outer, ast.Call):
+            last = outer.func.attr if isinstance(outer.func, ast.Attribute) else ""
+            if last in ("backward", "scale", "manual_backward", "grad"):
                 return True
-            if isinstance(outer, ast.stmt):
-                break
+        if isinstance(outer, (ast.Assign, ast.AnnAssign)) and _feeds_tensor(model, outer):
+            return True
+        if isinstance(outer, ast.stmt):
+            break
     return False
 
 
@@ -238,7 +254,7 @@ def _feeds_tensor(model: Model, statement: ast.Assign | ast.AnnAssign) -> bool:
 def _fix(model: Model, kept: ast.Name, name: str, held: ast.AST) -> Fix:
     span = model.source.span(kept)
     edit = insert(span.end_line, span.end_column, ".detach()")
-    if not isinstance(held, ast.AugAssign) or not _is_only_read(model, held, name):
+    if name.startswith("self.") or not isinstance(held, ast.AugAssign) or not _is_only_read(model, held, name):
         return Fix("Add what is detached", Safety.RISKY, (edit,))
     return Fix("Add what is detached", Safety.SAFE if _is_tensor(model, kept) else Safety.UNSAFE, (edit,))
 
