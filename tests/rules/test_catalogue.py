@@ -76,6 +76,8 @@ BEYOND = frozenset(
         "TPF815",
         "TPF816",
         "TPF817",
+        "TPF907",
+        "TPF906",
         "TPF717",
         "TPF951",
         "TPF964",

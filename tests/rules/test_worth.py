@@ -21,7 +21,7 @@ ROWS = rows()
 ORDER = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 WITHOUT_A_COST = frozenset(
     """TPF215 TPF359 TPF378 TPF503 TPF801 TPF803 TPF804 TPF805 TPF809 TPF810 TPF811 TPF812 TPF816 TPF817 TPF901 TPF902
-    TPF903 TPF904 TPF927 TPF981 TPF982 TPF983""".split()
+    TPF903 TPF904 TPF907 TPF906 TPF927 TPF981 TPF982 TPF983""".split()
 )
 """Warnings that are there for errors, wrong results, or code that will stop working."""
 BY_A_TRACE = frozenset("TPF991 TPF992 TPF993 TPF994".split())

@@ -67,6 +67,8 @@ ONE_SIDE = {
     "TPF951": "a trace does not know the settings of a pipeline",
     "TPF964": "a trace does not record the memory of a checkpoint",
     "TPF717": "a simulated run compiles nothing",
+    "TPF907": "a trace does not read the switches of TF32 by their names",
+    "TPF906": "a trace does not know which API made a module",
     "TPF950": "a trace does not record the formats of products",
     "TPF319": "a trace does not record the peak of the memory by line",
     **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "no run shows comments"),

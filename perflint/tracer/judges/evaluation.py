@@ -178,6 +178,8 @@ UNDECIDED: dict[str, str] = {
     "TPF947": "a trace does not show which kernels a quantized layer runs; a profile does",
     "TPF360": "a trace does not record where autocast ends; a profile shows the casts",
     "TPF949": "a trace does not record what a trainer keeps; compare the peak of the memory",
+    "TPF907": "a trace does not read both kinds of switches; reading either raises an error",
+    "TPF906": "a trace does not know which API made a module",
     "TPF951": "a trace does not know the settings of a pipeline; a profile shows the copies and kernels of a step",
     "TPF964": "a trace does not record the peak while a checkpoint is loaded; `max_memory_allocated` does",
     "TPF950": "a trace does not record the formats of products; a profile shows the kernels",
