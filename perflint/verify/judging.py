@@ -222,11 +222,20 @@ def _other_output(before: list[str], after: str, safety: Safety, tolerance: floa
     if _NUMBER.sub("#", after) != _NUMBER.sub("#", before[0]):
         return f"it prints something else: {_first_other_line(before[0], after)}"
     share = 0.0 if safety is Safety.SAFE else tolerance
-    for *known, now in zip(*(_numbers(text) for text in (*before, after)), strict=True):
-        # Values that differ from run to run, such as times, are not results.
-        if not _spread(known) and _distance(now, known) > share * abs(known[0]):
+    columns = [column for line in before[0].splitlines() for column in _columns(line)]
+    rows = list(zip(columns, *(_numbers(text) for text in (*before, after)), strict=True))
+    # Values that differ from run to run, such as times, are not results, nor are those of other lines in their place.
+    varying = {column for column, *known, _ in rows if _spread(known)}
+    for column, *known, now in rows:
+        if column not in varying and _distance(now, known) > share * abs(known[0]):
             return f"it prints {now:g} instead of {known[0]:g}"
     return None
+
+
+def _columns(line: str) -> list[tuple[str, int]]:
+    """The place of each number of a line: the words of the line, and how many numbers are before it."""
+    words = _NUMBER.sub("#", line)
+    return [(words, at) for at in range(len(_NUMBER.findall(line)))]
 
 
 def _first_other_line(before: str, after: str) -> str:

@@ -128,6 +128,18 @@ def test_numbers_that_vary_are_no_results() -> None:
     assert said(before, run(out="id 9 loss 0.6\n"))
 
 
+def test_times_without_a_unit_are_no_results_in_any_line() -> None:
+    def printed(*waits: str, loss: str = "0.5") -> Run:
+        return run(out="".join(f"step {at} wait {wait} ({wait}) loss {loss}\n" for at, wait in enumerate(waits)))
+
+    before = [printed("0.004", "0.000"), printed("0.007", "0.000")]
+    assert not said(before, printed("0.003", "0.001"))
+    assert said(before, printed("0.003", "0.001", loss="0.6")) == "it prints 0.6 instead of 0.5"
+    assert said([before[0]] * 2, printed("0.004", "0.001")) == "it prints 0.001 instead of 0"
+    other = [run(out=f"wait {wait}\nloss 0.5\n") for wait in ("0.004", "0.007")]
+    assert said(other, run(out="wait 0.003\nloss 0.7\n")) == "it prints 0.7 instead of 0.5"
+
+
 def test_failures() -> None:
     told = "Traceback\nKeyError: 'x'\n\n"
     assert failure(run(status=1, told=told)) == "the program failed with status 1: KeyError: 'x'"
