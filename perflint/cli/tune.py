@@ -60,6 +60,8 @@ _PATIENCE = 3
 """How many times as long as the original a changed program may take."""
 _AT_LEAST = 180.0
 """Seconds that any run may take: the compiler is slow."""
+_SHARE = 0.3
+"""The share of the budget that one changed program may take, if that is more."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -209,7 +211,7 @@ class _Job:
         spent = Stopped(f"the budget of {self._arguments.budget:g} s is spent", 1)
         if left <= self._slowest:
             raise spent
-        patience = max(self._slowest * _PATIENCE, _AT_LEAST) if texts else left
+        patience = max(self._slowest * _PATIENCE, _AT_LEAST, self._arguments.budget * _SHARE) if texts else left
         root = self._workspace.root
         changes = {str(root / path): self._text(path).encode(text) for path, text in texts.items()}
         key = json.dumps(

@@ -171,15 +171,18 @@ class Tuning:
     def _tried(self, change: Change, texts: dict[str, str]) -> Trial:
         before, after = list(self.outcome.best), [self._run(texts)]
         if after[0].failed or not step_ms(after):
-            return Trial(change, tuple(before), tuple(after), None, False, failure(after[0]))
-        ratio = (step_ms(before) or 0.0) / (step_ms(after) or 1.0)
-        if ratio < 1 / 1.1 or (ratio < 1.0 and not change.clears):
+            return Trial(change, tuple(before), tuple(after), None, False, _why_untimed(after[0]))
+        least = 1 / 1.1 if change.clears else 1.0
+        is_slower = _ratio(before, after) < least
+        # One run shows that a change does no harm. The pairs of later changes are faster with it, or it is left out.
+        # A few steps that stall by chance make one mean longer, but not the median.
+        if (before[-1].ms or 0.0) >= (after[0].ms or 0.0) * least if is_slower else not change.clears:
+            self._repeated(before, after, self.outcome.texts, texts)
+        ratio = _ratio(before, after)
+        if ratio < least:
             return Trial(
                 change, tuple(before), tuple(after), None, False, f"a step takes {1 / ratio:.2f} times as long"
             )
-        # One run shows that a change does no harm. The pairs of later changes are faster with it, or it is left out.
-        if not change.clears:
-            self._repeated(before, after, self.outcome.texts, texts)
         reference = before if self.outcome.texts else [*self.outcome.original, *before[1:]]
         proof = compared(reference, after[0], self._tolerance, self._other_seeds)
         trial = Trial(change, tuple(before), tuple(after), proof, False, "")
@@ -187,8 +190,8 @@ class Tuning:
         return Trial(change, tuple(before), tuple(after), proof, not reason, reason)
 
     def _repeated(self, before: list[Run], after: list[Run], old: dict[str, str], new: dict[str, str]) -> None:
-        """Add runs in turns up to the number of a comparison."""
-        while len(after) < self._repeat:
+        """Add runs in turns up to the number of a comparison, and up to as many again while chance may explain it."""
+        while len(after) < self._repeat or (len(after) < 2 * self._repeat and _is_open(before, after)):
             before.append(self._run(old))
             if not old:
                 self.outcome.original.append(before[-1])
@@ -199,7 +202,7 @@ class Tuning:
         assert trial.proof is not None
         if trial.proof.kind not in self._allowed:
             return trial.proof.text
-        if _is_faster(trial) or trial.change.clears:
+        if _is_faster(trial.before, trial.after) or trial.change.clears:
             return ""
         return f"no gain beyond the spread: {trial.gain or 0.0:.2f} ×"
 
@@ -235,10 +238,29 @@ class Tuning:
             self.outcome.trials = [dropped if each is kept[0] else each for each in self.outcome.trials]
 
     def _is_confirmed(self, trial: Trial) -> bool:
-        return len(trial.after) == self._repeat and _is_faster(trial)
+        return len(trial.after) >= self._repeat and _is_faster(trial.before, trial.after)
 
 
-def _is_faster(trial: Trial) -> bool:
+def _ratio(before: Sequence[Run], after: Sequence[Run]) -> float:
+    """How many times as fast a step is, by the means of the steps."""
+    return (step_ms(before) or 0.0) / (step_ms(after) or 1.0)
+
+
+def _is_faster(before: Sequence[Run], after: Sequence[Run]) -> bool:
     """True if each run after is faster than all before, and by more than a little."""
-    means = [[run.mean_ms or 0.0 for run in runs] for runs in (trial.before, trial.after)]
-    return (trial.gain or 0.0) >= LEAST and max(means[1]) < min(means[0])
+    return _ratio(before, after) >= LEAST and max(_means(after)) < min(_means(before))
+
+
+def _is_open(before: Sequence[Run], after: Sequence[Run]) -> bool:
+    """True if a gain is no greater than the runs of one side differ: of few runs, that may be chance."""
+    gain = (step_ms(before) or 0.0) - (step_ms(after) or 0.0)
+    spread = max(max(means) - min(means) for means in (_means(before), _means(after)))
+    return _ratio(before, after) >= LEAST and (gain <= spread or not _is_faster(before, after))
+
+
+def _means(runs: Sequence[Run]) -> list[float]:
+    return [run.mean_ms or 0.0 for run in runs]
+
+
+def _why_untimed(run: Run) -> str:
+    return failure(run) if run.failed else "none of its steps were seen"
