@@ -20,7 +20,8 @@ class StepCalls:
         self._files: dict[str, str] = {}
         self._calls: dict[tuple[str, int, CodeType], tuple[str, int, str, int]] = {}
         self._steps: dict[tuple[str, int], int] = {}
-        self._stepping: set[CodeType] = set()
+        self._stacks: set[tuple[CodeType, ...]] = set()
+        """The functions of the project below which optimizers made steps, the innermost first."""
         self._models: list[tuple[tuple[str, int, str, int, str, int], set[CodeType]]] = []
         self._known: set[tuple[tuple[str, int], int, bool]] = set()
         self._training: set[CodeType] = set()
@@ -49,7 +50,7 @@ class StepCalls:
         place = self.place(frame)
         if place is not None:
             self._steps[place] = self._steps.get(place, 0) + 1
-            self._stepping.add(next(each.f_code for each in _upwards(frame) if self._file(each.f_code.co_filename)))
+            self._stacks.add(tuple(each.f_code for each in self._own(frame)))
 
     def report(self) -> dict[str, Any]:
         """The calls, each with the file and line of both sides, the counts of steps, and the models of the step.
@@ -60,9 +61,10 @@ class StepCalls:
         """
         compiler = getattr(sys.modules.get("torch"), "compiler", None)
         # Only these versions can leave a function as it is.
-        has_eager = self._stepping and hasattr(compiler, "set_stance")
-        evaluating = self._evaluating.keys() - self._training - self._stepping if has_eager else set()
-        models = {found for found, codes in self._models if codes & self._stepping or not self._stepping}
+        stepping = self._stepping()
+        has_eager = stepping and hasattr(compiler, "set_stance")
+        evaluating = self._evaluating.keys() - self._training - stepping if has_eager else set()
+        models = {found for found, codes in self._models if codes & stepping or not stepping}
         return {
             "calls": sorted(set(self._calls.values())),
             "steps": [[*place, count] for place, count in sorted(self._steps.items())],
@@ -70,6 +72,11 @@ class StepCalls:
             "evaluations": sorted((self._evaluating[code], code.co_firstlineno) for code in evaluating),
             "compiles": self._compiles,
         }
+
+    def _stepping(self) -> set[CodeType]:
+        """The functions that make a step: they call both an optimizer and a model, or methods that wrap these."""
+        training = {code for _, codes in self._models for code in codes}
+        return {next((code for code in stack if code in training), stack[0]) for stack in self._stacks}
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
         if event != "call":
@@ -97,16 +104,8 @@ class StepCalls:
         above = list(_upwards(frame.f_back))
         if any(each.f_code is self._model_call for each in above) or next(module.parameters(), None) is None:
             return
-        own = [each for each in above if self._file(each.f_code.co_filename)]
-        held, name = next(
-            (
-                (each, name)
-                for each in reversed(own)
-                for name, value in each.f_locals.items()
-                if value is module and name != "self"
-            ),
-            (own[0], _attribute(own[0].f_locals.get("self"), module)),
-        )
+        own = self._own(frame.f_back)
+        held, name = _held(own, module)
         copies = len(module.device_ids) if isinstance(module, sys.modules["torch"].nn.DataParallel) else None
         holder = self.place(held)
         assert holder is not None
@@ -127,6 +126,10 @@ class StepCalls:
             frame = frame.f_back
         return None
 
+    def _own(self, frame: FrameType | None) -> list[FrameType]:
+        """The frames of the project at or above a frame, the innermost first."""
+        return [each for each in _upwards(frame) if self._file(each.f_code.co_filename)]
+
     def _file(self, name: str) -> str:
         """The path of a file from the project's folder; empty for others."""
         known = self._files.get(name)
@@ -143,7 +146,39 @@ def _upwards(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def _held(frames: list[FrameType], module: Any) -> tuple[FrameType, str]:
+    """The frame that holds a module by a name, with that name; the innermost and no name if none does.
+
+    The outermost one comes first. An argument comes last: its caller may hold the module by an attribute.
+    """
+    arguments: list[tuple[FrameType, str]] = []
+    for frame in reversed(frames):
+        code = frame.f_code
+        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        for name, value in frame.f_locals.items():
+            if value is module and name != "self":
+                if name not in given:
+                    return frame, name
+                arguments.append((frame, name))
+    for frame in reversed(frames):
+        if name := _attribute(frame.f_locals.get("self"), module):
+            return frame, name
+    return arguments[0] if arguments else (frames[0], "")
+
+
 def _attribute(holder: Any, module: Any) -> str:
-    """The name of a module as an attribute of `self`; empty if it has none."""
-    parts = (getattr(holder, "__dict__", {}), getattr(holder, "_modules", {}))
-    return next((f"self.{name}" for part in parts for name, value in part.items() if value is module), "")
+    """The name of a module as an attribute of `self`, or of a module that is one; empty if it has none."""
+    for name, value in _attributes(holder):
+        if value is module:
+            return f"self.{name}"
+    for name, value in _attributes(holder):
+        for inner, part in getattr(value, "__dict__", {}).get("_modules", {}).items():
+            if part is module:
+                return f"self.{name}.{inner}"
+    return ""
+
+
+def _attributes(holder: Any) -> Iterator[tuple[str, Any]]:
+    own = getattr(holder, "__dict__", {})
+    yield from own.items()
+    yield from own.get("_modules", {}).items()

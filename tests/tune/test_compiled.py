@@ -72,6 +72,29 @@ trainer = Trainer()
 for _ in range(3):
     shown.append(trainer.update(torch.ones(2, 4)).item())
 """
+WRAPPED = FUNCTIONS.replace("optimizer = torch.optim.SGD(net.parameters(), lr=0.1)", "optimizer = Scheduled(net)")
+WRAPPED = WRAPPED.replace("optimizer.step()", "optimizer.step_and_update()")
+WRAPPED = (
+    """
+class Scheduled:
+    def __init__(self, net):
+        self.inner, self.count = torch.optim.SGD(net.parameters(), lr=0.1), 0
+
+    def zero_grad(self):
+        self.inner.zero_grad()
+
+    def step_and_update(self):
+        self.count += 1
+        self.inner.step()
+
+"""
+    + WRAPPED
+)
+PASSED = METHOD.replace("self.net(x).mean()", "score(self.net, x)").replace(
+    "class Trainer", "def score(net, x):\n    return net(x).mean()\n\n\nclass Trainer"
+)
+INNER = METHOD.replace("self.net = nn.Linear(4, 1)", "self.net = nn.ModuleDict({'head': nn.Linear(4, 1)})")
+INNER = INNER.replace("self.net(x)", "self.net.head(x)")
 TWO = SCRIPT.replace("optimizer =", "other = nn.Linear(1, 1)\noptimizer =", 1).replace("net(torch", "other(net)(torch")
 TWO = TWO.replace("other(net)(torch.ones(2, 4))", "other(net(torch.ones(2, 4)))")
 
@@ -117,9 +140,12 @@ def ran(text: str, patch: pytest.MonkeyPatch) -> tuple[list[float], list[Any]]:
         (SCRIPT, 'net.compile(mode="reduce-overhead")', "for epoch in range(3):"),
         (FUNCTIONS, '    net.compile(mode="reduce-overhead")', "    for _ in range(2):"),
         (METHOD, '        self.net.compile(mode="reduce-overhead")', "        self.optimizer = torch"),
+        (WRAPPED, '    net.compile(mode="reduce-overhead")', "    for _ in range(2):"),
+        (PASSED, '        self.net.compile(mode="reduce-overhead")', "        self.optimizer = torch"),
+        (INNER, '        self.net.head.compile(mode="reduce-overhead")', "        self.optimizer = torch"),
         (TWO, 'other.compile(mode="reduce-overhead")', "for epoch in range(3):"),
     ],
-    ids="SCRIPT FUNCTIONS METHOD TWO".split(),
+    ids="SCRIPT FUNCTIONS METHOD WRAPPED PASSED INNER TWO".split(),
 )
 def test_the_model_is_compiled_where_it_is_made(
     body: str, line: str, before: str, monkeypatch: pytest.MonkeyPatch
