@@ -120,9 +120,9 @@ class StepFinder:
 
     def _watch_modules(self) -> None:
         from torch.compiler import is_compiling
-        from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+        from torch.nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
 
-        def before(module: Any, _: Any) -> None:
+        def before(module: Any, _: Any = None) -> None:
             if is_compiling():
                 return
             depth = getattr(self._calls, "depth", 0)
@@ -134,5 +134,30 @@ class StepFinder:
             if not is_compiling():
                 self._calls.depth = max(getattr(self._calls, "depth", 0) - 1, 0)
 
+        kind: Any = Module
+        make = getattr(kind, "compile", None)
+        is_watched = [True]
+
+        @functools.wraps(make or before)
+        def compiled(module: Any, *arguments: Any, **keywords: Any) -> None:
+            # Compiled code has no hooks.
+            make(module, *arguments, **keywords)
+            call = module._compiled_call_impl
+
+            def watched(*inputs: Any, **named: Any) -> Any:
+                if is_compiling() or not is_watched:
+                    return call(*inputs, **named)
+                before(module)
+                try:
+                    return call(*inputs, **named)
+                finally:
+                    after(module)
+
+            module._compiled_call_impl = watched
+
+        if make is not None:
+            kind.compile = compiled
+            self._undo_modules.callback(setattr, kind, "compile", make)
+            self._undo_modules.callback(is_watched.clear)
         self._undo_modules.callback(register_module_forward_pre_hook(before).remove)
         self._undo_modules.callback(register_module_forward_hook(after, always_call=True).remove)

@@ -82,6 +82,22 @@ def test_calls_of_root_modules_without_a_loader(finder: tuple[StepFinder, list[s
     assert finder[1] == ["restart"] + ["end"] * 5
 
 
+def test_calls_of_compiled_modules_are_steps_too(finder: tuple[StepFinder, list[str]]) -> None:
+    inner = a_model()
+    inner.compile(backend="eager")
+    model = nn.Sequential(inner)
+    for _ in range(2):
+        model(torch.ones(1, 4))
+    inner(torch.ones(1, 4))
+    model.compile(backend="eager")
+    for _ in range(3):
+        model(torch.ones(1, 4))
+    assert finder[1] == ["restart"] + ["end"] * 6
+    finder[0].rest()
+    model(torch.ones(1, 4))
+    assert finder[1] == ["restart"] + ["end"] * 6
+
+
 def test_marks_silence_the_rest(finder: tuple[StepFinder, list[str]]) -> None:
     model = a_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -99,12 +115,12 @@ def test_nothing_of_a_finder_is_left() -> None:
 
     from perflint.tracer import optimizer_steps
 
-    before = dataloader._BaseDataLoaderIter.__next__
+    before, compiler = dataloader._BaseDataLoaderIter.__next__, nn.Module.compile
     found = StepFinder(lambda: None, lambda: None)
     found.start()
     assert dataloader._BaseDataLoaderIter.__next__ is not before
     found.stop()
-    assert dataloader._BaseDataLoaderIter.__next__ is before
+    assert dataloader._BaseDataLoaderIter.__next__ is before and nn.Module.compile is compiler
     assert not module._global_forward_hooks and not module._global_forward_pre_hooks
     assert not optimizer_steps._listeners
 
