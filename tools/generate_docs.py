@@ -3,7 +3,7 @@
     python tools/generate_docs.py [--check]
 
 `docs/guide/settings.md` and `docs/settings-schema.json` are the table of settings, `docs/guide/commands.md` the verbs,
-`docs/guide/profiles.md` ends with the table of judgement,
+`docs/guide/profiles.md` ends with the table of judgement, `docs/catalogues.md` is `tools/catalogues.tsv`,
 and `docs/images/check.svg` is a recording of a terminal.
 `docs/rules/<name>.md` is the docstring of a rule with the accuracy of its findings on real code
 (benchmarks/accuracy/judged.jsonl) and the verdicts of runs (benchmarks/accuracy/verdicts.py), `docs/rules/README.md`
@@ -53,6 +53,9 @@ COMMANDS = ROOT / "docs" / "guide" / "commands.md"
 PROFILES = ROOT / "docs" / "guide" / "profiles.md"
 RECORDING = ROOT / "docs" / "images" / "check.svg"
 SETTINGS_SCHEMA = ROOT / "docs" / "settings-schema.json"
+CATALOGUE = ROOT / "tools" / "catalogues.tsv"
+"""Items of public catalogues, by family: who asks, the item, the rules that answer, the profile, the reason if none."""
+CATALOGUES = ROOT / "docs" / "catalogues.md"
 NOT_A_RULE = RULES / "not-a-rule.md"
 """Written by hand: advice that perflint does not report from source, with the reasons."""
 _TRANSCRIPT = re.compile(r"^(```console\n\$ perflint (?P<arguments>[^\n]*)\n)(?:(?!\$ |```).*\n)*(```)$", re.MULTILINE)
@@ -76,6 +79,24 @@ FAMILIES = {
 }
 
 
+_EXPERTS = {
+    "N1": "NVIDIA's [guide to CUDA graphs in PyTorch](https://docs.nvidia.com/dl-cuda-graph/)",
+    "N2": "NVIDIA's instructions for agents in [TensorRT-LLM](https://github.com/NVIDIA/TensorRT-LLM) and "
+    "[NVIDIA/skills](https://github.com/NVIDIA/skills), on code without waits, CUDA graphs and the CPU's overhead",
+    "P": "PyTorch: [tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html), "
+    "[torch.compile](https://docs.pytorch.org/docs/stable/torch.compiler.html), notes and releases up to 2.13",
+    "H": "[transformers](https://huggingface.co/docs/transformers/main/en/llm_optims), "
+    "[accelerate](https://huggingface.co/docs/accelerate/concept_guides/performance), "
+    "[diffusers](https://huggingface.co/docs/diffusers/optimization/fp16), "
+    "[Lightning](https://lightning.ai/docs/pytorch/stable/advanced/speed.html), "
+    "[torchtitan](https://github.com/pytorch/torchtitan), [nanochat](https://github.com/karpathy/nanochat)",
+    "V": "issues and changes of [vLLM](https://github.com/vllm-project/vllm), "
+    "[SGLang](https://github.com/sgl-project/sglang) and TensorRT-LLM",
+    "A": "ROCm, MPS, XPU and XLA: their pages in PyTorch's documentation",
+}
+"""The catalogues behind the letters of `tools/catalogues.tsv`."""
+
+
 _TABLE = "The first row that fits decides; an empty cell fits anything:"
 
 
@@ -85,7 +106,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is out of date")
     check: bool = parser.parse_args().check
     wanted = {**rule_files(), **transcript_files(), **settings_files(), **command_files(), **recording_files()}
-    wanted |= judgement_files()
+    wanted |= {**judgement_files(), CATALOGUES: catalogues()}
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stray = sorted(set(RULES.glob("*.md")) - wanted.keys() - {NOT_A_RULE})
     for path in [*old, *stray]:
@@ -178,6 +199,39 @@ def judgement_files() -> dict[Path, str]:
         cells += [_any_of(Need, row.need), sure, "information" if row.is_information else "by its price", row.reason]
         lines.append(f"| {' | '.join(cells)} |")
     return {PROFILES: f"{head}{mark}\n\n" + "\n".join(lines) + "\n"}
+
+
+def catalogues() -> str:
+    """The page that sets perflint beside the catalogues of experts, item by item."""
+    items = [line.split("\t") for line in CATALOGUE.read_text(encoding="utf-8").splitlines()[1:]]
+    lines = ["# Beside the catalogues of experts", ""]
+    lines += ["What public catalogues of performance advice ask for, and which rule of perflint answers. One input was"]
+    lines += ["written for each item; a rule is named here if perflint reports the marked line of it. perflint was"]
+    lines += ["developed with these inputs, so that the table shows what it knows, and not its recall on programs:"]
+    lines += ["[the comparison](comparison.md) has unseen code.", ""]
+    lines += [f"- **{letter}**: {what}" for letter, what in _EXPERTS.items()]
+    lines += ["", "| catalogue | items | by default | in stricter profiles | a run | no answer |"]
+    lines += ["|---|---:|---:|---:|---:|---:|"]
+    lines += [_counted(each, [item for item in items if each in item[0].split()]) for each in _EXPERTS]
+    lines += [_counted("all", items)]
+    for family, rows in groupby(items, key=lambda item: item[1]):
+        lines += ["", f"## {family[0].upper()}{family[1:]}", ""]
+        lines += ["| asked for | by | perflint | reason |", "|---|---|---|---|"]
+        lines += [f"| {item} | {by} | {_answer(codes, shown)} | {why} |" for by, _, item, codes, shown, why in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _counted(name: str, items: list[list[str]]) -> str:
+    shown = [item[4] for item in items]
+    counts = [shown.count("default"), shown.count("pedantic") + shown.count("audit"), shown.count("run")]
+    return f"| {name} | {len(items)} | {' | '.join(map(str, counts))} | {len(items) - sum(counts)} |"
+
+
+def _answer(codes: str, shown: str) -> str:
+    """The rules that report an item, with the profile that shows them; "a run" if a trace tells it."""
+    names = {rule.code: rule.name for rule in all_rules()}
+    links = ", ".join(f"[{code}](rules/{names[code]}.md)" for code in codes.split())
+    return {"": "–", "run": "a run", "default": links}.get(shown, f"{links} ({shown})")
 
 
 def _any_of(kind: Iterable[Enum], chosen: frozenset[Enum]) -> str:
