@@ -135,6 +135,8 @@ class Purpose(Enum):
     TESTS = "tests"
     UNREACHED = "unreached"
     """No program of the project reaches it."""
+    COPY = "copy"
+    """The same code is in a folder of which this one is a copy."""
     LIBRARY = "library"
     """Other projects may call it."""
     OTHER = "other"

@@ -83,7 +83,7 @@ class Changes:
             module = arguments[0]
             assert isinstance(module, str)
             return self._same_members(answers[question], project, lambda file: is_around(file, module))
-        if asks in ("live", "named", "published", "set"):
+        if asks in ("live", "named", "original", "published", "set"):
             return _answers_same(question, answers, project)
         if asks == "importers":
             return self._same_importers(question, answers, project)

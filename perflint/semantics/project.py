@@ -16,6 +16,7 @@ from typing import Protocol
 from perflint.config.disk import absolute, is_file, is_folder
 from perflint.frozen import dataclass
 from perflint.semantics.blocks import Blocks
+from perflint.semantics.copied import Copies
 from perflint.semantics.declared import Declared
 from perflint.semantics.live import Code, Live
 from perflint.semantics.module import Module
@@ -216,6 +217,10 @@ class Project:
             assert isinstance(path, str) and isinstance(word, str) and isinstance(value, str)
             file = self.file_text(Path(path))
             return (file,) if self._settings_change(word, value) and file is not None else ()
+        if question.asks == "original":
+            path, statement = question.arguments
+            assert isinstance(path, str) and isinstance(statement, str)
+            return self._originals(Path(path), statement)[:1]
         if question.asks == "added":
             added = self._added(str(question.arguments[0]))
             file = None if added is None else self.file_text(added)
@@ -230,6 +235,21 @@ class Project:
             return (file,) if self._settings_name(word) and file is not None else ()
         found: tuple[FileText, ...] = getattr(self.texts, question.asks)(*question.arguments)
         return found
+
+    def _originals(self, path: Path, text: str) -> tuple[FileText, ...]:
+        """The files that have a text, too, in folders of which that of a file is a copy."""
+        files = filter(None, map(self.file_text, map(Path, self._copies.originals(str(path)))))
+        return tuple(
+            file for file in files if text in file.text and (self._live is None or self._live.has(file.path, ""))
+        )
+
+    @cached_property
+    def _copies(self) -> Copies:
+        def text(path: str) -> str:
+            file = self.file_text(Path(path))
+            return "" if file is None else file.text
+
+        return Copies(self.paths, text)
 
     def _added(self, name: str) -> Path | None:
         """The file of a module in a folder that the project puts on the path of modules."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 
 from perflint.findings import Frequency, Heat, Purpose
-from perflint.semantics.around import loops_around, targets
+from perflint.semantics.around import loops_around, statement_of, targets
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.decoding import goes_on
 from perflint.semantics.heat.once import copies_for_checkpoint
@@ -27,6 +28,9 @@ _OF_STEPS = {
 """The purpose of code that runs each step, by the unit that it runs for; training for the others."""
 
 
+OF_COPY = "its folder is a copy of that of `{}`"
+
+
 @once_per_node
 def purpose(model: Model, node: ast.AST) -> tuple[Purpose, str]:
     """The purpose of the code around a node, and what shows it, as a clause."""
@@ -36,6 +40,9 @@ def purpose(model: Model, node: ast.AST) -> tuple[Purpose, str]:
     around = (node, *model.ancestors(node))
     if tests.are_all or any(map(tests.holds, around)):
         return Purpose.TESTS, "only tests run it"
+    first = _original(model, node)
+    if first is not None:
+        return Purpose.COPY, OF_COPY.format(first)
     if model.makes_module(node):
         return Purpose.SETUP, "it makes a module"
     if _copies_state(model, node) or any(copies_for_checkpoint(model, each) for each in around):
@@ -63,6 +70,21 @@ def purpose(model: Model, node: ast.AST) -> tuple[Purpose, str]:
     if model.module.is_program or serves_project(model, node):
         return Purpose.OTHER, ""
     return Purpose.LIBRARY, "other projects may call it"
+
+
+def _original(model: Model, node: ast.AST) -> str | None:
+    statement = statement_of(model, node)
+    return None if statement is None else original(model, statement.lineno, statement.end_lineno or statement.lineno)
+
+
+def original(model: Model, first: int, last: int) -> str | None:
+    """The path of the file that has the same lines, in a folder of which the folder of the checked file is a copy.
+
+    It is relative to the folder that holds both; None if there is no such file.
+    """
+    path = model.module.path
+    found = model.view.original(path, "".join(model.source.lines[first - 1 : last]).strip())
+    return None if found is None else os.path.relpath(found, os.path.commonpath([found, path])).replace(os.sep, "/")
 
 
 def prepares_data(model: Model, node: ast.AST) -> bool:
