@@ -214,10 +214,10 @@ def catalogues() -> str:
     lines += ["|---|---:|---:|---:|---:|---:|"]
     lines += [_counted(each, [item for item in items if each in item[0].split()]) for each in _EXPERTS]
     lines += [_counted("all", items)]
-    for family, rows in groupby(items, key=lambda item: item[1]):
+    for family, own in groupby(items, key=lambda item: item[1]):
         lines += ["", f"## {family[0].upper()}{family[1:]}", ""]
         lines += ["| asked for | by | perflint | reason |", "|---|---|---|---|"]
-        lines += [f"| {item} | {by} | {_answer(codes, shown)} | {why} |" for by, _, item, codes, shown, why in rows]
+        lines += [f"| {item} | {by} | {_answer(codes, shown)} | {why} |" for by, _, item, codes, shown, why in own]
     return "\n".join(lines) + "\n"
 
 

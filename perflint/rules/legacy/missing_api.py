@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._sources import passed_to
 from perflint.rules.base import Files, Rule
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import stands_in, walk
 from perflint.semantics.symbols import Symbols
-from perflint.semantics.values import Function
+from perflint.semantics.values import Const, Function
 from perflint.source.quoting import quoted
 
 _MEANT = {
@@ -35,6 +36,8 @@ _MEANT = {
 }
 """Names that texts on performance use but torch never had, with the names that were meant."""
 
+_GONE = frozenset({"onnxrt", "nvfuser", "aot_ts_nvfuser", "nvprims_nvfuser", "nvprims_aten", "ofi", "fx2trt"})
+"""Backends of `torch.compile` that torch 2.13 does not have."""
 _CLOSE = 0.85
 _MOVES = frozenset({"to", "cuda", "half", "bfloat16", "eval"})
 
@@ -45,7 +48,7 @@ class MissingApi(Rule):
     ## What it does
     Finds names below `torch`, `torch.cuda`, `torch.compiler`, `torch.jit`, `torch.nn.functional` and the like
     that torch 2.13 does not have: `torch.compiler.optimize`, `torch.jit.get_trace`, `torch.no_gradient`;
-    and `.to(device)`, `.cuda()` of a plain function.
+    `.to(device)`, `.cuda()` of a plain function; and backends of `torch.compile` that are gone, such as `"onnxrt"`.
 
     ## Why is this bad
     Such calls come from articles and generated code. They raise AttributeError when they first run,
@@ -109,6 +112,23 @@ class MissingApi(Rule):
                 help=f"`{meant}` is probably meant." if meant else "It may be gone: torch 2.13 does not have it.",
             )
         yield from self._moved_functions(site)
+        yield from self._gone_backends(site)
+
+    def _gone_backends(self, site: FileSite) -> Iterator[Finding]:
+        """`torch.compile` for a backend that torch had once."""
+        model = site.model
+        for call in model.nodes(ast.Call):
+            backend = passed_to(model, call, "backend") if model.target(call) == "torch.compile" else None
+            value = None if backend is None else model.value(backend)
+            if isinstance(value, Const) and value.value in _GONE:
+                yield self.finding(
+                    site,
+                    f"torch has no backend {quoted(str(value.value))} any more: the first call raises InvalidBackend",
+                    confidence=Confidence.HIGH,
+                    heat=Heat.WARM,
+                    span=model.source.span(call),
+                    help="Leave it out, for `inductor`; `torch.compiler.list_backends()` has the others.",
+                )
 
     def _moved_functions(self, site: FileSite) -> Iterator[Finding]:
         """`.to(device)` of a function."""

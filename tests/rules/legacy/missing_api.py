@@ -76,3 +76,11 @@ def built_with_a_library(store, x: torch.Tensor):
     if torch.backends.cudnn.benchmark or not torch.backends.cudnn.enabled:
         return torch.distributed.ProcessGroupNCCL(store, 0, 2)
     return torch.distributed.ProcessGroupMPI.create([0, 1])
+
+
+def for_a_backend_that_is_gone(model: nn.Module):
+    return torch.compile(model, backend="onnxrt")  # error: TPF378
+
+
+def for_other_backends(model: nn.Module, backend: str):
+    return torch.compile(model, backend="inductor"), torch.compile(model, backend=backend)
