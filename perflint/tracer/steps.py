@@ -135,7 +135,7 @@ class StepFinder:
                 self._calls.depth = max(getattr(self._calls, "depth", 0) - 1, 0)
 
         kind: Any = Module
-        make = getattr(kind, "compile", None)
+        make: Any = getattr(kind, "compile", None)
         is_watched = [True]
 
         @functools.wraps(make or before)

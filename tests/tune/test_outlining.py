@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from perflint.frozen import replace
 from perflint.tune.graphs.outlining import Model, Seen, outlined
 from perflint.tune.graphs.reached import Called
 from perflint.tune.refused import Refused
@@ -227,6 +228,7 @@ def test_the_tensor_of_a_read_is_computed_in_the_step() -> None:
         ("optimizer.zero_grad()", "pass", "does not clear the gradients"),
         ("optimizer.step()", "optimizer.step(lambda: loss)", "closure"),
         ("out = model(x)", "out = model(x) * random.random()", "may do something else in each step"),
+        ("out = model(x)", "out = model(x + torch.rand(5, 1).add(1).to(x.device))", "copies from the CPU"),
         ("out = model(x)", "out = model(x) + index", "a number that changes each time"),
         ("out = model(x)", "out = model(x) + torch.rand(1, generator=own)", "a generator of its own"),
         ("loss.backward()", "accelerator.backward(loss)", "has an effect"),
@@ -305,6 +307,9 @@ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         ("x = x * self.strength", "`self.strength` is read"),
         ("seen = []; seen.append(x)", ""),
         ("x = x * self.calls", ""),
+        ("x = x + torch.zeros(1).to(x.device)", "copies from the CPU"),
+        ("x = x + torch.zeros(1, dtype=torch.int8).to(torch.float32)", ""),
+        ("x = x + torch.zeros(1, device=x.device).to(x.device)", ""),
     ],
 )
 def test_functions_that_the_step_calls(body: str, reason: str) -> None:
@@ -315,6 +320,38 @@ def test_functions_that_the_step_calls(body: str, reason: str) -> None:
         return
     with pytest.raises(Refused, match=re.escape(reason)):
         outline(text, [call])
+
+
+def test_what_loops_of_constructors_assign_stays() -> None:
+    body = "x = self.fc(x) * self.fc.factor"
+    made = "self.calls = 0\n        for each in (self.fc,):\n            each.factor = 2.0"
+    text = HEAD + HELPERS.format(body=body).replace("self.calls = 0", made) + LOOP
+    text = text.replace("return self.fc(x)", "return x")
+    call = Called("a.py", line_of(text, "out = model"), "a.py", line_of(text, "def forward"))
+    assert "GraphedStep" in outline(text, [call])
+    with pytest.raises(Refused, match=re.escape("`self.fc.factor` is read")):
+        outline(text + "    model.fc.factor = 3.0\n", [call])
+
+
+def test_a_device_that_code_assigns_does_not_count() -> None:
+    text = (
+        HEAD
+        + HELPERS.format(body="x = x.to(x.device)")
+        + LOOP.replace("out = ", "model.device = epoch\n        out = ")
+    )
+    call = Called("a.py", line_of(text, "out = model"), "a.py", line_of(text, "def forward"))
+    assert "GraphedStep" in outline(text, [call])
+
+
+def test_a_function_that_calls_the_model_is_known_from_the_run() -> None:
+    head = "from losses import registry\n" + HEAD
+    text = head + LOOP.replace("out = model(x)", "out = registry['a'](model, x)")
+    texts = {"a.py": text, "losses.py": "def mean(model, x):\n    return model(x)\n"}
+    call = Called("a.py", line_of(text, "out = "), "losses.py", 1)
+    model = Model("losses.py", 2, "a.py", line_of(text, "out = "), "model")
+    assert "GraphedStep" in outlined("a.py", texts, replace(seen(text, [call]), models=(model,)))
+    with pytest.raises(Refused):
+        outlined("a.py", texts, seen(text, [call]))
 
 
 def test_a_loop_in_another_function_is_refused() -> None:

@@ -259,6 +259,9 @@ def _needed(statements: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
             inner, bound = _needed(statement.body)
             needed |= ({name for item in statement.items for name in _reads(item.context_expr)} | inner) - sure
             sure |= bound
+        elif isinstance(statement, ast.Try):
+            needed |= _try(statement)[0] - sure
+            sure |= _try(statement)[1]
         elif isinstance(statement, ast.For):
             needed |= _reads(statement.iter) - sure
             needed |= _needed(statement.body)[0] - sure - set(stored_names(statement.target))
@@ -268,6 +271,18 @@ def _needed(statements: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
                 needed |= set(stored_names(statement.target)) - sure
             sure |= set(stored_names(statement))
     return needed, sure
+
+
+def _try(statement: ast.Try) -> tuple[set[str], set[str]]:
+    """The names of a `try` as `_needed` has them: what one of its blocks binds may be missing in another."""
+    body, otherwise, finally_ = (_needed(part) for part in (statement.body, statement.orelse, statement.finalbody))
+    needed = body[0] | (otherwise[0] - body[1]) | finally_[0]
+    ends = [] if isinstance(statement.body[-1], ast.Raise) else [body[1] | otherwise[1]]
+    for handler in statement.handlers:
+        names, bound = _needed(handler.body)
+        needed |= names - {handler.name or ""}
+        ends += [] if isinstance(handler.body[-1], ast.Raise) else [bound]
+    return needed, finally_[1].union(set.intersection(*ends) if ends else ())
 
 
 def _reads(node: ast.AST) -> set[str]:

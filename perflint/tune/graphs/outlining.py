@@ -81,7 +81,8 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
         lambda node: reached.require(path, node),
         lambda node: reached.stays_inside(path, node),
     )
-    finder = Finder(source, purity, is_step)
+    models = {(each.path, each.line) for each in seen.models}
+    finder = Finder(source, purity, is_step, lambda node: reached.calls(path, node, models))
     region = finder.find()
     optimizers = finder.optimizers(region)
     _require_no_reader(trees, path, region)

@@ -30,6 +30,9 @@ _VARYING_MODULES = (
 _HOST_MODULES = ("numpy", "pandas", "scipy", "sklearn", "PIL", "cv2", "gym", "gymnasium")
 """Modules that compute on the CPU."""
 _FROM_HOST = frozenset(f"torch.{name}" for name in "tensor as_tensor asarray from_numpy".split())
+_CREATORS = frozenset(
+    f"torch.{name}" for name in "arange empty eye full linspace logspace ones rand randint randn randperm zeros".split()
+)
 _ON_OPTIMIZERS = frozenset("backward zero_grad".split())
 _CLIPS = frozenset(f"torch.nn.utils.{name}" for name in "clip_grad_norm_ clip_grad_value_".split())
 _CONTEXTS = frozenset("no_grad enable_grad set_grad_enabled autocast".split())
@@ -107,6 +110,16 @@ class Purity:
             bound |= set(stored_names(statement.target))
             for inner in statement.body:
                 self.require(inner, bound)
+        elif isinstance(statement, ast.Try):
+            # What it catches depends on tensors only if something waits, which fails while the graph is made.
+            for inner in (*statement.body, *statement.orelse, *statement.finalbody):
+                self.require(inner, bound)
+            for handler in statement.handlers:
+                if handler.type is not None:
+                    self._require_expression(handler.type)
+                bound |= {handler.name} if handler.name else set()
+                for inner in handler.body:
+                    self.require(inner, bound)
         elif isinstance(statement, ast.Assert):
             self._require_expression(statement.test)
             self._require_host_test(statement.test, bound)
@@ -199,7 +212,7 @@ class Purity:
         name = self.imports.full_name(call.func)
         if name in _FROM_HOST or _is_in(name, _HOST_MODULES):
             return f"{text} works on the CPU"
-        if reason := varies(call, self.imports):
+        if reason := varies(call, self.imports) or copies(call, self.imports):
             return reason
         if isinstance(call.func, ast.Attribute):
             if self.waits(call):
@@ -230,6 +243,20 @@ def varies(call: ast.Call, imports: Imports) -> str:
         return f"`{short(call)}` has an effect that a graph does not repeat"
     if _is_in(name, _VARYING_MODULES):
         return f"`{short(call)}` may do something else in each step"
+    return ""
+
+
+def copies(call: ast.Call, imports: Imports) -> str:
+    """The reason why a call copies from memory of the CPU, which fails while a graph is made; empty if it does not."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("to", "cuda"):
+        return ""
+    given = [*call.args, *(each.value for each in call.keywords)]
+    if given and all(imports.full_name(each).startswith("torch.") for each in given):
+        return ""
+    for node in ast.walk(call.func.value):
+        if isinstance(node, ast.Call) and imports.full_name(node.func) in _CREATORS:
+            if all(each.arg not in ("device", None) for each in node.keywords):
+                return f"`{short(call)}` copies from the CPU"
     return ""
 
 

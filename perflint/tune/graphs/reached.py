@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from perflint.frozen import dataclass
 from perflint.semantics.structure import root_of
-from perflint.tune.graphs.purity import CHANGING, Imports, is_gradient, short, stored_names, uses_generator, varies
+from perflint.tune.graphs.purity import (
+    CHANGING,
+    Imports,
+    copies,
+    is_gradient,
+    short,
+    stored_names,
+    uses_generator,
+    varies,
+)
 from perflint.tune.refused import Refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -52,6 +61,14 @@ class Reached:
             if (refused := self._known[where]) is not None:
                 raise Refused(refused.reason, node)
         return len(found)
+
+    def calls(self, path: str, node: ast.AST, places: Collection[tuple[str, int]]) -> bool:
+        """True if a node of a file, or a function that it reached, made a call at one of these lines."""
+        spans = [(path, getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0)]
+        for where in self._from(*spans[0]):
+            function = self._functions[where]
+            spans.append((where[0], first_line(function), function.end_lineno or function.lineno))
+        return any(name == at and first <= line <= last for name, first, last in spans for at, line in places)
 
     def stays_inside(self, path: str, node: ast.AST | None) -> bool:
         """True if a node of a file reached functions, and each changes nothing but attributes of its own object."""
@@ -109,27 +126,29 @@ class Reached:
         if isinstance(node, ast.Attribute):
             if isinstance(node.ctx, ast.Store) and not constructs:
                 return f"`{short(node)}` is assigned"
-            if isinstance(node.ctx, ast.Load) and node.attr in self._changed:
+            # Models on another device have other memory, and so another graph.
+            if isinstance(node.ctx, ast.Load) and node.attr in self._changed and node.attr != "device":
                 return f"`{short(node)}` is read, which {self._changed[node.attr]} changes"
             return "a gradient is read" if is_gradient(node, imports) else ""
         if not isinstance(node, ast.Call):
             return ""
         if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING and root_of(node.func) not in local:
             return f"`{short(node)}` changes a Python object"
-        return varies(node, imports) or uses_generator(node)
+        return varies(node, imports) or copies(node, imports) or uses_generator(node)
 
 
 def changed(path: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
     """The attributes that code assigns outside of constructors and of what runs once at the top level, with places."""
-    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    waiting: list[tuple[ast.AST, bool, bool]] = [(tree, False, False)]
     while waiting:
-        node, repeats = waiting.pop()
+        node, repeats, constructs = waiting.pop()
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and repeats:
             yield node.attr, f"{path}:{node.lineno}"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            repeats = node.name not in _CONSTRUCTORS
-        repeats = repeats or isinstance(node, (ast.For, ast.While))
-        waiting.extend((child, repeats) for child in ast.iter_child_nodes(node))
+            constructs = node.name in _CONSTRUCTORS
+            repeats = not constructs
+        repeats = repeats or (isinstance(node, (ast.For, ast.While)) and not constructs)
+        waiting.extend((child, repeats, constructs) for child in ast.iter_child_nodes(node))
 
 
 def numbers(trees: Iterable[ast.Module]) -> set[str]:

@@ -53,10 +53,18 @@ class Region:
 class Finder:
     """Finds the region of a file around the statements that step an optimizer."""
 
-    def __init__(self, source: Source, purity: Purity, is_step: Callable[[ast.AST], bool]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        purity: Purity,
+        is_step: Callable[[ast.AST], bool],
+        reaches_model: Callable[[ast.AST], bool] = lambda _: False,
+    ) -> None:
+        """`reaches_model` is true for code that a run saw call a model, also in a function."""
         self._source = source
         self._purity = purity
         self._is_step = is_step
+        self._reaches_model = reaches_model
         self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
 
     def find(self) -> Region:
@@ -167,6 +175,8 @@ class Finder:
             for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
                 root = root_of(call.func)
                 bound = {name for each in region.kept for name in stored_names(each)}
+                if self._reaches_model(call):
+                    return True
                 if root and root not in self._purity.imports and root not in computed | bound and root not in _BUILTINS:
                     return True
         return False
@@ -214,18 +224,41 @@ class Finder:
                 loops.insert(0, each)
         region = Region(owner, tuple(loops), list(statements))
         bound: set[str] = set()
+        leaving = self._leaving(statements)
         for index, statement in enumerate(statements):
-            later = statements[index + 1 :]
+            # Those that leave, too, stay behind this one if it leaves.
+            later = [each for each in statements[index + 1 :] if each not in leaving]
             try:
                 attempt = set(bound)
                 self._purity.require(statement, attempt)
                 self._require_no_counter(statement)
+                self._require_in_order(region, statement)
             except Refused as refused:
                 self._move(region, statement, later, bound, refused)
             else:
                 bound |= attempt
                 region.kept.append(statement)
         return region
+
+    def _leaving(self, statements: Sequence[ast.stmt]) -> set[ast.stmt]:
+        """The statements that cannot be part of a graph by themselves."""
+        names = {name for each in statements for name in stored_names(each)}
+        found = set()
+        for statement in statements:
+            try:
+                self._purity.require(statement, set(names))
+                self._require_no_counter(statement)
+            except Refused:
+                found.add(statement)
+        return found
+
+    @staticmethod
+    def _require_in_order(region: Region, statement: ast.stmt) -> None:
+        """Raise Refused if a statement needs a name of one that was moved behind the region."""
+        for moved in region.behind:
+            stored = set(stored_names(moved.statement))
+            if any(name.id in stored for name in loaded_names(statement)) or stored & set(stored_names(statement)):
+                raise moved.reason
 
     def _move(
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
@@ -240,7 +273,11 @@ class Finder:
         if not region.behind and self._can_stand_before(region, statement, stores, bound):
             region.before.append(Moved(statement, refused))
             return
-        moved = Moved(statement, refused, self._lifted(statement))
+        touched = {name for each in region.behind for name in self._changed_by(each.statement)}
+        lifted = [
+            part for part in self._lifted(statement) if touched.isdisjoint(name.id for name in loaded_names(part))
+        ]
+        moved = Moved(statement, refused, tuple(lifted))
         reads = {name.id for name in _loaded_outside(statement, moved.lifted)}
         changed = {name for each in later for name in self._touched(each)} - bound
         changed |= {name for each in later for name in _changed_in_place(each)}
@@ -275,7 +312,7 @@ class Finder:
                 continue
             shown = [node for node in ast.walk(each) if isinstance(node, ast.Call) and self._purity.waits(node)]
             given = {name.id for name in _loaded_outside(each, [*shown, *moved.lifted])} & bound
-            if given & used or (given and not isinstance(each, ast.Expr)):
+            if given & used or (given and not isinstance(each, ast.Expr) and not _is_sum(each)):
                 return True
         return False
 
@@ -353,6 +390,11 @@ class Finder:
         roots = {root_of(call.func) for call in calls if not _is_method(call, "backward")}
         return set(stored_names(statement)) | {name for name in roots if name not in self._purity.imports}
 
+    def _changed_by(self, statement: ast.stmt) -> set[str]:
+        """The names of objects that a statement may change, but for tensors that it only reads."""
+        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call) and not self._purity.waits(node))
+        return set(stored_names(statement)) | {root_of(call.func) for call in calls}
+
     def _reads_gradient(self, statement: ast.stmt) -> bool:
         return any(is_gradient(node, self._purity.imports) for node in ast.walk(statement))
 
@@ -420,6 +462,16 @@ def _simple(statement: ast.stmt) -> Iterator[ast.AST]:
             yield from _simple(each)
     else:
         yield statement
+
+
+def _is_sum(statement: ast.AST) -> bool:
+    """True for `total += loss` and `total = total + loss`, which keep no tensor but their own."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AugAssign)) else None
+    if value is None or any(isinstance(node, ast.Call) for node in ast.walk(value)):
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", value)]
+    is_new = isinstance(statement, ast.AugAssign) or isinstance(value, ast.BinOp)
+    return is_new and all(isinstance(each, ast.Name) for each in targets)
 
 
 def _is_backward(node: ast.AST) -> bool:

@@ -197,8 +197,9 @@ def _name_for(statement: ast.stmt) -> str:
 def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     for each in block:
         yield each
-        for name in ("body", "orelse"):
-            yield from _statements(getattr(each, name, ()))
+        parts = [getattr(each, name, ()) for name in ("body", "orelse", "finalbody")]
+        for part in (*parts, *(handler.body for handler in getattr(each, "handlers", ()))):
+            yield from _statements(part)
 
 
 def _lines(statement: ast.stmt) -> Span:
