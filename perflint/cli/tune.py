@@ -26,7 +26,7 @@ from perflint.engine.projects import Projects
 from perflint.findings import Report, Safety
 from perflint.output.report.facts import gather
 from perflint.output.terminal import Style
-from perflint.output.tune import tuning_text
+from perflint.output.tune import headline, tuning_text
 from perflint.output.tune_page import tuning_page
 from perflint.output.writer import message_text
 from perflint.semantics.project import Project
@@ -35,7 +35,7 @@ from perflint.source.text import Source
 from perflint.tracer.file import read_trace
 from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.trace import Trace
-from perflint.tune.changes import COMPILE, GRAPH, LOADER, Change, Texts, fixes, unified
+from perflint.tune.changes import COMPILE, GRAPH, LOADER, Change, fixes, unified
 from perflint.tune.evidence import Evidence, Loader
 from perflint.tune.graphs.outlining import Seen
 from perflint.tune.log import Log
@@ -43,7 +43,7 @@ from perflint.tune.proof import Kind
 from perflint.tune.refused import Refused
 from perflint.tune.tuning import LEAST, Outcome, Tuning, Way
 from perflint.verify.execution import Program, Run, runnable
-from perflint.verify.plan import Plan
+from perflint.verify.plan import Chosen, Plan
 from perflint.verify.stopping import Stopped, stoppable
 from perflint.verify.workspace import Workspace, project_root
 
@@ -149,6 +149,10 @@ class _Job:
         self._traced = traced
         self._workspace = workspace
         self._texts: dict[str, Text] = {}
+        self._chosen: dict[Change, Chosen] = {}
+        """The fixes of the changes that apply some of them."""
+        self._plan: Plan | None = None
+        self._outcome = Outcome()
         self._deadline = time.monotonic() + arguments.budget
         self._slowest = 0.0
         self._log = Log(Path(arguments.output).with_suffix(".runs.jsonl"))
@@ -167,7 +171,8 @@ class _Job:
     def run(self) -> int:
         """The exit code."""
         allowed = [*Kind] if self._arguments.allow else [Kind.IDENTICAL, Kind.ROUNDING]
-        tuning = Tuning(self._run, self._read, self._arguments.repeat, 0.05, allowed)
+        tuning = Tuning(self._run, self._read, self._arguments.repeat, 0.05, allowed, _tell)
+        self._outcome = tuning.outcome
         stopped, status = "", 0
         try:
             with stoppable():
@@ -188,7 +193,7 @@ class _Job:
     def _changes(self, outcome: Outcome) -> list[Change]:
         """The changes to try: those that are wanted and that could pay by the trace. Notes the others as refused."""
         found = []
-        for change in (fixes(self._fixed), *CHANGES):
+        for change in (self._fixes(), *CHANGES):
             share = change.forecast(self._traced) if self._traced is not None else 1.0
             if not _wants(change.name, self._arguments):
                 continue
@@ -234,21 +239,44 @@ class _Job:
         sys.stderr.flush()
         return run
 
-    def _fixed(self, texts: Texts, evidence: Evidence) -> dict[str, str]:
-        """The files that ran, with all safe and unsafe fixes. Raises Refused."""
+    def _fixes(self, chosen: Chosen | None = None) -> Change:
+        """Some fixes as a change, or all that there are."""
+        change = fixes(
+            lambda _, evidence: self._fixed(chosen, evidence),
+            ", ".join(sorted({each.code for each in chosen or ()})),
+            lambda: [self._fixes(part) for part in self._parts(chosen)],
+        )
+        if chosen is not None:
+            self._chosen[change] = chosen
+        return change
+
+    def _fixed(self, chosen: Chosen | None, evidence: Evidence) -> dict[str, str]:
+        """The files with some fixes, on top of those that are kept. Raises Refused."""
+        plan = self._plan or self._planned(evidence)
+        if not plan.candidates:
+            raise Refused("there are none", 1)
+        kept = [self._chosen.get(each.change, frozenset()) for each in self._outcome.kept]
+        whole = plan.candidates if chosen is None else chosen.union(*kept)
+        return {os.path.relpath(path, self._workspace.root): text for path, text in plan.changed(whole).items()}
+
+    def _parts(self, chosen: Chosen | None) -> list[Chosen]:
+        """The safe fixes and the others, or two halves by rules; nothing for those of a single rule."""
+        whole = chosen or (self._plan.candidates if self._plan is not None else frozenset())
+        safe = frozenset(each for each in whole if each.safety is Safety.SAFE)
+        codes = sorted({each.code for each in whole})
+        first = safe if safe and safe != whole else {each for each in whole if each.code in codes[: len(codes) // 2]}
+        return [part for part in (frozenset(first), whole - first) if part] if first else []
+
+    def _planned(self, evidence: Evidence) -> Plan:
         files = [str(self._workspace.root / path) for path in sorted(evidence.files) if path.endswith(".py")]
-        if any(text != self._read(path) for path, text in texts.items()):
-            raise Refused("they are applied first", 1)
         settings = options.settings(self._arguments, files)
         rules = active_rules(settings)
 
         def check(path: str, text: str, project: Project) -> Report:
             return check_source(Source(path, text), project, rules, settings)
 
-        plan = Plan(files, check, Projects(settings), (Safety.SAFE, Safety.UNSAFE))
-        if not plan.candidates:
-            raise Refused("there are none", 1)
-        return {os.path.relpath(path, self._workspace.root): t for path, t in plan.changed(plan.candidates).items()}
+        self._plan = Plan(files, check, Projects(settings), (Safety.SAFE, Safety.UNSAFE))
+        return self._plan
 
     def _leave(self, outcome: Outcome, stopped: str) -> None:
         """Write the page and the patch, and with --apply the files."""
@@ -265,6 +293,12 @@ class _Job:
 
     def _style(self) -> Style:
         return options.style(self._arguments, sys.stderr)
+
+
+def _tell(outcome: Outcome) -> None:
+    """Show what was found so far."""
+    sys.stderr.write(f"kept {outcome.kept[-1].change.name}: {headline(outcome)}\n")
+    sys.stderr.flush()
 
 
 def _seconds(text: str) -> float:

@@ -63,6 +63,8 @@ def limits(outcome: Outcome) -> Iterator[str]:
     if evidence.busy is not None:
         loading = f"{evidence.loading:.0%} of it wait for batches"
         yield f"In the original the GPU works {evidence.busy:.0%} of a step, and {loading}."
+        if not outcome.kept and evidence.busy:
+            yield f"With the same work, and the GPU never idle, a step would be {1 / evidence.busy:.2f} × as fast."
     elif evidence.loading:
         yield f"In the original {evidence.loading:.0%} of a step wait for batches."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from perflint.frozen import dataclass
 from perflint.tune.compiled import compiled
@@ -30,6 +30,8 @@ class Change:
     """Turns its graphs off in a new file, for the proof that they compute the same."""
     again: bool = False
     """True if it is tried again once it is kept, since it changes one place at a time."""
+    parts: Callable[[], Sequence[Change]] = tuple
+    """Makes the changes that it consists of, to be tried where it fails or changes the numbers as a whole."""
 
 
 def graph(texts: Texts, evidence: Evidence) -> dict[str, str]:
@@ -63,9 +65,12 @@ COMPILE = Change("compile", "models are compiled, with CUDA graphs", compiled, _
 GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs)
 
 
-def fixes(write: Callable[[Texts, Evidence], dict[str, str]]) -> Change:
-    """The fixes of the rules, which `write` applies."""
-    return Change("fixes", "the fixes of `perflint fix --unsafe-fixes`", write, lambda _: 1.0, clears=True)
+def fixes(
+    write: Callable[[Texts, Evidence], dict[str, str]], rules: str = "", parts: Callable[[], Sequence[Change]] = tuple
+) -> Change:
+    """The fixes of all rules, or of those that are named, which `write` applies."""
+    title = f"the fixes of {rules or '`perflint fix --unsafe-fixes`'}"
+    return Change("fixes", title, write, lambda _: 1.0, clears=True, parts=parts)
 
 
 def unified(before: Texts, after: Texts) -> str:

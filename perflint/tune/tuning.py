@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from statistics import fmean, median
+from typing import Any
 
 from perflint.frozen import dataclass, field, replace
 from perflint.tune.changes import Change, Texts
@@ -87,7 +88,8 @@ def step_ms(runs: Sequence[Run]) -> float | None:
 class Tuning:
     """One search. `run` runs the program with some files changed; `read` reads a file of the project as it is.
 
-    A comparison is `repeat` pairs of runs in turns. `allowed` are the classes of proof that a change may have.
+    A comparison is `repeat` pairs of runs in turns. `allowed` are the classes of proof that a change may have. `tell`
+    is called whenever a change is kept.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Tuning:
         repeat: int,
         tolerance: float,
         allowed: Sequence[Kind],
+        tell: Callable[[Outcome], None] = lambda _: None,
     ) -> None:
         self._run_program = run
         self._reseeded: Run | None = None
@@ -104,6 +107,7 @@ class Tuning:
         self._repeat = repeat
         self._tolerance = tolerance
         self._allowed = allowed
+        self._tell = tell
         self.outcome = Outcome()
 
     def start(self) -> Evidence:
@@ -140,8 +144,16 @@ class Tuning:
                     self.outcome.texts = texts
                     self.outcome.best = list(trial.after)
                     waiting += [change] if change.again else []
-                    progress = True
-                    break
+                    self._tell(self.outcome)
+                elif trial.after[0].failed or (trial.proof is not None and trial.proof.kind not in self._allowed):
+                    parts = change.parts()
+                    waiting += parts
+                    if not parts:
+                        continue
+                else:
+                    continue
+                progress = True
+                break
 
     def _run(self, texts: Mapping[str, str], way: Way = Way.PLAIN) -> Run:
         return self._run_program(texts, way)
@@ -154,7 +166,8 @@ class Tuning:
 
     def _ordered(self, waiting: Sequence[Change]) -> list[Change]:
         evidence = evidence_of(self.outcome.best[-1])
-        fitting = [each for each in waiting if not (each.clears and self.outcome.texts)]
+        is_clearing = all(each.change.clears for each in self.outcome.kept)
+        fitting = [each for each in waiting if is_clearing or not each.clears]
         return sorted(fitting, key=lambda each: (not each.clears, -each.forecast(evidence)))
 
     def _written(self, change: Change) -> dict[str, str] | None:
@@ -219,23 +232,29 @@ class Tuning:
         return f"its graph does not compute what its eager steps do: {found}" if found else ""
 
     def _confirm(self) -> None:
-        """Complete the comparison of a change that was to clear the way, if it is all that was kept."""
-        kept = self.outcome.kept
-        if len(kept) == 1 and kept[0].change.clears:
-            before, after = list(kept[0].before), list(kept[0].after)
+        """Complete the comparison of changes that were to clear the way, if they are all that was kept."""
+        if (last := self._idle()) is not None:
+            before = list(last.before) if len(self.outcome.kept) == 1 else list(self.outcome.original)
+            after = list(last.after)
             self._repeated(before, after, {}, self.outcome.texts)
             self.outcome.best = after
-            trial = replace(kept[0], before=tuple(before), after=tuple(after))
-            self.outcome.trials = [trial if each is kept[0] else each for each in self.outcome.trials]
+            self._replace(last, before=tuple(before), after=tuple(after))
 
     def _drop_idle(self) -> None:
         """Leave out what only cleared the way if nothing was gained with it."""
-        kept = self.outcome.kept
-        if len(kept) == 1 and kept[0].change.clears and not self._is_confirmed(kept[0]):
-            reason = f"no gain beyond the spread: {kept[0].gain or 0.0:.2f} ×"
+        last = self._idle()
+        if last is not None and not self._is_confirmed(last):
             self.outcome.texts, self.outcome.best = {}, list(self.outcome.original)
-            dropped = replace(kept[0], kept=False, reason=reason)
-            self.outcome.trials = [dropped if each is kept[0] else each for each in self.outcome.trials]
+            for each in self.outcome.kept:
+                self._replace(each, kept=False, reason=f"no gain beyond the spread: {last.gain or 0.0:.2f} ×")
+
+    def _idle(self) -> Trial | None:
+        """The last change that is kept, if all that are were to clear the way."""
+        kept = self.outcome.kept
+        return kept[-1] if kept and all(each.change.clears for each in kept) else None
+
+    def _replace(self, trial: Trial, **values: Any) -> None:
+        self.outcome.trials = [replace(each, **values) if each is trial else each for each in self.outcome.trials]
 
     def _is_confirmed(self, trial: Trial) -> bool:
         return len(trial.after) >= self._repeat and _is_faster(trial.before, trial.after)

@@ -104,6 +104,43 @@ def test_with_nothing_to_gain(perflint: Command, program: Simulated) -> None:
     assert "nothing was gained: a step takes 10.000 ms\n" in out and "wait for batches 1% of their time" in out
 
 
+TRAINING = """import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+model = nn.Linear(4, 4).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for x in DataLoader(data, batch_size=4):
+    noise = torch.rand(4).to("cuda")
+    loss = (model(x) * torch.zeros(4).to("cuda") * noise).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_fix_that_changes_the_numbers_does_not_take_the_others_with_it(perflint: Command, program: Simulated) -> None:
+    def run_of(changes: dict[str, bytes], seconds: float, reseed: bool, deterministic: bool) -> Run:
+        text = b"".join(changes.values())
+        is_faster, draws_others = b"torch.zeros(4, device" in text, b"torch.rand(4, device" in text
+        done = run([2.0 if draws_others else 1.0, 0.5], times=[9.0 if is_faster else 10.0] * 3)
+        assert done.seen is not None
+        look = {"calls": [], "steps": [["train.py", 12, 9]], "loaders": [], "busy_ms": 9.5}
+        return replace(done, seen=replace(done.seen, look=look))
+
+    program.run = run_of  # type: ignore[method-assign]
+    perflint.write("train.py", TRAINING)
+    code, out, err = tuned(perflint, "--only", "fixes")
+    patch = (perflint.folder / "perflint-tune.patch").read_text()
+    assert code == 0 and out.startswith("perflint tune: 1.11 × as fast"), out
+    assert "torch.zeros(4, device" in patch and "fused=True" in patch and "torch.rand(4, device" not in patch
+    assert err.count("kept fixes: 1.11 × as fast: a step takes 9.000 ms, not 10.000 ms\n") == 2
+    # The whole, the safe ones, the others, and these one by one.
+    titles = [line.rpartition(",")[0] for line in out.splitlines() if line.startswith("  fixes: ")]
+    rules = ["TPF204", "TPF601", "`perflint fix --unsafe-fixes`", "TPF204, TPF601", "TPF204"]
+    assert titles == [f"  fixes: the fixes of {each}" for each in rules]
+
+
 def test_faults_in_the_usage(perflint: Command, program: Simulated) -> None:
     assert tuned(perflint, "--only", "magic")[0] == 2
     assert tuned(perflint, "--budget", "soon")[0] == 2

@@ -265,3 +265,35 @@ def test_steps_that_stall_by_chance_are_no_reason_against_a_change() -> None:
 def test_a_change_that_hides_the_steps() -> None:
     outcome, _ = scripted([[10.0]], [[]])
     assert not names(outcome) and outcome.trials[0].reason == "none of its steps were seen"
+
+
+def test_parts_are_tried_where_the_whole_fails() -> None:
+    programs = Programs(f=0.0, a=-1.0, b=-1.0, g=-5.0)
+    programs.fails = {"f"}
+    whole = replace(change("f", clears=True), parts=lambda: [change("a", clears=True), change("b", clears=True)])
+    outcome = programs.search(whole, change("g"))
+    assert names(outcome) == ["a", "b", "g"] and programs.runs[:4] == ["", "+f", "+a", "+a+b"]
+    programs.fails = set()
+    programs.other = {"f": 1.5, "b": 1.5}
+    programs.runs.clear()
+    assert names(programs.search(whole)) == ["a"] and programs.runs == ["", "+f", "!", "+a", "+a+b", "", "+a"]
+    programs.other = {}
+    assert names(programs.search(replace(whole, clears=False))) == []
+
+
+def test_several_that_clear_the_way_are_compared_with_the_original_together() -> None:
+    programs = Programs(a=-0.3, b=-0.3)
+    outcome = programs.search(change("a", clears=True), change("b", clears=True))
+    assert names(outcome) == ["a", "b"] and programs.runs == ["", "+a", "+a+b", "", "+a+b"]
+    idle = Programs(a=0.0, b=0.0).search(change("a", clears=True), change("b", clears=True))
+    assert not names(idle) and not idle.texts
+
+
+def test_what_is_kept_is_told_at_once() -> None:
+    told: list[list[str]] = []
+    programs = Programs(a=-3.0, b=-2.0)
+    Tuning(programs.run, lambda _: "", 2, 0.05, tuple(Kind), lambda outcome: told.append(names(outcome))).start()
+    tuning = Tuning(programs.run, lambda _: "", 2, 0.05, tuple(Kind), lambda outcome: told.append(names(outcome)))
+    tuning.start()
+    tuning.search([change("a"), change("b")])
+    assert told == [["a"], ["a", "b"]]
