@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._given import arguments_given
 from perflint.rules._memory.flows import made
+from perflint.rules._sources import sources
 from perflint.rules._turns import heads, places
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -131,7 +132,8 @@ def _holder(model: Model, node: ast.expr) -> tuple[ast.expr, bool]:
 
 def _are_gradients(model: Model, source: ast.expr) -> bool:
     """True for `[p.grad for p in parameters]`."""
-    found = [made(model, part) for part in walk(source) if isinstance(part, (ast.Name, ast.ListComp, ast.GeneratorExp))]
+    parts = [part for part in walk(source) if isinstance(part, (ast.Name, ast.ListComp, ast.GeneratorExp))]
+    found = [each for part in parts for each in sources(model, part)]
     return any(isinstance(each, (ast.ListComp, ast.GeneratorExp)) and _holder(model, each.elt)[1] for each in found)
 
 

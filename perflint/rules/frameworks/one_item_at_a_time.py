@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._given import arguments_given
+from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import names_behind, sources
@@ -93,6 +94,8 @@ class OneItemAtATime(Rule):
                 call,
                 f"{quoted(call.text(node))} computes one item in each iteration of a loop",
                 confidence=Confidence.HIGH if is_pipeline else Confidence.MEDIUM,
+                # The loop makes it often, also in a function that runs once.
+                heat=call.heat if call.heat is not Heat.COLD or is_guarded(model, node) else Heat.WARM,
                 help=f"Pass all items at once: `{call.text(node.func)}(items, batch_size=…)`."
                 if is_pipeline
                 else "Give the tokenizer a list of items with `padding=True`, and the model the whole batch.",

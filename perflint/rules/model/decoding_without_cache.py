@@ -16,7 +16,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -81,14 +81,14 @@ class DecodingWithoutCache(Rule):
     effect, severity = Effect.COMPUTE, Severity.WARNING
     listens = (
         Calls("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"),
-        Files("use_cache", also=("generate(",)),
+        Files("use_cache", also=("generate(", "GenerationConfig(")),
     )
 
     def check(self, site: CallSite | FileSite) -> Iterator[Finding]:
         yield from self._loop(site) if isinstance(site, CallSite) else self._switched_off(site)
 
     def _switched_off(self, site: FileSite) -> Iterator[Finding]:
-        for call in calls_named(site, "generate"):
+        for call in _generating(site):
             if is_false(passed_to(site.model, call.node, "use_cache")) and not is_guarded(site.model, call.node):
                 yield self.finding(
                     call,
@@ -116,6 +116,14 @@ class DecodingWithoutCache(Rule):
             confidence=Confidence.MEDIUM,
             help="Keep the keys and values in a cache, and pass the new token alone.",
         )
+
+
+def _generating(site: FileSite) -> Iterator[CallSite]:
+    """The calls that generate, and those that configure it."""
+    yield from calls_named(site, "generate")
+    for call in site.model.nodes(ast.Call):
+        if last_name(call.func) == "GenerationConfig":
+            yield site.model.call(call)
 
 
 def _extends(site: CallSite, name: str) -> bool:

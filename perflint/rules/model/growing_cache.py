@@ -12,6 +12,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -92,7 +93,7 @@ class GrowingCache(Rule):
         for statement in model.nodes(ast.Assign):
             for target, value in _pairs(model, statement):
                 for call in _growths(model, target, value):
-                    if call in seen or model.heat(call) is not Heat.HOT:
+                    if call in seen or not (model.heat(call) is Heat.HOT or _grows_with_others(model, target, call)):
                         continue
                     seen.add(call)
                     grown: CallSite = model.call(call)
@@ -102,6 +103,21 @@ class GrowingCache(Rule):
                         confidence=Confidence.MEDIUM,
                         help="Write into a buffer of the greatest length, by `index_copy_` or a slice.",
                     )
+
+
+def _grows_with_others(model: Model, target: ast.expr, call: ast.Call) -> bool:
+    """True if a function lets two parts of an object grow, keys and values, unless it is known to run rarely."""
+    function = model.function(call)
+    if model.heat(call) is Heat.COLD or function is None or not path_of(target).startswith("self."):
+        return False
+    grown = {
+        path_of(each)
+        for statement in walk(function)
+        if isinstance(statement, ast.Assign)
+        for each, value in _pairs(model, statement)
+        if any(True for _ in _growths(model, each, value))
+    }
+    return len(grown) > 1
 
 
 def _pairs(model: Model, statement: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -25,6 +25,7 @@ _WRAPPERS = {
     "torch.distributed.fsdp.fully_shard": True,
     "torch.distributed._composable.fsdp.fully_shard": True,
     "accelerate.Accelerator": False,
+    **dict.fromkeys(("lightning.fabric.Fabric", "lightning.Fabric", "lightning_fabric.Fabric"), False),
 }
 """The functions that make a model reduce its gradients, and whether they shard it."""
 _AVOIDS = re.compile(
@@ -106,7 +107,7 @@ class AccumWithoutNoSync(Rule):
 
     code, name = "TPF604", "accum-without-no-sync"
     effect, severity = Effect.PIPELINE, Severity.WARNING
-    listens = (Files("DistributedDataParallel", "fully_shard", "Accelerator", also=("backward",)),)
+    listens = (Files("DistributedDataParallel", "fully_shard", "Accelerator", "Fabric", also=("backward",)),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model

@@ -134,3 +134,9 @@ def one_prompt(lm, tokenizer, prompt: str):
 def batches(lm, tokenizer, loader):
     for batch in loader:
         yield lm.generate(**tokenizer(batch, return_tensors="pt", padding=True).to("cuda"))
+
+
+def program(lm, tokenizer, rows: list[dict[str, str]]):
+    for row in rows:
+        ids = tokenizer.encode(f"Question: {row['question']}", return_tensors="pt").cuda()
+        row["answer"] = lm.generate(ids, max_new_tokens=32)  # error: TPF946

@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, GenerationConfig
 
 
 @torch.inference_mode()
@@ -117,3 +117,11 @@ def told_so_with_a_flag(lm, ids: torch.Tensor, debug: bool):
     if debug:
         return lm.generate(ids, use_cache=False)
     return lm.generate(ids)
+
+
+WITHOUT = GenerationConfig(max_new_tokens=64, use_cache=False)  # error: TPF317
+WITH = GenerationConfig(max_new_tokens=64)
+
+
+def configured(lm, ids: torch.Tensor):
+    return lm.generate(ids, generation_config=WITHOUT), lm.generate(ids, generation_config=WITH)

@@ -93,3 +93,17 @@ class Local(nn.Module):
     def forward(self, x: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
         x = torch.cat([x, more], dim=1)
         return x
+
+
+class LayerCache:
+    def __init__(self):
+        self.k, self.v = None, None
+        self.seen = None
+
+    def add(self, k: torch.Tensor, v: torch.Tensor):
+        self.k = k if self.k is None else torch.cat([self.k, k], dim=2)  # error: TPF318
+        self.v = v if self.v is None else torch.cat([self.v, v], dim=2)  # error: TPF318
+        return self.k, self.v
+
+    def note(self, x: torch.Tensor) -> None:
+        self.seen = x if self.seen is None else torch.cat([self.seen, x], dim=1)

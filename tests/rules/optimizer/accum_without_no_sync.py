@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import torch
 from accelerate import Accelerator
+from lightning.fabric import Fabric
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -166,3 +167,22 @@ def under_a_short_name(config, model, opt, loader):
         if step % config.steps == config.steps - 1:
             opt.step()
             opt.zero_grad()
+
+
+def by_fabric(fabric: Fabric, model, optimizer, loader, every: int):
+    model, optimizer = fabric.setup(model, optimizer)
+    for i, batch in enumerate(loader):
+        fabric.backward(model(batch).mean() / every)  # error: TPF604
+        if (i + 1) % every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def by_fabric_without(fabric: Fabric, model, optimizer, loader, every: int):
+    model, optimizer = fabric.setup(model, optimizer)
+    for i, batch in enumerate(loader):
+        with fabric.no_backward_sync(model, enabled=(i + 1) % every != 0):
+            fabric.backward(model(batch).mean() / every)
+        if (i + 1) % every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
