@@ -32,8 +32,8 @@ def recorded(model: Model) -> Iterator[Recorded]:
         makes: set[str] = set()
         for statement in capture.body:
             for node in walk(statement):
-                if isinstance(node, (ast.Name, ast.Attribute)):
-                    path = path_of(node)
+                if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+                    path = place_of(node)
                     if not path:
                         continue
                     if isinstance(node.ctx, ast.Store):
@@ -46,6 +46,14 @@ def recorded(model: Model) -> Iterator[Recorded]:
             # The methods that the block calls read the attributes of the same object.
             reads |= _read_by_methods(model, capture, owner) - makes
         yield Recorded(capture, scope, owner, frozenset(reads), frozenset(makes))
+
+
+def place_of(node: ast.AST) -> str:
+    """The path of a name or attribute, also of an item under a text, `buffers["x"]`; empty for others."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        path = path_of(node.value)
+        return f'{path}["{node.slice.value}"]' if path else ""
+    return path_of(node)
 
 
 def _read_by_methods(model: Model, capture: Capture, owner: ast.ClassDef) -> set[str]:
@@ -93,6 +101,7 @@ def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
     if model.function(node) is block.scope:
         return True
     if "." not in path:
+        path = path.partition("[")[0]
         symbols, function = model.symbols, model.function(node)
         if block.scope is not None and function is not None:
             if symbols.resolve(symbols.scope(function), path).scope is symbols.scope(block.scope):

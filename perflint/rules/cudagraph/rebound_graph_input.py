@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import replace
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._rates import frozen_rates
-from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, recorded, replays
+from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, place_of, recorded, replays
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk
@@ -134,7 +134,7 @@ def _rebound(model: Model, block: Recorded) -> Iterator[tuple[_Rebinding, str]]:
         targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
         if len(targets) != 1:
             continue
-        path = path_of(targets[0])
+        path = place_of(targets[0])
         if not path or path not in block.reads or not is_visible(model, block, assignment, path):
             continue
         if any(is_inside(model, assignment, statement) or assignment is statement for statement in block.capture.body):
@@ -194,13 +194,13 @@ def _brings_data(model: Model, assignment: _Rebinding, path: str) -> bool:
     value = assignment.value
     if isinstance(value, ast.Constant) and value.value is None:
         return False
-    return all(path_of(node) != path for node in walk(value) if isinstance(node, (ast.Name, ast.Attribute)))
+    return all(place_of(node) != path for node in walk(value))
 
 
 def _is_number(model: Model, block: Recorded, path: str) -> bool:
     for statement in block.capture.body:
         for node in walk(statement):
-            if isinstance(node, (ast.Name, ast.Attribute)) and path_of(node) == path:
+            if isinstance(node, ast.expr) and place_of(node) == path:
                 return scalar_type(model.value(node)) in ("int", "float", "bool")
     return False
 

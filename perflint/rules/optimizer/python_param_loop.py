@@ -108,6 +108,9 @@ class PythonParamLoop(Rule):
             updates = _updates(model, loop.body, derived_names(found))
             update = next((each for each in updates if heat is Heat.HOT or not _may_be_meant_once(each)), None)
             if update is None:
+                averaged = None if heat is Heat.COLD else _averaged(model, loop, derived_names(found))
+                if averaged is not None:
+                    yield self._by_assignment(site, averaged, heat)
                 continue
             if (heat is Heat.COLD and not _is_guarded(model, loop)) or _has_a_twin(model, loop):
                 continue
@@ -125,6 +128,34 @@ class PythonParamLoop(Rule):
                 help="Collect the tensors in lists and update all at once: `torch._foreach_mul_`, "
                 "`torch._foreach_lerp_` and similar.",
             )
+
+    def _by_assignment(self, site: FileSite, averaged: ast.Assign, heat: Heat) -> Finding:
+        return self.finding(
+            site,
+            f"{quoted(site.text(averaged.value))} runs for each entry of the state: several kernels and a new tensor "
+            "for every one",
+            confidence=Confidence.MEDIUM,
+            heat=heat,
+            span=site.model.source.span(averaged),
+            cost=sentence(_OUT_OF_PLACE, *self.measured),
+            help="Collect the tensors in lists and update all at once: `torch._foreach_lerp_`.",
+        )
+
+
+def _averaged(model: Model, loop: ast.For | ast.While, names: set[str]) -> ast.Assign | None:
+    """The assignment to an entry of a dict, under a key of the loop, of its mean with the value of the loop."""
+    for part in walk(loop):
+        target = part.targets[0] if isinstance(part, ast.Assign) else None
+        key = target.slice if isinstance(target, ast.Subscript) else None
+        if not isinstance(part, ast.Assign) or not isinstance(key, ast.Name) or key.id not in names:
+            continue
+        sums = [each for each in walk(part.value) if isinstance(each, ast.BinOp)]
+        is_mean = any(isinstance(each.op, ast.Add) for each in sums) and len(sums) > 2
+        text = ast.unparse(part.targets[0])
+        has_old = any(isinstance(each, ast.Subscript) and ast.unparse(each) == text for each in walk(part.value))
+        if is_mean and has_old and names_in(part.value) & (names - {key.id}):
+            return part
+    return None
 
 
 def _steps(model: Model, loop: ast.For | ast.While) -> bool:

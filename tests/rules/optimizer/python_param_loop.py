@@ -263,3 +263,26 @@ def run(model: nn.Module, target: nn.Module, loader: DataLoader, optimizer: torc
         optimizer.step()
         by_key(model, target, 0.99)
         shadow.update(model)
+
+
+class Averager:
+    def __init__(self, model: nn.Module):
+        self.average = {name: value.clone() for name, value in model.state_dict().items()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, beta: float) -> None:
+        for name, value in model.state_dict().items():
+            self.average[name] = beta * self.average[name] + (1 - beta) * value  # error: TPF603
+
+    @torch.no_grad()
+    def copy(self, model: nn.Module) -> None:
+        for name, value in model.state_dict().items():
+            self.average[name] = value.clone()
+
+
+def trained_with_an_average(model: nn.Module, loader, optimizer: torch.optim.Optimizer):
+    averager = Averager(model.cuda())
+    for x in loader:
+        model(x.cuda()).mean().backward()
+        optimizer.step()
+        averager.update(model, 0.99)
