@@ -81,6 +81,14 @@ def argument(text: str) -> cst.Arg:
     return found
 
 
+def with_one_more(source: Source, call: ast.Call, new: str) -> Edit | None:
+    """The edit that adds an argument at the end of a call, or None if the call takes no other."""
+    written = source.concrete(call)
+    assert isinstance(written, cst.Call)
+    changed = with_argument(written, new)
+    return None if changed is None else replace(source, source.span(call), changed)
+
+
 def with_argument(call: cst.Call, new: str) -> cst.Call | None:
     """The call with one more argument at its end, laid out as the others are.
 

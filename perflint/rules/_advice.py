@@ -50,9 +50,9 @@ _LONGEST_NAME = 40
 """Characters of the code of a tensor that advice repeats."""
 
 
-def use_of(site: Site, node: ast.expr | None = None) -> Use:
-    """The use of the value at a site, or of a part of it."""
-    return site.model.destinations.of(node or site.node)
+def use_of(site: Site) -> Use:
+    """The use of the value at a site."""
+    return site.model.destinations.of(site.node)
 
 
 def source_of(site: Site, node: ast.expr) -> Origin:

@@ -136,14 +136,14 @@ def _target_at(model: Model, place: ast.expr) -> ast.expr | None:
     return next((part for part in parts if part in flow.stored and flow.stored[part].value is place), None)
 
 
-def uses_of_target(model: Model, statement: ast.AST | None, most: int = 12) -> tuple[Use, ...]:
+def uses_of_target(model: Model, statement: ast.AST | None) -> tuple[Use, ...]:
     """The uses of the name that an assignment gives a value; none for other statements, and if there are too many."""
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
     if not isinstance(target, ast.Name):
         return ()
     flow = flow_around(model, target)
     found = flow.stored.get(target)
-    reach = None if found is None else flow.reach(found, most)
+    reach = None if found is None else flow.reach(found, most=12)
     return () if reach is None else reach.uses
 
 

@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._since import CAPTURABLE
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -122,9 +121,5 @@ def _fix(model: Model, made: Instance) -> Fix | None:
     )  # fmt: skip
     if call is None or any(item.arg is None for item in call.keywords) or keyword(call, "capturable") is not None:
         return None
-    written = model.source.concrete(call)
-    new = with_argument(written, "capturable=True") if isinstance(written, cst.Call) else None
-    if new is None:
-        return None
-    edit = replace(model.source, model.source.span(call), new)
-    return Fix("Count on the GPU", Safety.UNSAFE, (edit,), since=CAPTURABLE[made.cls])
+    edit = with_one_more(model.source, call, "capturable=True")
+    return None if edit is None else Fix("Count on the GPU", Safety.UNSAFE, (edit,), since=CAPTURABLE[made.cls])

@@ -139,7 +139,7 @@ def _rebound(model: Model, block: Recorded) -> Iterator[tuple[_Rebinding, str]]:
             continue
         if any(is_inside(model, assignment, statement) or assignment is statement for statement in block.capture.body):
             continue
-        brings_data = _is_number(model, block, path) or _brings_data(model, assignment, path)
+        brings_data = _is_number(model, block, path) or _brings_data(assignment, path)
         if _precedes_replay(model, block, assignment, every) and brings_data:
             yield assignment, path
 
@@ -153,7 +153,7 @@ def _precedes_replay(model: Model, block: Recorded, assignment: _Rebinding, ever
         loop = loop_around(model, assignment)
         if loop is not None and is_inside(model, block.capture.start, loop):
             return False
-    elif _may_record(model, scope, block):
+    elif _may_record(scope, block):
         return False
     after = [call for call in every if model.function(call) is scope and call.lineno > assignment.lineno]
     return bool(after) or _is_set_again(model, assignment, block, every)
@@ -176,7 +176,7 @@ def _is_set_again(model: Model, assignment: _Rebinding, block: Recorded, every: 
     return False
 
 
-def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:
+def _may_record(scope: ast.AST | None, block: Recorded) -> bool:
     """True if a scope mentions the function that records: its assignments may be meant for the capture."""
     if block.scope is None:
         # The file records when it is loaded, before its functions run.
@@ -187,7 +187,7 @@ def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:
     return any(last_name(node) == name for node in walk(scope) if isinstance(node, (ast.Attribute, ast.Name)))
 
 
-def _brings_data(model: Model, assignment: _Rebinding, path: str) -> bool:
+def _brings_data(assignment: _Rebinding, path: str) -> bool:
     """True if other data is meant: not None, and not a view or result of the old value."""
     if isinstance(assignment, ast.AugAssign):
         return False

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from perflint.findings import Fix, Safety
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._numbers import integer
 from perflint.rules._turns import heads, nodes_of
@@ -189,10 +189,8 @@ def added(
     proof: str | None = None,
 ) -> Fix | None:
     """The fix that adds an argument to a loader."""
-    new = None if site.has_unpacking else with_argument(site.concrete, argument)
-    if new is None:
-        return None
-    return Fix(message, safety, (replace(site.model.source, site.span, new),), imports, proof=proof)
+    edit = None if site.has_unpacking else with_one_more(site.model.source, site.node, argument)
+    return None if edit is None else Fix(message, safety, (edit,), imports, proof=proof)
 
 
 def is_given(site: CallSite, name: str) -> bool:

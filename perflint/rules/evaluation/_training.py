@@ -57,10 +57,6 @@ class Training:
         """True if code computes gradients or asks for them: backward, an optimizer's step, autograd.grad, an attack."""
         return node in self._wanting
 
-    def backpropagates(self, node: ast.AST) -> bool:
-        """True if code calls `backward()`."""
-        return node in self._backward
-
     def _mark(self, node: ast.AST, marked: set[ast.AST]) -> None:
         around: ast.AST | None = node
         while around is not None and around not in marked:

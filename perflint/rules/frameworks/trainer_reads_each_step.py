@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to
 from perflint.rules.base import Calls, Rule
@@ -86,9 +86,8 @@ class TrainerReadsEachStep(Rule):
             text = "`torch_empty_cache_steps` empties the cache every few steps"
             yield self._found(site, text, Confidence.HIGH, cost=price)
         if site.argument("logging_nan_inf_filter") is None and not site.has_unpacking:
-            new = None if in_tests(site.model) else with_argument(site.concrete, "logging_nan_inf_filter=False")
-            edit = None if new is None else replace(site.model.source, site.span, new)
-            fix = None if edit is None else Fix("Turn the filter off", Safety.UNSAFE, (edit,))
+            edit = with_one_more(site.model.source, site.node, "logging_nan_inf_filter=False")
+            fix = None if edit is None or in_tests(site.model) else Fix("Turn the filter off", Safety.UNSAFE, (edit,))
             text = (
                 "`logging_nan_inf_filter` is on by default: the CPU waits in each step to know whether the loss is NaN"
             )

@@ -71,13 +71,13 @@ def _axis(model: Model, call: ast.Call) -> int | None:
         return axis.value if isinstance(axis, Const) and type(axis.value) is int else None
     if target not in SOFTMAX:
         named = isinstance(call.func, ast.Attribute) and call.func.attr == "softmax"
-        if target or not named or len(call.args) + len(call.keywords) > 2 or _is_library(model, call):
+        if target or not named or len(call.args) + len(call.keywords) > 2 or _is_library(call):
             return None
         return _number(_dim(call, 0))
     return _number(_dim(call, 0 if target == "torch.Tensor.softmax" else 1))
 
 
-def _is_library(model: Model, call: ast.Call) -> bool:
+def _is_library(call: ast.Call) -> bool:
     """True if a call is of a module's function, not of a tensor's method."""
     assert isinstance(call.func, ast.Attribute)
     return bool(call.args) and not isinstance(call.args[0], (ast.Constant, ast.UnaryOp))

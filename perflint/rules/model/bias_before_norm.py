@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
@@ -24,7 +24,6 @@ from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.symbols import Symbols
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -217,13 +216,7 @@ def _cost(pair: _Pair, model: Model) -> str:
 def _fix(site: FileSite, pair: _Pair) -> Fix | None:
     source, call = site.model.source, pair.layer.call
     given = passed(call, pair.layer.made, "bias")
-    if given is not None:
-        edit = Edit(source.span(given), "False")
-    else:
-        concrete = source.concrete(call)
-        assert isinstance(concrete, cst.Call)
-        changed = with_argument(concrete, "bias=False")
-        if changed is None:
-            return None
-        edit = replace(source, source.span(call), changed)
+    edit = with_one_more(source, call, "bias=False") if given is None else Edit(source.span(given), "False")
+    if edit is None:
+        return None
     return Fix("Pass `bias=False`", Safety.RISKY, (edit,), proof="the norm is the only reader of the layer's output")

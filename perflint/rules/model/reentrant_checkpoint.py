@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._since import NO_REENTRY, NO_REENTRY_SEQUENTIAL
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
@@ -102,12 +102,9 @@ class ReentrantCheckpoint(Rule):
             return
         if _is_for_a_version(site.model, site.node):
             return
-        changed = with_argument(site.concrete, "use_reentrant=False")
-        fix = None
-        if changed is not None:
-            edit = replace(site.model.source, site.span, changed)
-            since = NO_REENTRY_SEQUENTIAL if site.target == _SEQUENTIAL else NO_REENTRY
-            fix = Fix("Pass `use_reentrant=False`", Safety.RISKY, (edit,), since=since)
+        edit = with_one_more(site.model.source, site.node, "use_reentrant=False")
+        since = NO_REENTRY_SEQUENTIAL if site.target == _SEQUENTIAL else NO_REENTRY
+        fix = None if edit is None else Fix("Pass `use_reentrant=False`", Safety.RISKY, (edit,), since=since)
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} runs the reentrant form, which recomputes more and does not support "

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._project_text import some_file_says
 from perflint.rules.base import Calls, Rule
 from perflint.rules.model._usage import first_item_only
@@ -121,15 +121,11 @@ _COST = "unread attention weights make training of 6 transformer layers with 102
 
 
 def _fix(site: CallSite) -> Fix | None:
-    asked = site.argument("need_weights", _NEED_WEIGHTS)
-    if asked is not None:
-        edit = Edit(site.model.source.span(asked), "False")
-    else:
-        changed = with_argument(site.concrete, "need_weights=False")
-        if changed is None:
-            return None
-        edit = replace(site.model.source, site.span, changed)
-    return Fix("Pass `need_weights=False`", Safety.UNSAFE, (edit,))
+    asked, source = site.argument("need_weights", _NEED_WEIGHTS), site.model.source
+    added = (
+        with_one_more(source, site.node, "need_weights=False") if asked is None else Edit(source.span(asked), "False")
+    )
+    return None if added is None else Fix("Pass `need_weights=False`", Safety.UNSAFE, (added,))
 
 
 _READS = re.compile(r"register_forward_hook\(|create_graph\s*=\s*True")

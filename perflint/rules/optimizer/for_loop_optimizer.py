@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._arguments import dropped
 from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._memory.flows import made
@@ -302,12 +302,8 @@ def _with_fused(site: CallSite) -> Fix | None:
     refused = _is_for_lightning(site) or may_be_sparse(site.model, site.target)
     # Whether Adagrad has a fused form on GPUs of Apple is unknown.
     refused = refused or (site.target in FUSED_LATER and names_apple_gpus(site.model))
-    new = None if refused else with_argument(site.concrete, "fused=True")
-    if new is None:
+    edit = None if refused else with_one_more(site.model.source, site.node, "fused=True")
+    if edit is None:
         return None
-    return Fix(
-        "Use the fused form",
-        Safety.UNSAFE,
-        (replace(site.model.source, site.span, new),),
-        since=fused_since(site.model, site.node, site.target),
-    )
+    since = fused_since(site.model, site.node, site.target)
+    return Fix("Use the fused form", Safety.UNSAFE, (edit,), since=since)

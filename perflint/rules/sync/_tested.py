@@ -241,10 +241,10 @@ def _has_same_shape(model: Model, first: ast.expr, node: ast.expr) -> bool:
     """True for `x.isnan()` and `x.isinf()`."""
     return all(
         isinstance(each, ast.Call) and model.target(each).rpartition(".")[2] in _QUESTIONS for each in (first, node)
-    ) and _tensor_of(model, first) == _tensor_of(model, node)
+    ) and _tensor_of(first) == _tensor_of(node)
 
 
-def _tensor_of(model: Model, node: ast.expr) -> str:
+def _tensor_of(node: ast.expr) -> str:
     assert isinstance(node, ast.Call)
     operand = node.func.value if not node.args and isinstance(node.func, ast.Attribute) else node.args[0]
     return ast.dump(operand)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, lowered
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._statements import swallows
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
@@ -172,7 +172,5 @@ def _fix(site: CallSite, made: Instance) -> Fix | None:
     if not site.model.symbols.full_name(site.node.func):
         # A class that a parameter or an attribute holds may be another one, without this argument.
         return None
-    new = with_argument(site.concrete, "validate_args=False")
-    if new is None:
-        return None
-    return Fix("Leave the checks out", Safety.UNSAFE, (replace(site.model.source, site.span, new),))
+    edit = with_one_more(site.model.source, site.node, "validate_args=False")
+    return None if edit is None else Fix("Leave the checks out", Safety.UNSAFE, (edit,))

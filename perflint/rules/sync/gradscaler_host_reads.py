@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._autocast import AUTOCAST
 from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._since import FUSED
@@ -17,7 +17,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Const, Dtype, Instance, Value
-from perflint.source.concrete import cst, parse_expression
 from perflint.source.quoting import quoted
 
 _SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
@@ -197,14 +196,9 @@ def _fix(site: CallSite) -> Fix | None:
         return None
     if may_be_sparse(site.model, optimizer.cls):
         return None
-    span = site.model.source.span(made)
-    node = parse_expression(site.model.source.segment(span))
-    new = with_argument(node, "fused=True") if isinstance(node, cst.Call) else None
-    if new is None:
-        return None
-    edit = replace(site.model.source, span, new)
+    edit = with_one_more(site.model.source, made, "fused=True")
     since = fused_since(site.model, made, optimizer.cls)
-    return Fix("Fuse the optimizer", Safety.UNSAFE, (edit,), since=since)
+    return None if edit is None else Fix("Fuse the optimizer", Safety.UNSAFE, (edit,), since=since)
 
 
 def _call_at(model: Model, made: Instance) -> ast.Call | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._since import IS_CAUSAL
@@ -189,9 +189,5 @@ def _fix(site: CallSite, place: _Mask, given: ast.expr) -> Fix | None:
         return None
     if site.argument(place.told, place.told_position) is not None:
         return None
-    changed = with_argument(site.concrete, f"{place.told}=True")
-    if changed is None:
-        return None
-    return Fix(
-        f"Pass `{place.told}=True`", Safety.UNSAFE, (replace(site.model.source, site.span, changed),), since=IS_CAUSAL
-    )
+    edit = with_one_more(site.model.source, site.node, f"{place.told}=True")
+    return None if edit is None else Fix(f"Pass `{place.told}=True`", Safety.UNSAFE, (edit,), since=IS_CAUSAL)

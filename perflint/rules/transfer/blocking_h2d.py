@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered, weakest
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import with_one_more
 from perflint.rules._advice import uploaded
 from perflint.rules._given import given_on_cpu, values_given
 from perflint.rules._project_text import names_apple_gpus
@@ -337,10 +337,9 @@ def _of_batch(site: CallSite) -> Fix | None:
         return None
     if _may_be_apple(site, moved):
         return None
-    new = with_argument(site.concrete, "non_blocking=True")
-    if new is None:
+    edit = with_one_more(site.model.source, site.node, "non_blocking=True")
+    if edit is None:
         return None
-    edit = replace(site.model.source, site.span, new)
     if tensor.pinned:
         safety = Safety.SAFE if _is_pinned_for_all(site) and _goes_to_cuda(site, moved) else Safety.UNSAFE
         return Fix(_WITHOUT_BLOCKING, safety, (edit,))
