@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grounds import grounds
+
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import run_rules
-from perflint.engine.grounds import grounds
 from perflint.engine.projects import Projects
 from perflint.rules.registry import RuleSet
 from perflint.semantics.depth import deep_stack
