@@ -18,6 +18,7 @@ from tests.rules.harness import Case, lint, parse_fixture, source_cases
 
 CASES = source_cases()
 SCENARIOS = scenarios(safe=True)
+by_rule = pytest.mark.parametrize("case", CASES, ids=str, scope="session")
 by_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 
 
@@ -29,7 +30,7 @@ def fixes_of(case: Case, safety: Safety) -> bool:
     return any(finding.fix is not None and finding.fix.safety is safety for finding in findings)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@by_rule
 def test_rules_with_safe_fixes_have_code_to_run(case: Case) -> None:
     if fixes_of(case, Safety.SAFE):
         assert runs(case).exists(), f"{case} has safe fixes: write {runs(case).name} with a case for each kind"
@@ -38,7 +39,7 @@ def test_rules_with_safe_fixes_have_code_to_run(case: Case) -> None:
         assert not runs(case).exists(), f"{case} has no safe fix; {runs(case).name} proves nothing"
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@by_rule
 def test_the_page_names_the_safeties_of_the_fixes(case: Case) -> None:
     made = {safety for safety in WRITABLE if fixes_of(case, safety)}
     assert made == set(fix_safeties(case.rule())) - {Safety.DISPLAY}

@@ -41,7 +41,7 @@ NOT_SHOWN = {
 """What pages say of changes that only a GPU has: its memory, its generator and its own kernels, its errors,
 which come late, its speed, and operators that refuse what is on two devices."""
 
-by_case = pytest.mark.parametrize("case", CASES, ids=str)
+by_case = pytest.mark.parametrize("case", CASES, ids=str, scope="session")
 with_changes = pytest.mark.parametrize("case", [case for case in CASES if changes(case).exists()], ids=str)
 
 

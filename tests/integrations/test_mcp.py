@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.server.mcpserver.exceptions import ToolError
 
 from perflint.integrations import mcp
 from perflint.integrations.mcp import server
@@ -36,6 +33,9 @@ TRACES = ROOT / "docs" / "examples" / "tracing"
 
 def ask(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[Any, list[Any]]:
     """The tools of a server that is started in a folder, and the results of some calls."""
+    # The import takes a second, and each process of a run imports all tests.
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
 
     async def talk() -> tuple[Any, list[Any]]:
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PERFLINT_NO_CACHE": "1"}
@@ -182,6 +182,8 @@ VERIFY = {"paths": ["train.py"], "select": "TPF902", "unsafe": True, "steps": 10
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_a_command_that_takes_too_long_can_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcp.server.mcpserver.exceptions import ToolError
+
     slow = tmp_path / "python"
     slow.write_text(f"#!/bin/sh\ntrap 'touch {tmp_path}/removed; exit 143' TERM\nsleep 20 >&- 2>&- &\nwait\n")
     slow.chmod(0o755)
