@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._results import COMPILE, result_of
-from perflint.rules._sources import passed_to
+from perflint.rules._sources import names_behind, passed_to
 from perflint.rules.base import Files, Rule
 from perflint.semantics.around import loops_around, targets
 from perflint.semantics.model import Model
@@ -122,7 +122,10 @@ def _changing(model: Model, call: ast.Call) -> ast.expr | None:
         part.target.id for part in walk(loop) if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
     }
     for given in (*call.args, *(each.value for each in call.keywords)):
-        if names_in(given) & changed and scalar_type(model.value(given)) in ("int", "float"):
+        if {each.id for each in names_behind(model, [given])} & changed and scalar_type(model.value(given)) in (
+            "int",
+            "float",
+        ):
             return given
     return None
 

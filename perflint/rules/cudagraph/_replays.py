@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.frozen import dataclass
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.regions.captured import GRAPHS, Capture
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import keyword, path_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,7 @@ def replays(model: Model) -> list[ast.Call]:
 
 def replays_of(model: Model, block: Recorded) -> list[ast.Call]:
     """The replays that may be those of the graph of a block: under the same name, or in code that records none."""
-    start = block.capture.start
-    graph = start.args[0] if isinstance(start, ast.Call) and start.args else getattr(start, "func", start)
-    path = path_of(graph).removesuffix(".capture_begin")
+    path = path_of(graph_of(block.capture.start))
     recording = {model.function(each.start) for each in model.captures.blocks}
     found = []
     for call in replays(model):
@@ -91,6 +89,15 @@ def replays_of(model: Model, block: Recorded) -> list[ast.Call]:
         if not is_other and (name != path or is_visible(model, block, call, path)):
             found.append(call)
     return found
+
+
+def graph_of(start: ast.expr) -> ast.expr:
+    """The graph that a capture fills, by the expression that begins it."""
+    given = start.args[0] if isinstance(start, ast.Call) and start.args else None
+    if given is None and isinstance(start, ast.Call):
+        given = keyword(start, "cuda_graph") or keyword(start, "xpu_graph") or start.func
+    graph = start if given is None else given
+    return graph.value if isinstance(graph, ast.Attribute) and graph.attr == "capture_begin" else graph
 
 
 def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:

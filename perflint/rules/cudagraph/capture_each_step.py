@@ -10,7 +10,7 @@ from perflint.rules._guards import is_done_once
 from perflint.rules._methods import in_tests
 from perflint.rules._turns import nodes_of, turn_around
 from perflint.rules.base import Files, Rule
-from perflint.rules.cudagraph._replays import is_inside, loop_around, recorded, replays
+from perflint.rules.cudagraph._replays import graph_of, is_inside, loop_around, recorded, replays
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import GRAPHED, Capture
 from perflint.semantics.sites import FileSite
@@ -126,8 +126,7 @@ def _is_replayed_once(model: Model, capture: Capture) -> bool:
 
 def _graphs(start: ast.expr) -> list[ast.Name]:
     """The name of the graph that a capture fills."""
-    given = start.args[0] if isinstance(start, ast.Call) and start.args else getattr(start, "func", start)
-    graph = given.value if isinstance(given, ast.Attribute) and given.attr == "capture_begin" else given
+    graph = graph_of(start)
     return [graph] if isinstance(graph, ast.Name) else []
 
 
@@ -135,6 +134,7 @@ def _is_kept(model: Model, graph: ast.Name) -> bool:
     """True if a graph goes to other code than its capture and its replays: into a container, or to the caller."""
     for use in model.symbols.variable(graph).uses:
         parent = model.parent(use)
+        parent = model.parent(parent) if isinstance(parent, ast.keyword) else parent
         is_method = isinstance(parent, ast.Attribute) and parent.value is use
         is_capture = isinstance(parent, ast.Call) and path_of(parent.func).endswith("graph")
         if not (is_method or is_capture):

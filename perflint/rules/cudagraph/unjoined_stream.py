@@ -111,8 +111,9 @@ def _stream(model: Model, node: ast.With) -> ast.expr | None:
     """The stream of a block that runs on another one, if the file gives it a name."""
     for item in node.items:
         call = item.context_expr
-        if isinstance(call, ast.Call) and call.args and model.symbols.full_name(call.func) in _STREAMS:
-            return call.args[0] if path_of(call.args[0]) else None
+        if isinstance(call, ast.Call) and model.symbols.full_name(call.func) in _STREAMS:
+            stream = model.call(call).argument("stream", 0)
+            return stream if stream is not None and path_of(stream) else None
     return None
 
 

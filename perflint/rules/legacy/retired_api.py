@@ -10,6 +10,7 @@ from perflint.rules._fsdp import FSDP
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import sources
 from perflint.rules.base import Files, Rule
+from perflint.rules.placement import goes_to_cuda, move
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, walk
 from perflint.source.quoting import quoted
@@ -107,4 +108,5 @@ def _is_moved(site: CallSite) -> bool:
     given = site.argument("model", 0)
     found = [] if given is None else sources(site.model, given)
     calls = [part for each in found for part in walk(each) if isinstance(part, ast.Call)]
-    return any(last_name(each) == "cuda" for each in calls)
+    moves = (move(site.model.call(each)) for each in calls if last_name(each) in ("cuda", "to"))
+    return any(moved is not None and goes_to_cuda(site, moved) for moved in moves)

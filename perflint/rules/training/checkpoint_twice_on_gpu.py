@@ -60,7 +60,7 @@ class CheckpointTwiceOnGpu(Rule):
     code, name = "TPF964", "checkpoint-twice-on-gpu"
     effect, severity = Effect.MEMORY, Severity.INFO
     listens = (Calls("torch.load"),)
-    mentions = Mentions("map_location", also=("load_state_dict",), without=("assign=True",))
+    mentions = Mentions("load_state_dict", without=("assign=True",))
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         model, place = site.model, passed_to(site.model, site.node, "map_location", 1)
