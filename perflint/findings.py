@@ -136,7 +136,7 @@ class Purpose(Enum):
     UNREACHED = "unreached"
     """No program of the project reaches it."""
     COPY = "copy"
-    """The same code is in a folder of which this one is a copy."""
+    """Its folder is a copy of another one."""
     LIBRARY = "library"
     """Other projects may call it."""
     OTHER = "other"

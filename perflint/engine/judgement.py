@@ -15,7 +15,7 @@ from perflint.findings import Confidence, Finding, Frequency, Heat, Judgement, N
 from perflint.frozen import dataclass, replace
 from perflint.rules.base import Group, Rule
 from perflint.semantics.purpose.frequency import frequency
-from perflint.semantics.purpose.purpose import OF_COPY, original, purpose
+from perflint.semantics.purpose.purpose import copied_from, purpose
 from perflint.semantics.purpose.unreached import is_dead_line
 from perflint.semantics.sites import FileSite, Site
 
@@ -88,9 +88,9 @@ def _facts(finding: Finding, rule: Rule, site: Site) -> Judgement:
         dead = model.heat_map.tests.is_retired or is_dead_line(model, finding.span.line)
         if dead:
             return Judgement(Frequency.NEVER, Purpose.UNREACHED, Need.OPEN)
-        first = original(model, finding.span.line, finding.span.end_line)
-        job, evidence = (Purpose.OTHER, "") if first is None else (Purpose.COPY, OF_COPY.format(first))
-        return Judgement(_BY_HEAT[finding.heat], job, Need.OPEN, evidence=evidence)
+        copied = copied_from(model)
+        job = Purpose.OTHER if copied is None else Purpose.COPY
+        return Judgement(_BY_HEAT[finding.heat], job, Need.OPEN, evidence=copied or "")
     often = frequency(model, site.node)
     if finding.heat is not site.heat and often is not Frequency.NEVER:
         often = _BY_HEAT[finding.heat]

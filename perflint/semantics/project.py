@@ -218,9 +218,7 @@ class Project:
             file = self.file_text(Path(path))
             return (file,) if self._settings_change(word, value) and file is not None else ()
         if question.asks == "original":
-            path, statement = question.arguments
-            assert isinstance(path, str) and isinstance(statement, str)
-            return self._originals(Path(path), statement)[:1]
+            return self._originals(str(question.arguments[0]))[:1]
         if question.asks == "added":
             added = self._added(str(question.arguments[0]))
             file = None if added is None else self.file_text(added)
@@ -236,12 +234,10 @@ class Project:
         found: tuple[FileText, ...] = getattr(self.texts, question.asks)(*question.arguments)
         return found
 
-    def _originals(self, path: Path, text: str) -> tuple[FileText, ...]:
-        """The files that have a text, too, in folders of which that of a file is a copy."""
-        files = filter(None, map(self.file_text, map(Path, self._copies.originals(str(path)))))
-        return tuple(
-            file for file in files if text in file.text and (self._live is None or self._live.has(file.path, ""))
-        )
+    def _originals(self, path: str) -> tuple[FileText, ...]:
+        """The namesakes of a file, in folders of which its folder is a copy, that are not known to be dead."""
+        files = filter(None, map(self.file_text, map(Path, self._copies.originals(path))))
+        return tuple(file for file in files if self._live is None or self._live.has(file.path, ""))
 
     @cached_property
     def _copies(self) -> Copies:

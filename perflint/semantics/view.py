@@ -205,11 +205,11 @@ class View:
         known = self.project.is_whole and self.project.lists(path)
         return not known or bool(self._ask("live", str(path), definition))
 
-    def original(self, path: Path, text: str) -> Path | None:
-        """The file with the same text in a folder of which that of a file is a copy; None if there is none."""
+    def original(self, path: Path) -> Path | None:
+        """The namesake of a file in a folder of which its folder is a copy; None if there is none."""
         if not self.project.is_whole or not self.project.lists(path):
             return None
-        return next((file.path for file in self._ask("original", str(path), text)), None)
+        return next((file.path for file in self._ask("original", str(path))), None)
 
     def is_published(self, path: Path) -> bool:
         """True if the project of a file is packaged for other projects, or if that is not known.

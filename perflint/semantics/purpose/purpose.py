@@ -6,7 +6,7 @@ import ast
 import os
 
 from perflint.findings import Frequency, Heat, Purpose
-from perflint.semantics.around import loops_around, statement_of, targets
+from perflint.semantics.around import loops_around, targets
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.decoding import goes_on
 from perflint.semantics.heat.once import copies_for_checkpoint
@@ -28,9 +28,6 @@ _OF_STEPS = {
 """The purpose of code that runs each step, by the unit that it runs for; training for the others."""
 
 
-OF_COPY = "its folder is a copy of that of `{}`"
-
-
 @once_per_node
 def purpose(model: Model, node: ast.AST) -> tuple[Purpose, str]:
     """The purpose of the code around a node, and what shows it, as a clause."""
@@ -40,9 +37,9 @@ def purpose(model: Model, node: ast.AST) -> tuple[Purpose, str]:
     around = (node, *model.ancestors(node))
     if tests.are_all or any(map(tests.holds, around)):
         return Purpose.TESTS, "only tests run it"
-    first = _original(model, node)
-    if first is not None:
-        return Purpose.COPY, OF_COPY.format(first)
+    copied = copied_from(model)
+    if copied is not None:
+        return Purpose.COPY, copied
     if model.makes_module(node):
         return Purpose.SETUP, "it makes a module"
     if _copies_state(model, node) or any(copies_for_checkpoint(model, each) for each in around):
@@ -72,19 +69,14 @@ def purpose(model: Model, node: ast.AST) -> tuple[Purpose, str]:
     return Purpose.LIBRARY, "other projects may call it"
 
 
-def _original(model: Model, node: ast.AST) -> str | None:
-    statement = statement_of(model, node)
-    return None if statement is None else original(model, statement.lineno, statement.end_lineno or statement.lineno)
-
-
-def original(model: Model, first: int, last: int) -> str | None:
-    """The path of the file that has the same lines, in a folder of which the folder of the checked file is a copy.
-
-    It is relative to the folder that holds both; None if there is no such file.
-    """
+def copied_from(model: Model) -> str | None:
+    """What shows that the folder of the file is a copy of another one, as a clause; None if it is none."""
     path = model.module.path
-    found = model.view.original(path, "".join(model.source.lines[first - 1 : last]).strip())
-    return None if found is None else os.path.relpath(found, os.path.commonpath([found, path])).replace(os.sep, "/")
+    found = model.view.original(path)
+    if found is None:
+        return None
+    namesake = os.path.relpath(found, os.path.commonpath([found, path])).replace(os.sep, "/")
+    return f"its folder is a copy of that of `{namesake}`"
 
 
 def prepares_data(model: Model, node: ast.AST) -> bool:
