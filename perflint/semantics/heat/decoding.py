@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
-from perflint.semantics.structure import names_in, root_of, walk
+from perflint.semantics.structure import last_name, names_in, root_of, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
 
 def decodes(model: Model, call: ast.Call) -> bool:
-    """True for `model(token)` in a loop with `token = logits[:, -1].argmax(-1)`, where `logits` is its result."""
+    """True for `model(token)` in a loop with `token = logits[:, -1].argmax(-1)`, where `logits` is its result.
+
+    Also for `token = model(token).argmax(-1)` of a model that returns the last position alone.
+    """
     loop = next((outer for outer in model.ancestors(call) if isinstance(outer, (ast.For, ast.While))), None)
     return loop is not None and call in decoding_calls(model, loop)
 
@@ -24,8 +27,14 @@ def decodes(model: Model, call: ast.Call) -> bool:
 def decoding_calls(model: Model, loop: ast.AST) -> frozenset[ast.Call]:
     """The calls of a loop that decode."""
     last = {root_of(node.value) for node in walk(loop) if isinstance(node, ast.Subscript) and _takes_last(node)}
-    bound = list(_bound(loop)) if last else []
-    return frozenset(
+    bound = list(_bound(loop))
+    picked = frozenset(
+        call
+        for names, value in bound
+        if (call := _picked_from(value)) is not None
+        and not (names | _computed_from(names, bound)).isdisjoint(_given(call))
+    )
+    return picked | frozenset(
         call
         for names, value in bound
         if not last.isdisjoint(names)
@@ -91,6 +100,28 @@ def _call_in(value: ast.expr) -> ast.Call | None:
     while isinstance(value, (ast.Attribute, ast.Subscript)):
         value = value.value
     return value if isinstance(value, ast.Call) else None
+
+
+_PICKS = frozenset({"argmax", "multinomial", "topk"})
+_PREPARES = frozenset({"softmax", "log_softmax", "float", "exp", "div", "view", "squeeze", "reshape"})
+
+
+def _picked_from(value: ast.expr) -> ast.Call | None:
+    """The call of whose result a token is picked: `model(token)` for `model(token).softmax(-1).argmax(-1)`."""
+    node, picks = value, False
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if not isinstance(node, ast.Call):
+            node = node.value
+            continue
+        name = last_name(node)
+        if name not in _PICKS | _PREPARES:
+            return node if picks else None
+        picks = picks or name in _PICKS
+        is_function = root_of(node.func) in ("torch", "F", "functional") and bool(node.args)
+        if not is_function and not isinstance(node.func, ast.Attribute):
+            return None
+        node = node.args[0] if is_function else node.func.value  # type: ignore[attr-defined]
+    return None
 
 
 def _given(call: ast.Call) -> set[str]:

@@ -549,3 +549,13 @@ def train_epoch_weighted_by_the_gpu(model: nn.Module, loader: DataLoader, optimi
         optimizer.step()
         total += loss.item() * (y.cuda() > 0).sum().item()
     return total
+
+
+@torch.inference_mode()
+def decoding_last_positions(lm, token, position, steps: int):
+    token, position = token.cuda(), position.cuda()
+    for _ in range(steps):
+        at = position[0].item()
+        token = lm(token, start=at).argmax(-1)
+        position = position + 1
+    return token
