@@ -19,6 +19,8 @@ class StepCalls:
         self._root = os.path.join(os.path.realpath(root), "")
         self._files: dict[str, str] = {}
         self._calls: dict[tuple[str, int, CodeType], tuple[str, int, str, int]] = {}
+        self._lines: set[tuple[str, int]] = set()
+        """The lines of the project that made calls."""
         self._steps: dict[tuple[str, int], int] = {}
         self._stacks: set[tuple[CodeType, ...]] = set()
         """The functions of the project below which optimizers made steps, the innermost first."""
@@ -67,6 +69,7 @@ class StepCalls:
         models = {found for found, codes in self._models if codes & stepping or not stepping}
         return {
             "calls": sorted(set(self._calls.values())),
+            "lines": sorted(self._lines),
             "steps": [[*place, count] for place, count in sorted(self._steps.items())],
             "models": sorted(models),
             "evaluations": sorted((self._evaluating[code], code.co_firstlineno) for code in evaluating),
@@ -79,8 +82,11 @@ class StepCalls:
         return {next((code for code in stack if code in training), stack[0]) for stack in self._stacks}
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "c_call":
+            self._note_line(frame)
         if event != "call":
             return
+        self._note_line(frame.f_back)
         code = frame.f_code
         self._compiles = self._compiles or code is self._compile
         if code is self._model_call:
@@ -92,6 +98,11 @@ class StepCalls:
         place = self.place(frame.f_back)
         if place is not None and (*place, code) not in self._calls:
             self._calls[(*place, code)] = (*place, callee, code.co_firstlineno)
+
+    def _note_line(self, frame: FrameType | None) -> None:
+        file = self._file(frame.f_code.co_filename) if frame is not None else ""
+        if file and frame is not None:
+            self._lines.add((file, frame.f_lineno))
 
     def _model_called(self, frame: FrameType) -> None:
         """Note the holder of a model with parameters that no other module calls."""

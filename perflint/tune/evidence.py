@@ -63,8 +63,11 @@ def evidence_of(run: Run) -> Evidence:
     step = fmean(run.seen.times) if run.seen.times else 0.0
     models = tuple(Model(*each) for each in look.get("models", ()))
     evaluations = tuple((path, line) for path, line in look.get("evaluations", ()))
+    lines: dict[str, set[int]] = {}
+    for path, line in look.get("lines", ()):
+        lines.setdefault(path, set()).add(line)
     return Evidence(
-        Seen(steps, calls, models, evaluations, look.get("compiles", False), look.get("distributed", False)),
+        Seen(steps, calls, models, evaluations, look.get("compiles", False), look.get("distributed", False), lines),
         loaders,
         step,
         look["busy_ms"],

@@ -24,7 +24,10 @@ EQUAL = "equal"
 
 
 def tuned(text: str) -> str:
-    """A program with its graph. Each call of a function of its own is one that a run has seen. Raises Refused."""
+    """A program with its graph. Each call of a function of its own is one that a run has seen. Raises Refused.
+
+    A run has executed all lines but those with the comment `not run`.
+    """
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     steps = {call.lineno for call in calls if isinstance(call.func, ast.Attribute) and _steps(call)}
@@ -35,7 +38,9 @@ def tuned(text: str) -> str:
         for each in functions
         if each.name in (getattr(call.func, "id", ""), getattr(call.func, "attr", ""))
     ]
-    return outlined("a.py", {"a.py": text}, Seen({"a.py": steps}, called))
+    idle = {number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# not run")}
+    lines = {call.lineno for call in calls} - idle
+    return outlined("a.py", {"a.py": text}, Seen({"a.py": steps}, called, lines={"a.py": lines}))
 
 
 def _steps(call: ast.Call) -> bool:

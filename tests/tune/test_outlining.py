@@ -306,6 +306,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         ("global scale; scale = 1", "changes a Python variable"),
         ("x = x * self.strength", "`self.strength` is read"),
         ("seen = []; seen.append(x)", ""),
+        ("x = torch.add(x, 1)", ""),
         ("x = x * self.calls", ""),
         ("x = x + torch.zeros(1).to(x.device)", "copies from the CPU"),
         ("x = x + torch.zeros(1, dtype=torch.int8).to(torch.float32)", ""),
@@ -331,6 +332,23 @@ def test_what_loops_of_constructors_assign_stays() -> None:
     assert "GraphedStep" in outline(text, [call])
     with pytest.raises(Refused, match=re.escape("`self.fc.factor` is read")):
         outline(text + "    model.fc.factor = 3.0\n", [call])
+
+
+def test_a_branch_that_did_not_run_leaves_the_step_eager() -> None:
+    branches = (
+        "if mixed:\n            print(loss)\n            loss.backward()\n        else:\n            loss.backward()"
+    )
+    text = HEAD + "mixed = False\nmodel.zero_grad()\n" + LOOP.replace("loss.backward()", branches)
+    ran_lines = {node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)}
+    branch = {line_of(text, "print(loss)"), line_of(text, "print(loss)") + 1}
+    known = replace(seen(text), lines={"a.py": ran_lines - branch})
+    assert "(training_step if mixed else graphed_step)(x)" in outlined("a.py", {"a.py": text}, known)
+    varying = text.replace("if mixed:", "if mixed and epoch:")
+    for each, facts in ((text, replace(known, lines={"a.py": ran_lines})), (text, seen(text)), (varying, known)):
+        with pytest.raises(Refused):
+            outlined("a.py", {"a.py": each}, facts)
+    if find_spec("torch") is not None:
+        assert ran(outlined("a.py", {"a.py": text}, known)) == ran(text)
 
 
 def test_a_device_that_code_assigns_does_not_count() -> None:

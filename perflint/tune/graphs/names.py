@@ -61,6 +61,7 @@ class Sorter:
     def sort(self) -> Names:
         """The names. Raises Refused."""
         anchor = self._anchor()
+        self._require_same_guards(anchor)
         needed, sure = _needed(self._region.kept)
         order = dict.fromkeys(name.id for each in self._region.kept for name in loaded_names(each))
         varying = [name for name in order if name in needed and self._varies(name, anchor)]
@@ -73,6 +74,15 @@ class Sorter:
             raise Refused(f"`{unsure[0]}` is bound in only one branch of the step", self._region.kept[0])
         self._require_no_counter(given)
         return Names(tuple(given), tuple(returned), anchor)
+
+    def _require_same_guards(self, anchor: ast.stmt | None) -> None:
+        """Raise Refused if a step may be eager and the next one not."""
+        for guard in self._region.guards:
+            names = {name.id for name in loaded_names(guard.test)}
+            calls = any(isinstance(node, ast.Call) for node in ast.walk(guard.test))
+            varies = any(self._varies(name, anchor) for name in names) or any(self._varying_paths(guard.test))
+            if calls or varies or names & self._bound:
+                raise guard.reason
 
     def _elements(self, name: str) -> list[Given]:
         """The elements of a batch that the step reads by their keys; empty if it uses the batch in another way."""
@@ -200,9 +210,10 @@ class Sorter:
         inside = {node for each in self._region.kept for node in ast.walk(each)}
         moved = {node for each in self._region.behind for node in ast.walk(each.statement)}
         lifted = {node for each in self._region.behind for part in each.lifted for node in ast.walk(part)}
+        deleted = {name.id for each in self._region.kept for name in _deleted(each)}
         found = []
         for node in ast.walk(self._scope):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in self._bound:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in self._bound - deleted:
                 if node.id in needed or ((node not in inside or node in moved) and node not in lifted):
                     found.append(node.id)
             if isinstance(node, (ast.Global, ast.Nonlocal)) and self._bound & set(node.names):
@@ -257,8 +268,9 @@ def _needed(statements: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
             sure |= set.intersection(*(bound for _, bound in reached))
         elif isinstance(statement, ast.With):
             inner, bound = _needed(statement.body)
-            needed |= ({name for item in statement.items for name in _reads(item.context_expr)} | inner) - sure
-            sure |= bound
+            given = {name for item in statement.items for name in stored_names(item.optional_vars or ast.Pass())}
+            needed |= ({name for item in statement.items for name in _reads(item.context_expr)} | inner - given) - sure
+            sure |= bound | given
         elif isinstance(statement, ast.Try):
             needed |= _try(statement)[0] - sure
             sure |= _try(statement)[1]
@@ -283,6 +295,11 @@ def _try(statement: ast.Try) -> tuple[set[str], set[str]]:
         needed |= names - {handler.name or ""}
         ends += [] if isinstance(handler.body[-1], ast.Raise) else [bound]
     return needed, finally_[1].union(set.intersection(*ends) if ends else ())
+
+
+def _deleted(statement: ast.stmt) -> Iterator[ast.Name]:
+    if isinstance(statement, ast.Delete):
+        yield from (each for each in statement.targets if isinstance(each, ast.Name))
 
 
 def _reads(node: ast.AST) -> set[str]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, field
 from perflint.source.text import Source
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.purity import Imports, Purity, is_gradient
@@ -55,6 +55,8 @@ class Seen:
     """True if the program compiles a model."""
     distributed: bool = False
     """True if its process is one of a group."""
+    lines: Mapping[str, Collection[int]] = field(default_factory=dict)
+    """The lines that made calls, by file; none if that is unknown."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
@@ -80,9 +82,16 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
         is_step,
         lambda node: reached.require(path, node),
         lambda node: reached.stays_inside(path, node),
+        lambda call: reached.is_own(path, call),
     )
     models = {(each.path, each.line) for each in seen.models}
-    finder = Finder(source, purity, is_step, lambda node: reached.calls(path, node, models))
+    finder = Finder(
+        source,
+        purity,
+        is_step,
+        lambda node: reached.calls(path, node, models),
+        lambda block: _is_idle(block, path, seen),
+    )
     region = finder.find()
     optimizers = finder.optimizers(region)
     _require_no_reader(trees, path, region)
@@ -90,6 +99,12 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in texts.values())
     names = Sorter(source.tree, region, purity, assigned, numbers(trees.values()), optimizers, switches).sort()
     return Writer(source, region, names, optimizers).text()
+
+
+def _is_idle(block: Sequence[ast.stmt], path: str, seen: Seen) -> bool:
+    """True if the run did not execute a block that makes calls, as far as is known."""
+    lines = {node.lineno for each in block for node in ast.walk(each) if isinstance(node, ast.Call)}
+    return bool(lines) and path in seen.lines and lines.isdisjoint(seen.lines[path])
 
 
 def _idle_lines(tree: ast.Module, name: str, seen: Seen) -> set[int]:

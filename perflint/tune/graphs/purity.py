@@ -80,6 +80,7 @@ class Purity:
         is_step: Callable[[ast.AST], bool],
         reached: Callable[[ast.AST], int],
         stays_inside: Callable[[ast.AST | None], bool] = lambda _: False,
+        is_own: Callable[[ast.Call], bool] = lambda _: False,
     ) -> None:
         self.stays_inside = stays_inside
         """True for a call of methods of the project that change their own object only, such as a meter."""
@@ -88,6 +89,7 @@ class Purity:
         """The names of objects of `GradScaler`. With a fused optimizer they do not wait; others fail while captured."""
         self._is_step = is_step
         self._reached = reached
+        self._is_own = is_own
 
     def require(self, statement: ast.stmt, bound: set[str]) -> None:
         """Raise Refused if a graph cannot stand for a statement. Adds the names that it binds to `bound`."""
@@ -126,6 +128,10 @@ class Purity:
         elif isinstance(statement, ast.Raise):
             # A graph is made where it is not reached, and its condition is the same in each replay.
             self._require_expression(statement)
+        elif isinstance(statement, ast.Delete) and all(
+            isinstance(each, ast.Name) and each.id in bound for each in statement.targets
+        ):
+            return
         elif not isinstance(statement, ast.Pass):
             raise Refused(f"`{ast.unparse(statement).splitlines()[0]}` cannot be part of a graph", statement)
 
@@ -219,7 +225,7 @@ class Purity:
                 return f"{text} waits for the GPU"
             if call.func.attr == "pin_memory":
                 return f"{text} makes memory on the CPU"
-            if call.func.attr in CHANGING and not self.updates_scale(call):
+            if changes(call, self.imports) and not self.updates_scale(call) and not self._is_own(call):
                 return f"{text} changes a Python object"
         return ""
 
@@ -244,6 +250,12 @@ def varies(call: ast.Call, imports: Imports) -> str:
     if _is_in(name, _VARYING_MODULES):
         return f"`{short(call)}` may do something else in each step"
     return ""
+
+
+def changes(call: ast.Call, imports: Imports) -> bool:
+    """True for a method of containers and files that changes them, by its name; false for `torch.add`."""
+    is_named = isinstance(call.func, ast.Attribute) and call.func.attr in CHANGING
+    return is_named and not imports.full_name(call.func).startswith("torch.")
 
 
 def copies(call: ast.Call, imports: Imports) -> str:

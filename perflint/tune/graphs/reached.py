@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from perflint.frozen import dataclass
 from perflint.semantics.structure import root_of
 from perflint.tune.graphs.purity import (
-    CHANGING,
     Imports,
+    changes,
     copies,
     is_gradient,
     short,
@@ -70,6 +70,16 @@ class Reached:
             spans.append((where[0], first_line(function), function.end_lineno or function.lineno))
         return any(name == at and first <= line <= last for name, first, last in spans for at, line in places)
 
+    def is_own(self, path: str, call: ast.Call) -> bool:
+        """True for a call of a method of the project, which is judged by its code and not by its name."""
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
+        return any(
+            getattr(self._functions.get((each.callee, each.first)), "name", "") == name
+            for each in self._calls.get(path, ())
+            if each.line in lines
+        )
+
     def stays_inside(self, path: str, node: ast.AST | None) -> bool:
         """True if a node of a file reached functions, and each changes nothing but attributes of its own object."""
         if node is None:
@@ -86,9 +96,10 @@ class Reached:
             if isinstance(node, (ast.Global, ast.Nonlocal)):
                 return False
             if isinstance(node, ast.Call):
+                imports = self._imports[path]
                 called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-                is_own = called in CHANGING and root_of(node.func) == "self"
-                if varies(node, self._imports[path]) or called.endswith("_") or (called in CHANGING and not is_own):
+                is_other = changes(node, imports) and root_of(node.func) != "self"
+                if varies(node, imports) or called.endswith("_") or is_other:
                     return False
         return True
 
@@ -113,14 +124,15 @@ class Reached:
         for node in _own_nodes(function):
             if isinstance(node, ast.Attribute) and node in called and node.attr in self._numbers:
                 continue
-            reason = self._hazard(node, local, constructs, self._imports[path])
+            reason = self._hazard(node, local, constructs, path)
             if reason:
                 return Refused(
                     f"it calls `{_name(function)}`: {reason} ({path}:{getattr(node, 'lineno', first)})", node
                 )
         return None
 
-    def _hazard(self, node: ast.AST, local: set[str], constructs: bool, imports: Imports) -> str:
+    def _hazard(self, node: ast.AST, local: set[str], constructs: bool, path: str) -> str:
+        imports = self._imports[path]
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             return f"`{short(node)}` changes a Python variable"
         if isinstance(node, ast.Attribute):
@@ -132,7 +144,7 @@ class Reached:
             return "a gradient is read" if is_gradient(node, imports) else ""
         if not isinstance(node, ast.Call):
             return ""
-        if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING and root_of(node.func) not in local:
+        if changes(node, imports) and root_of(node.func) not in local and not self.is_own(path, node):
             return f"`{short(node)}` changes a Python object"
         return varies(node, imports) or copies(node, imports) or uses_generator(node)
 

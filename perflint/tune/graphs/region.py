@@ -30,6 +30,16 @@ class Moved:
     """Its parts that the region computes for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition of the region with a branch that no graph can replay: where it is taken, the step stays eager."""
+
+    test: ast.expr
+    eager: bool
+    """The value of the condition with which the branch is taken."""
+    reason: Refused
+
+
 @dataclass(slots=True)
 class Region:
     """Some statements of a block that one graph replays."""
@@ -48,6 +58,8 @@ class Region:
     """Statements that are moved behind it, also out of a `with` in it."""
     conditions: list[ast.If] = field(default_factory=list)
     """Those around the step of the optimizer, without its backward pass: they must always be the same."""
+    guards: list[Guard] = field(default_factory=list)
+    """Conditions that must always be the same, too."""
 
 
 class Finder:
@@ -59,12 +71,16 @@ class Finder:
         purity: Purity,
         is_step: Callable[[ast.AST], bool],
         reaches_model: Callable[[ast.AST], bool] = lambda _: False,
+        is_idle: Callable[[Sequence[ast.stmt]], bool] = lambda _: False,
     ) -> None:
-        """`reaches_model` is true for code that a run saw call a model, also in a function."""
+        """`reaches_model` is true for code that a run saw call a model, also in a function, `is_idle` for a block that
+        did not run.
+        """
         self._source = source
         self._purity = purity
         self._is_step = is_step
         self._reaches_model = reaches_model
+        self._is_idle = is_idle
         self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
 
     def find(self) -> Region:
@@ -206,11 +222,19 @@ class Finder:
             if not isinstance(node, ast.Call):
                 continue
             if _is_method(node, "zero_grad") and _receiver(node) not in optimizers:
+                if self._is_over(node, region):
+                    continue
                 if node not in kept or backward[0] < node.lineno < backward[-1]:
                     raise Refused(f"`{short(node)}` frees gradients that a graph may write to", node)
             if _is_method(node, "backward") and node not in kept:
                 if all(call.lineno >= backward[-1] for call in cleared):
                     raise Refused(f"`{short(node)}` may leave gradients to which the step adds its own", node)
+
+    def _is_over(self, node: ast.Call, region: Region) -> bool:
+        """True for code in front of the loops of the step, which runs before its graph is made."""
+        first = region.loops[0].lineno if region.loops else 0
+        around = [each for each in self._chain(node) if isinstance(each, (Function, ast.Module, *_LOOPS))]
+        return node.lineno < first and around[0] is region.owner
 
     def _arranged(self, statements: Sequence[ast.stmt]) -> Region:
         """The statements as a region. Raises Refused if one of them can neither stay nor move."""
@@ -234,11 +258,34 @@ class Finder:
                 self._require_no_counter(statement)
                 self._require_in_order(region, statement)
             except Refused as refused:
-                self._move(region, statement, later, bound, refused)
+                try:
+                    self._move(region, statement, later, bound, refused)
+                except Refused:
+                    region.guards.append(self._guard(region, statement, bound, refused))
+                    region.kept.append(statement)
             else:
                 bound |= attempt
                 region.kept.append(statement)
         return region
+
+    def _guard(self, region: Region, statement: ast.stmt, bound: set[str], refused: Refused) -> Guard:
+        """The guard of an `if` with one branch that can be part of a graph. Raises Refused if there is none."""
+        for eager in (True, False) if isinstance(statement, ast.If) and not _leaves(statement) else ():
+            assert isinstance(statement, ast.If)
+            pure, other = (statement.orelse, statement.body)[:: 1 if eager else -1]
+            if not self._is_idle(other):
+                continue
+            rest = ast.copy_location(ast.If(statement.test, pure or [ast.Pass()], []), statement)
+            try:
+                attempt = set(bound)
+                self._purity.require(rest, attempt)
+                self._require_no_counter(rest)
+                self._require_in_order(region, statement)
+            except Refused:
+                continue
+            bound |= attempt | set(stored_names(statement))
+            return Guard(statement.test, eager, refused)
+        raise refused
 
     def _leaving(self, statements: Sequence[ast.stmt]) -> set[ast.stmt]:
         """The statements that cannot be part of a graph by themselves."""
@@ -264,7 +311,7 @@ class Finder:
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
     ) -> None:
         """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
-        if _holds_flow(statement):
+        if _holds_flow(statement) or any(_is_method(node, "backward") for node in ast.walk(statement)):
             raise refused
         if not _is_movable(statement):
             self._move_from_with(region, statement, later, bound, refused)
@@ -494,6 +541,12 @@ def _receiver(call: ast.Call) -> str:
 
 def _holds_flow(statement: ast.stmt) -> bool:
     kinds = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Delete)
+    return any(isinstance(node, kinds) for node in ast.walk(statement))
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """True for code that cannot be in a function of its own."""
+    kinds = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
     return any(isinstance(node, kinds) for node in ast.walk(statement))
 
 

@@ -80,8 +80,20 @@ class Writer:
             target = f"{_broken('', results, margin, self._unit)} = "
         last = len(target.splitlines()[-1]) if results else 0
         given = [each.text for each in self._names.given]
-        call = self._bracketed(f"{holder}{self._graphed}", given, margin, _WIDTH - last)
+        called = f"{holder}{self._graphed}"
+        if self._region.guards:
+            called = f"({holder}{self._function} if {self._condition()} else {called})"
+        call = self._bracketed(called, given, margin, _WIDTH - last)
         return "".join([*before, f"{margin}{target}{call}\n", *behind])
+
+    def _condition(self) -> str:
+        """The condition with which a step stays eager."""
+        texts = []
+        for guard in self._region.guards:
+            text = ast.unparse(guard.test)
+            is_simple = isinstance(guard.test, (ast.Name, ast.Attribute))
+            texts.append(text if guard.eager and is_simple else f"({text})" if guard.eager else f"not ({text})")
+        return " or ".join(texts)
 
     def _bracketed(self, head: str, items: Sequence[str], margin: str, width: int = _WIDTH) -> str:
         """A call or the head of a function, on several lines if one is too short."""
