@@ -38,6 +38,10 @@ def tuned(text: str) -> str:
         for each in functions
         if each.name in (getattr(call.func, "id", ""), getattr(call.func, "attr", ""))
     ]
+    # torch calls the functions that are given to it from the lines that call torch.
+    lambdas = [each for each in ast.walk(tree) if isinstance(each, ast.Lambda)]
+    scheduled = [call.lineno for call in calls if ast.unparse(call.func) == "scheduler.step"]
+    called += [Called("a.py", line, "a.py", each.lineno) for line in scheduled for each in lambdas]
     idle = {number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# not run")}
     lines = {call.lineno for call in calls} - idle
     return outlined("a.py", {"a.py": text}, Seen({"a.py": steps}, called, lines={"a.py": lines}))

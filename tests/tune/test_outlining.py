@@ -351,6 +351,21 @@ def test_a_branch_that_did_not_run_leaves_the_step_eager() -> None:
         assert ran(outlined("a.py", {"a.py": text}, known)) == ran(text)
 
 
+def test_gradients_that_a_caller_clears() -> None:
+    body = "".join(f"    {line}\n" for line in LOOP.splitlines())
+    text = HEAD + f"def train():\n{body}\n\ndef main():\n    model.zero_grad()\n    train()\n\n\nmain()\n"
+    inner, outer = (line_of(text, f"def {name}") for name in ("train", "main"))
+    calls = [
+        Called("a.py", text.count("\n"), "a.py", outer),
+        Called("a.py", line_of(text, "    train()"), "a.py", inner),
+    ]
+    assert "GraphedStep" in outline(text, calls)
+    again = Called("a.py", line_of(text, "shown.append(loss"), "a.py", outer)
+    for known in ([], [*calls, again]):
+        with pytest.raises(Refused, match="frees gradients that a graph may write to"):
+            outline(text, known)
+
+
 def test_a_device_that_code_assigns_does_not_count() -> None:
     text = (
         HEAD

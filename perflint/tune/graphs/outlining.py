@@ -91,6 +91,7 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
         is_step,
         lambda node: reached.calls(path, node, models),
         lambda block: _is_idle(block, path, seen),
+        lambda node, function: reached.reaches(path, node, function),
     )
     region = finder.find()
     optimizers = finder.optimizers(region)

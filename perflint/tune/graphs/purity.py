@@ -160,7 +160,7 @@ class Purity:
         known = is_in_place or name in _ON_OPTIMIZERS or self.imports.full_name(function or value) in _CLIPS
         if known and not (name == "backward" and not self._is_of_tensor(value)):
             return
-        if (name == "step" and self._is_step(value)) or (function and self._reached(value)):
+        if (name == "step" and self._is_step(value)) or (isinstance(value, ast.Call) and self._is_own(value)):
             return
         if self.updates_scale(value):
             return

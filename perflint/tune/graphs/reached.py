@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from perflint.frozen import dataclass
-from perflint.semantics.structure import root_of
+from perflint.semantics.structure import path_of, root_of
 from perflint.tune.graphs.purity import (
     Imports,
     changes,
@@ -54,7 +55,7 @@ class Reached:
 
     def require(self, path: str, node: ast.AST) -> int:
         """The number of functions that a node of a file reached. Raises Refused if Python in one must run each time."""
-        found = self._from(path, getattr(node, "lineno", 0), getattr(node, "end_lineno", 0))
+        found = self._from(path, *_span(node))
         for where in found:
             if where not in self._known:
                 self._known[where] = self._judge(*where)
@@ -64,27 +65,34 @@ class Reached:
 
     def calls(self, path: str, node: ast.AST, places: Collection[tuple[str, int]]) -> bool:
         """True if a node of a file, or a function that it reached, made a call at one of these lines."""
-        spans = [(path, getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0)]
+        spans = [(path, *_span(node))]
         for where in self._from(*spans[0]):
             function = self._functions[where]
             spans.append((where[0], first_line(function), function.end_lineno or function.lineno))
         return any(name == at and first <= line <= last for name, first, last in spans for at, line in places)
 
+    def reaches(self, path: str, node: ast.AST, function: ast.AST) -> bool:
+        """True if a node of a file, or the file, called one of its functions, also through others."""
+        span = (0, sys.maxsize) if isinstance(node, ast.Module) else _span(node)
+        return isinstance(function, Function) and (path, first_line(function)) in self._from(path, *span)
+
     def is_own(self, path: str, call: ast.Call) -> bool:
-        """True for a call of a method of the project, which is judged by its code and not by its name."""
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        lines = range(call.lineno, (call.end_lineno or call.lineno) + 1)
+        """True for a call of a function of the project, which is judged by its code and not by its name.
+
+        A method of torch that calls one, such as a scheduler's `step`, is none.
+        """
+        names = {path_of(call.func).rpartition(".")[2], "__call__", "forward"}
         return any(
-            getattr(self._functions.get((each.callee, each.first)), "name", "") == name
+            getattr(self._functions.get((each.callee, each.first)), "name", "") in names
             for each in self._calls.get(path, ())
-            if each.line in lines
+            if call.lineno <= each.line <= (call.end_lineno or call.lineno)
         )
 
     def stays_inside(self, path: str, node: ast.AST | None) -> bool:
         """True if a node of a file reached functions, and each changes nothing but attributes of its own object."""
         if node is None:
             return False
-        found = self._from(path, getattr(node, "lineno", 0), getattr(node, "end_lineno", 0))
+        found = self._from(path, *_span(node))
         return bool(found) and all(self._changes_itself(self._functions[where], where[0]) for where in found)
 
     def _changes_itself(self, function: Function, path: str) -> bool:
@@ -174,6 +182,10 @@ def numbers(trees: Iterable[ast.Module]) -> set[str]:
             if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store):
                 found[target.attr] = found.get(target.attr, True) and is_number and target in targets
     return {name for name, are_numbers in found.items() if are_numbers}
+
+
+def _span(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0
 
 
 def first_line(function: Function) -> int:

@@ -72,15 +72,17 @@ class Finder:
         is_step: Callable[[ast.AST], bool],
         reaches_model: Callable[[ast.AST], bool] = lambda _: False,
         is_idle: Callable[[Sequence[ast.stmt]], bool] = lambda _: False,
+        reaches: Callable[[ast.AST, ast.AST], bool] = lambda *_: False,
     ) -> None:
         """`reaches_model` is true for code that a run saw call a model, also in a function, `is_idle` for a block that
-        did not run.
+        did not run, `reaches` for code and a function that it called, also through others.
         """
         self._source = source
         self._purity = purity
         self._is_step = is_step
         self._reaches_model = reaches_model
         self._is_idle = is_idle
+        self._reaches = reaches
         self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
 
     def find(self) -> Region:
@@ -231,10 +233,16 @@ class Finder:
                     raise Refused(f"`{short(node)}` may leave gradients to which the step adds its own", node)
 
     def _is_over(self, node: ast.Call, region: Region) -> bool:
-        """True for code in front of the loops of the step, which runs before its graph is made."""
-        first = region.loops[0].lineno if region.loops else 0
-        around = [each for each in self._chain(node) if isinstance(each, (Function, ast.Module, *_LOOPS))]
-        return node.lineno < first and around[0] is region.owner
+        """True for code that does not run as long as a graph lives, which is made in front of a loop of its function.
+
+        It is in front of the loops, or in a function that called that function.
+        """
+        around = next(each for each in self._chain(node) if isinstance(each, (Function, ast.Module, ast.Lambda)))
+        if not region.loops or isinstance(around, ast.Lambda):
+            return False
+        if around is region.owner:
+            return node.lineno < region.loops[0].lineno
+        return self._reaches(around, region.owner) and not self._reaches(region.loops[0], around)
 
     def _arranged(self, statements: Sequence[ast.stmt]) -> Region:
         """The statements as a region. Raises Refused if one of them can neither stay nor move."""
