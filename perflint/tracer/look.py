@@ -136,8 +136,8 @@ class Look:
 
 
 def _is_distributed() -> bool:
-    """True if the process is one of a group, as replicas of a model need."""
+    """True if the process is one of several of a group, as replicas of a model need."""
     import torch
 
     group: Any = torch.distributed
-    return bool(group.is_available() and group.is_initialized())
+    return bool(group.is_available() and group.is_initialized() and group.get_world_size() > 1)

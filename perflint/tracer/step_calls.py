@@ -12,6 +12,10 @@ from types import CodeType, FrameType
 from typing import Any
 
 
+_REDUCERS = ("torch.nn.parallel.distributed", "torch.distributed")
+"""Modules of classes whose hooks add up gradients."""
+
+
 class StepCalls:
     """Watches the process from `start` to `stop`. `root` is the folder of the project."""
 
@@ -32,6 +36,7 @@ class StepCalls:
         self._model_call: CodeType | None = None
         self._compile: CodeType | None = None
         self._compiles = False
+        self._reduces = False
 
     def start(self) -> None:
         """Watch calls from here on, unless something else does."""
@@ -58,7 +63,8 @@ class StepCalls:
         """The calls, each with the file and line of both sides, the counts of steps, and the models of the step.
 
         A model has the place of its call; the place of the outermost function on the stack that holds it by a name,
-        with that name; and the number of its copies. `compiles` is true if the process compiles something.
+        with that name; and the number of its copies. `compiles` is true if the process compiles something, `reduces` if
+        hooks of a model add up its gradients. `lines` are those of the project that made any call.
         Evaluations are functions that call models without gradients only, by their file and line.
         """
         compiler = getattr(sys.modules.get("torch"), "compiler", None)
@@ -74,6 +80,7 @@ class StepCalls:
             "models": sorted(models),
             "evaluations": sorted((self._evaluating[code], code.co_firstlineno) for code in evaluating),
             "compiles": self._compiles,
+            "reduces": self._reduces,
         }
 
     def _stepping(self) -> set[CodeType]:
@@ -117,7 +124,11 @@ class StepCalls:
             return
         own = self._own(frame.f_back)
         held, name = _held(own, module)
-        copies = len(module.device_ids) if isinstance(module, sys.modules["torch"].nn.DataParallel) else None
+        parallel = sys.modules["torch"].nn.parallel
+        copies = len(module.device_ids) if isinstance(module, parallel.DataParallel) else None
+        if isinstance(module, parallel.DistributedDataParallel):
+            copies = 1
+        self._reduces |= any(each.__module__.startswith(_REDUCERS) for each in type(module).__mro__)
         holder = self.place(held)
         assert holder is not None
         found = (*place, *holder, name + (".module" if copies is not None else ""), copies or 1)

@@ -67,7 +67,16 @@ def evidence_of(run: Run) -> Evidence:
     for path, line in look.get("lines", ()):
         lines.setdefault(path, set()).add(line)
     return Evidence(
-        Seen(steps, calls, models, evaluations, look.get("compiles", False), look.get("distributed", False), lines),
+        Seen(
+            steps,
+            calls,
+            models,
+            evaluations,
+            look.get("compiles", False),
+            look.get("distributed", False),
+            lines,
+            look.get("reduces", False),
+        ),
         loaders,
         step,
         look["busy_ms"],

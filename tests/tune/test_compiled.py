@@ -6,16 +6,18 @@ import os
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
+from perflint.tracer.look import _is_distributed
 from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.step_calls import StepCalls
 from perflint.tune.compiled import compiled
 from perflint.tune.evidence import Evidence
-from perflint.tune.graphs.outlining import Model, Seen
+from perflint.tune.graphs.outlining import Model, Seen, outlined
 from perflint.tune.refused import Refused
 
 HEAD = """
@@ -114,7 +116,8 @@ def seen(text: str) -> Seen:
             forget()
     steps = {"a.py": [line for _, line, _ in calls.report()["steps"]]}
     report = calls.report()
-    return Seen(steps, (), tuple(Model(*each) for each in report["models"]), report["evaluations"])
+    models = tuple(Model(*each) for each in report["models"])
+    return Seen(steps, (), models, report["evaluations"], distributed=_is_distributed(), reduces=report["reduces"])
 
 
 def written(text: str, busy: float | None = 1.0) -> str:
@@ -202,6 +205,24 @@ def test_the_model_inside_of_a_wrapper_that_does_not_copy_it_is_compiled() -> No
     models = tuple(replace(each, copies=2) for each in seen(text).models)
     with pytest.raises(Refused, match="the model is replicated"):
         compiled({"a.py": text}, Evidence(Seen({"a.py": [3]}, (), models), (), 10.0, 1.0))
+
+
+def test_a_group_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch.distributed as group
+
+    group.init_process_group("gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
+    try:
+        text = HEAD + SCRIPT.replace("net = net.to", "net = nn.parallel.DistributedDataParallel(net)\nnet = net.to")
+        new = written(text)
+        assert '\nnet.module.compile(mode="reduce-overhead")\nfor' in new
+        assert ran(new, monkeypatch)[0] == ran(text, monkeypatch)[0]
+        with pytest.raises(Refused, match="hooks that add up gradients run in each step"):
+            outlined("a.py", {"a.py": text}, seen(text))
+        assert not _is_distributed()
+        monkeypatch.setattr(group, "get_world_size", lambda: 2)
+        assert _is_distributed()
+    finally:
+        group.destroy_process_group()
 
 
 def test_models_of_a_program_that_steps_no_optimizer() -> None:

@@ -54,9 +54,11 @@ class Seen:
     compiles: bool = False
     """True if the program compiles a model."""
     distributed: bool = False
-    """True if its process is one of a group."""
+    """True if its process is one of several of a group."""
     lines: Mapping[str, Collection[int]] = field(default_factory=dict)
     """The lines that made calls, by file; none if that is unknown."""
+    reduces: bool = False
+    """True if hooks of a model add up its gradients, those of all processes."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
@@ -64,6 +66,8 @@ def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     source = Source(path, texts[path])
     if seen.distributed:
         raise Refused("the process is one of a group", 1)
+    if seen.reduces:
+        raise Refused("hooks that add up gradients run in each step, as of DistributedDataParallel", 1)
     if any(each.copies > 1 for each in seen.models):
         raise Refused("the model is replicated", 1)
     if HELPER in source.text:

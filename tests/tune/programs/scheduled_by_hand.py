@@ -1,4 +1,4 @@
-"""A scheduler of torch, which calls a function of the program, steps between the optimizer and what clears gradients."""
+"""A scheduler of torch that calls a function of the program steps between the optimizer and what clears gradients."""
 
 import torch
 from torch import nn
