@@ -23,6 +23,8 @@ class Look:
         self._profiled = max(warmup - 2 - _BUSY_STEPS, 1)
         self._loading: dict[tuple[str, int, int], float] = {}
         self._places: dict[int, tuple[str, int, int]] = {}
+        self._made: dict[int, tuple[Any, tuple[str, int]]] = {}
+        """Data sets by their identities, with the place of the first loader of each."""
         self._profile: Any = None
         self._busy: float | None = None
         self._began = self._ended = time.perf_counter()
@@ -73,9 +75,13 @@ class Look:
         @functools.wraps(make)
         def made(loader: Any, *arguments: Any, **keywords: Any) -> None:
             make(loader, *arguments, **keywords)
-            place = self._calls.place(sys._getframe(1))
-            if place is not None:
-                self._places[id(loader)] = (*place, loader.num_workers)
+            caller = sys._getframe(1)
+            place = self._calls.place(caller)
+            if place is None:
+                return
+            # A library may make a loader of another one: what counts is the place of the first of its data.
+            _, first = self._made.setdefault(id(loader.dataset), (loader.dataset, place))
+            self._places[id(loader)] = (*(place if self._calls.is_own(caller) else first), loader.num_workers)
 
         kind.__init__ = made
 

@@ -148,6 +148,10 @@ class StepCalls:
             frame = frame.f_back
         return None
 
+    def is_own(self, frame: FrameType) -> bool:
+        """True for a frame of the project."""
+        return bool(self._file(frame.f_code.co_filename))
+
     def _own(self, frame: FrameType | None) -> list[FrameType]:
         """The frames of the project at or above a frame, the innermost first."""
         return [each for each in _upwards(frame) if self._file(each.f_code.co_filename)]

@@ -67,7 +67,7 @@ def _edits(source: Source, call: ast.Call, loader: Loader) -> list[Edit]:
         given = keyword(call, name)
         if given is None:
             missing.append(f"{name}={value}")
-        elif name == "num_workers":
+        elif name == "num_workers" and workers != loader.workers:
             edits.append(Edit(source.span(given), value))
     given_torch = any(
         isinstance(each, ast.Import) and any(alias.name == "torch" and not alias.asname for alias in each.names)

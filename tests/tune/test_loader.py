@@ -40,7 +40,7 @@ def test_more_workers_for_a_loader_that_takes_most_of_a_step() -> None:
 
 
 def test_never_fewer() -> None:
-    assert "num_workers=12" in written("loader = DataLoader(data, num_workers=n)\n", workers=12)
+    assert "num_workers=n, persistent_workers=True" in written("loader = DataLoader(data, num_workers=n)\n", workers=12)
 
 
 def test_arguments_in_a_dictionary_that_has_workers() -> None:
