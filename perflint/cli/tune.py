@@ -20,6 +20,7 @@ from perflint.cli import options
 from perflint.cli.fix import write_fixed
 from perflint.cli.verify import _from as at_least
 from perflint.config.errors import ConfigurationError
+from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
@@ -180,7 +181,8 @@ class _Job:
                 if self._arguments.dry_run:
                     _show(evidence, self._arguments)
                     return 0
-                tuning.search(self._changes(tuning.outcome))
+                tuning.oldest = self._settings(evidence).torch_version
+                tuning.search(self._changes(tuning.outcome, tuning.oldest))
         except Refused as refused:
             sys.stderr.write(message_text("error", f"the original program: {refused.reason}", None, self._style()))
             return 1
@@ -190,14 +192,20 @@ class _Job:
         sys.stdout.write(tuning_text(tuning.outcome, options.style(self._arguments, sys.stdout), stopped))
         return status
 
-    def _changes(self, outcome: Outcome) -> list[Change]:
-        """The changes to try: those that are wanted and that could pay by the trace. Notes the others as refused."""
+    def _changes(self, outcome: Outcome, oldest: tuple[int, int] | None) -> list[Change]:
+        """The changes to try: those that are wanted, could pay by the trace, and need no newer torch than `oldest`.
+
+        Notes the others as refused.
+        """
         found = []
         for change in (self._fixes(), *CHANGES):
             share = change.forecast(self._traced) if self._traced is not None else 1.0
             if not _wants(change.name, self._arguments):
                 continue
-            if share < LEAST - 1:
+            if oldest is not None and change.since is not None and oldest < change.since:
+                first, allowed = (".".join(map(str, version)) for version in (change.since, oldest))
+                outcome.refused[change.name] = f"it needs torch {first}, and the project allows {allowed}"
+            elif share < LEAST - 1:
                 outcome.refused[change.name] = f"by the trace it could save {share:.1%} of a step at most"
             else:
                 found.append(change)
@@ -267,9 +275,14 @@ class _Job:
         first = safe if safe and safe != whole else {each for each in whole if each.code in codes[: len(codes) // 2]}
         return [part for part in (frozenset(first), whole - first) if part] if first else []
 
+    def _files(self, evidence: Evidence) -> list[str]:
+        return [str(self._workspace.root / path) for path in sorted(evidence.files) if path.endswith(".py")]
+
+    def _settings(self, evidence: Evidence) -> Settings:
+        return options.settings(self._arguments, self._files(evidence))
+
     def _planned(self, evidence: Evidence) -> Plan:
-        files = [str(self._workspace.root / path) for path in sorted(evidence.files) if path.endswith(".py")]
-        settings = options.settings(self._arguments, files)
+        files, settings = self._files(evidence), self._settings(evidence)
         rules = active_rules(settings)
 
         def check(path: str, text: str, project: Project) -> Report:

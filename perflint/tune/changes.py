@@ -30,6 +30,8 @@ class Change:
     """Turns its graphs off in a new file, for the proof that they compute the same."""
     again: bool = False
     """True if it is tried again once it is kept, since it changes one place at a time."""
+    since: tuple[int, int] | None = None
+    """The first torch that has all that it writes; None if any has."""
     parts: Callable[[], Sequence[Change]] = tuple
     """Makes the changes that it consists of, to be tried where it fails or changes the numbers as a whole."""
 
@@ -61,8 +63,10 @@ def without_graphs(text: str) -> str:
 LOADER = Change(
     "loader", "batches are prepared by worker processes", with_workers, lambda each: each.loading, again=True
 )
-COMPILE = Change("compile", "models are compiled, with CUDA graphs", compiled, _idle)
-GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs)
+COMPILE = Change("compile", "models are compiled, with CUDA graphs", compiled, _idle, since=(2, 2))
+"""`torch.nn.Module.compile` and `torch.compiler.cudagraph_mark_step_begin` are there from 2.2 on."""
+GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs, since=(2, 1))
+"""`torch.cuda.graph(capture_error_mode=)` is there from 2.1 on, as are tensors as learning rates."""
 
 
 def fixes(

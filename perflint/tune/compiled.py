@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from perflint.findings import Edit
-from perflint.fixes.edits import indentation, insert
+from perflint.fixes.edits import indentation, insert, one_level
 from perflint.fixes.imports import import_edits
 from perflint.semantics.structure import path_of
 from perflint.source.text import Source
@@ -22,7 +22,7 @@ from perflint.tune.refused import Refused
 _MODE = 'mode="reduce-overhead"'
 _MARK = "torch.compiler.cudagraph_mark_step_begin()"
 _EAGER = '@torch.compiler.set_stance("force_eager")'
-"""It is there from torch 2.6 on."""
+_EAGER_SINCE = (2, 6)
 
 
 def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
@@ -48,12 +48,14 @@ def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
     edits: dict[str, list[Edit]] = defaultdict(list)
     for path, name, line in places:
         margin = indentation(finders[path].source, line)
-        edits[path].append(insert(line, 1, f"{margin}{name}.compile({_MODE})\n"))
+        text = f"{margin}if torch.cuda.is_available():\n{margin}{one_level(margin)}{name}.compile({_MODE})\n"
+        edits[path].append(insert(line, 1, text))
     if len(places) > 1:
         first = seen.models[0]
         source = finders[first.path].source
         edits[first.path].append(_mark(source, finders[first.path].loop(first.line)))
-    for path, line in seen.evaluations:
+    has_stance = evidence.oldest is None or evidence.oldest >= _EAGER_SINCE
+    for path, line in seen.evaluations if has_stance else ():
         edits[path] += finders[path].eager(line)
     for path, changes in edits.items():
         if any("torch." in each.text for each in changes):

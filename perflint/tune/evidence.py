@@ -30,6 +30,8 @@ class Evidence:
     """The mean of its steps."""
     busy_ms: float | None
     """The time of a step in which the GPU works; None without one."""
+    oldest: tuple[int, int] | None = None
+    """The oldest torch that the project allows; None if that is unknown."""
 
     @property
     def files(self) -> set[str]:
@@ -50,11 +52,11 @@ class Evidence:
         return None if self.busy_ms is None or not self.step_ms else min(self.busy_ms / self.step_ms, 1.0)
 
 
-def evidence_of(run: Run) -> Evidence:
-    """The facts of a run that looked."""
+def evidence_of(run: Run, oldest: tuple[int, int] | None = None) -> Evidence:
+    """The facts of a run that looked, in a project that allows torch from `oldest` on."""
     look = run.seen.look if run.seen is not None else None
     if run.seen is None or look is None:
-        return Evidence(Seen({}, ()), (), 0.0, None)
+        return Evidence(Seen({}, ()), (), 0.0, None, oldest)
     steps: dict[str, set[int]] = {}
     for path, line, _ in look["steps"]:
         steps.setdefault(path, set()).add(line)
@@ -80,4 +82,5 @@ def evidence_of(run: Run) -> Evidence:
         loaders,
         step,
         look["busy_ms"],
+        oldest,
     )

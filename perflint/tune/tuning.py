@@ -108,6 +108,8 @@ class Tuning:
         self._tolerance = tolerance
         self._allowed = allowed
         self._tell = tell
+        self.oldest: tuple[int, int] | None = None
+        """The oldest torch that the project allows, if it is known."""
         self.outcome = Outcome()
 
     def start(self) -> Evidence:
@@ -165,13 +167,13 @@ class Tuning:
         return self._reseeded
 
     def _ordered(self, waiting: Sequence[Change]) -> list[Change]:
-        evidence = evidence_of(self.outcome.best[-1])
+        evidence = evidence_of(self.outcome.best[-1], self.oldest)
         is_clearing = all(each.change.clears for each in self.outcome.kept)
         fitting = [each for each in waiting if is_clearing or not each.clears]
         return sorted(fitting, key=lambda each: (not each.clears, -each.forecast(evidence)))
 
     def _written(self, change: Change) -> dict[str, str] | None:
-        evidence = evidence_of(self.outcome.best[-1])
+        evidence = evidence_of(self.outcome.best[-1], self.oldest)
         known: Texts = {path: self._read(path) for path in evidence.files} | self.outcome.texts
         try:
             written = change.write(known, evidence)

@@ -141,6 +141,15 @@ def test_a_fix_that_changes_the_numbers_does_not_take_the_others_with_it(perflin
     assert titles == [f"  fixes: the fixes of {each}" for each in rules]
 
 
+@pytest.mark.parametrize(("stated", "lines"), [("1.13", 2), ("2.1", 1), ("2.6", 0)])
+def test_what_the_oldest_torch_of_the_project_lacks_is_not_tried(
+    perflint: Command, program: Simulated, stated: str, lines: int
+) -> None:
+    perflint.write("pyproject.toml", f'[project]\nname = "a"\nversion = "1"\ndependencies = ["torch>={stated}"]\n')
+    code, out, _ = tuned(perflint)
+    assert code == 0 and out.count(f", and the project allows {stated}\n") == lines, out
+
+
 def test_faults_in_the_usage(perflint: Command, program: Simulated) -> None:
     assert tuned(perflint, "--only", "magic")[0] == 2
     assert tuned(perflint, "--budget", "soon")[0] == 2
