@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from perflint.frozen import dataclass, field
 from perflint.semantics.structure import block_in, path_of, root_of
 from perflint.source.text import Source
 from perflint.tune.graphs.purity import Purity, is_gradient, loaded_names, short, stored_names
+from perflint.tune.graphs.statements import (
+    changed_in_place,
+    counters_of,
+    holds_flow,
+    is_backward,
+    is_method,
+    is_movable,
+    is_sum,
+    leaves,
+    loaded_outside,
+    paths,
+    receiver,
+    simple,
+    written_into,
+)
 from perflint.tune.refused import Refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -96,13 +111,13 @@ class Finder:
         depth = {step: len(self._chain(around[step])) for step in steps}
         first = min(steps, key=lambda step: (depth[step], step.lineno))
         statement = around[first]
-        if (first.args or first.keywords) and _receiver(first) not in self._purity.scalers:
+        if (first.args or first.keywords) and receiver(first) not in self._purity.scalers:
             raise Refused("the step of the optimizer has a closure or other arguments", first)
         if not isinstance(statement, ast.Expr):
             raise Refused("the result of the optimizer's step is used", first)
         conditions: list[ast.If] = []
         above = self._parents[statement]
-        while isinstance(above, ast.If) and not any(_is_method(node, "backward") for node in ast.walk(above)):
+        while isinstance(above, ast.If) and not any(is_method(node, "backward") for node in ast.walk(above)):
             conditions.append(above)
             above = self._parents[above]
         region = self._in_block(conditions[-1] if conditions else statement, list(around.values()))
@@ -117,7 +132,7 @@ class Finder:
     def _optimizer(self, step: ast.Call) -> ast.expr:
         """The optimizer that a call steps, also by `scaler.step(optimizer)`."""
         assert isinstance(step.func, ast.Attribute)
-        return step.args[0] if step.args and _receiver(step) in self._purity.scalers else step.func.value
+        return step.args[0] if step.args and receiver(step) in self._purity.scalers else step.func.value
 
     def _is_optimizer_step(self, call: ast.Call) -> bool:
         return isinstance(call.func, ast.Attribute) and call.func.attr == "step" and self._is_step(call)
@@ -142,7 +157,7 @@ class Finder:
         """Raise Refused if a statement computes with a number that changes each time. A condition may ask for one."""
         tests = [node.test for node in ast.walk(statement) if isinstance(node, ast.If)]
         counters = {name for each in self._chain(statement) if isinstance(each, _LOOPS) for name in counters_of(each)}
-        for name in _loaded_outside(statement, tests):
+        for name in loaded_outside(statement, tests):
             if name.id in counters:
                 raise Refused(f"the step uses `{name.id}`, a number that changes each time", name)
 
@@ -164,7 +179,7 @@ class Finder:
             if any(isinstance(each, ast.If) for each in self._chain(step)):
                 raise Refused("the optimizer steps only if a condition holds, so gradients may add up", step)
             for each in region.behind:
-                if any(_is_method(node, "backward") for node in ast.walk(each.statement)):
+                if any(is_method(node, "backward") for node in ast.walk(each.statement)):
                     raise each.reason
             raise stop or Refused("the backward pass is not in the block of the optimizer's step", step)
         if not self._calls_model(region):
@@ -184,7 +199,7 @@ class Finder:
         earlier = [*block[: block.index(region.whole[0])], *(each.statement for each in region.before)]
         computed = {name for each in earlier for name in stored_names(each)}
         calls = [node for each in region.kept for node in ast.walk(each) if isinstance(node, ast.Call)]
-        wanted = {name.id for call in calls if _is_method(call, "backward") for name in loaded_names(call)}
+        wanted = {name.id for call in calls if is_method(call, "backward") for name in loaded_names(call)}
         wanted -= self._purity.scalers
         for statement in reversed(region.kept):
             if wanted.isdisjoint(stored_names(statement)):
@@ -202,8 +217,8 @@ class Finder:
     def _require_cleared(self, calls: Sequence[ast.Call]) -> None:
         """Raise Refused if gradients of one step are used by the next one: a graph would start without them."""
         ordered = sorted(calls, key=lambda call: (call.lineno, call.col_offset))
-        backward = [call.lineno for call in ordered if _is_method(call, "backward")]
-        cleared = [(_receiver(call), call.lineno) for call in ordered if _is_method(call, "zero_grad")]
+        backward = [call.lineno for call in ordered if is_method(call, "backward")]
+        cleared = [(receiver(call), call.lineno) for call in ordered if is_method(call, "zero_grad")]
         stepped = {path_of(self._optimizer(call)): call for call in ordered if self._is_optimizer_step(call)}
         for name, call in stepped.items():
             # `model.zero_grad()` clears those of any optimizer.
@@ -214,21 +229,21 @@ class Finder:
     def _require_own_gradients(self, region: Region, calls: Sequence[ast.Call]) -> None:
         """Raise Refused if the step reads, clears or gets gradients of other code: a graph has memory of its own."""
         kept = {node for each in region.kept for node in ast.walk(each)}
-        backward = sorted(call.lineno for call in calls if _is_method(call, "backward"))
+        backward = sorted(call.lineno for call in calls if is_method(call, "backward"))
         optimizers = {path_of(self._optimizer(call)) for call in calls if self._is_optimizer_step(call)}
-        cleared = [call for call in calls if _is_method(call, "zero_grad")]
+        cleared = [call for call in calls if is_method(call, "zero_grad")]
         for node in ast.walk(self._source.tree):
             if is_gradient(node, self._purity.imports):
                 if node not in kept or getattr(node, "lineno", 0) <= backward[0]:
                     raise Refused(f"`{short(node)}` reads a gradient outside of the step that made it", node)
             if not isinstance(node, ast.Call):
                 continue
-            if _is_method(node, "zero_grad") and _receiver(node) not in optimizers:
+            if is_method(node, "zero_grad") and receiver(node) not in optimizers:
                 if self._is_over(node, region):
                     continue
                 if node not in kept or backward[0] < node.lineno < backward[-1]:
                     raise Refused(f"`{short(node)}` frees gradients that a graph may write to", node)
-            if _is_method(node, "backward") and node not in kept:
+            if is_method(node, "backward") and node not in kept:
                 if all(call.lineno >= backward[-1] for call in cleared):
                     raise Refused(f"`{short(node)}` may leave gradients to which the step adds its own", node)
 
@@ -278,7 +293,7 @@ class Finder:
 
     def _guard(self, region: Region, statement: ast.stmt, bound: set[str], refused: Refused) -> Guard:
         """The guard of an `if` with one branch that can be part of a graph. Raises Refused if there is none."""
-        for eager in (True, False) if isinstance(statement, ast.If) and not _leaves(statement) else ():
+        for eager in (True, False) if isinstance(statement, ast.If) and not leaves(statement) else ():
             assert isinstance(statement, ast.If)
             pure, other = (statement.orelse, statement.body)[:: 1 if eager else -1]
             if not self._is_idle(other):
@@ -319,9 +334,9 @@ class Finder:
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
     ) -> None:
         """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
-        if _holds_flow(statement) or any(_is_method(node, "backward") for node in ast.walk(statement)):
+        if holds_flow(statement) or any(is_method(node, "backward") for node in ast.walk(statement)):
             raise refused
-        if not _is_movable(statement):
+        if not is_movable(statement):
             self._move_from_with(region, statement, later, bound, refused)
             return
         stores = set(stored_names(statement))
@@ -333,20 +348,20 @@ class Finder:
             part for part in self._lifted(statement) if touched.isdisjoint(name.id for name in loaded_names(part))
         ]
         moved = Moved(statement, refused, tuple(lifted))
-        reads = {name.id for name in _loaded_outside(statement, moved.lifted)}
+        reads = {name.id for name in loaded_outside(statement, moved.lifted)}
         changed = {name for each in later for name in self._touched(each)} - bound
-        changed |= {name for each in later for name in _changed_in_place(each)}
+        changed |= {name for each in later for name in changed_in_place(each)}
         if any(self._works(each) for each in later):
             # The step changes the parameters of the models that it calls.
             used = {name for each in region.kept for name in self._touched(each)} - bound
-            whole = _loaded_outside(statement, [*moved.lifted, *_written_into(statement)])
+            whole = loaded_outside(statement, [*moved.lifted, *written_into(statement)])
             changed |= used & {name.id for name in whole}
         rebound = {name for each in later for name in stored_names(each)}
         needed = {name.id for each in later for name in loaded_names(each)}
         if reads & (rebound | changed) or stores & (needed | bound) or self._reads_gradient(statement):
             raise refused
-        written = {path_of(each) for each in _written_into(statement)}
-        if self._hands_over(moved, bound, later) or any(written & set(_paths(each)) for each in later):
+        written = {path_of(each) for each in written_into(statement)}
+        if self._hands_over(moved, bound, later) or any(written & set(paths(each)) for each in later):
             raise refused
         bound |= stores
         region.behind.append(moved)
@@ -357,17 +372,17 @@ class Finder:
 
         What the step only begins its backward pass with may be given to any call, as it gets a copy.
         """
-        used = {name.id for each in later for name in _loaded_outside(each, [*filter(_is_backward, ast.walk(each))])}
-        for each in _simple(moved.statement):
+        used = {name.id for each in later for name in loaded_outside(each, [*filter(is_backward, ast.walk(each))])}
+        for each in simple(moved.statement):
             value = getattr(each, "value", each)
             is_print = isinstance(value, ast.Call) and path_of(value.func) == "print"
-            if is_print or (isinstance(value, ast.Call) and _is_method(value, "append")) or isinstance(value, ast.List):
+            if is_print or (isinstance(value, ast.Call) and is_method(value, "append")) or isinstance(value, ast.List):
                 continue
             if isinstance(each, ast.Expr) and self._purity.stays_inside(value):
                 continue
             shown = [node for node in ast.walk(each) if isinstance(node, ast.Call) and self._purity.waits(node)]
-            given = {name.id for name in _loaded_outside(each, [*shown, *moved.lifted])} & bound
-            if given & used or (given and not isinstance(each, ast.Expr) and not _is_sum(each)):
+            given = {name.id for name in loaded_outside(each, [*shown, *moved.lifted])} & bound
+            if given & used or (given and not isinstance(each, ast.Expr) and not is_sum(each)):
                 return True
         return False
 
@@ -408,11 +423,11 @@ class Finder:
         value = getattr(statement, "value", None)
         if isinstance(statement, ast.AugAssign) and isinstance(value, ast.List):
             found += [each for each in value.elts if self._can_lift(each)]
-        if isinstance(value, ast.Call) and _is_method(value, "append") and len(value.args) == 1:
+        if isinstance(value, ast.Call) and is_method(value, "append") and len(value.args) == 1:
             found += [each for each in value.args if self._can_lift(each)]
         inside = {node for each in found for node in ast.walk(each)}
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and _is_method(node, "item") and node not in inside:
+            if isinstance(node, ast.Call) and is_method(node, "item") and node not in inside:
                 receiver = node.func.value  # type: ignore[attr-defined]
                 if self._can_lift(receiver):
                     found.append(receiver)
@@ -442,7 +457,7 @@ class Finder:
         """The names of objects that a statement may change: those that it binds, calls or whose methods it calls."""
         calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
         # The backward pass leaves the loss as it is.
-        roots = {root_of(call.func) for call in calls if not _is_method(call, "backward")}
+        roots = {root_of(call.func) for call in calls if not is_method(call, "backward")}
         return set(stored_names(statement)) | {name for name in roots if name not in self._purity.imports}
 
     def _changed_by(self, statement: ast.stmt) -> set[str]:
@@ -465,99 +480,3 @@ class Finder:
             found.append(above)
             node = above
         return found
-
-
-def _is_method(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
-
-
-def counters_of(loop: ast.AST) -> Iterator[str]:
-    """The numbers that a loop counts with."""
-    for node in ast.walk(loop):
-        if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant):
-            yield from stored_names(node.target)
-        if isinstance(node, ast.For):
-            yield from _counted(node.target, node.iter)
-
-
-def _counted(target: ast.expr, iterated: ast.expr) -> Iterator[str]:
-    """The names in the target of a loop that are numbers."""
-    if not isinstance(iterated, ast.Call):
-        return
-    called = path_of(iterated.func).rpartition(".")[2]
-    if called in ("range", "trange"):
-        yield from stored_names(target)
-    elif called == "tqdm" and iterated.args:
-        yield from _counted(target, iterated.args[0])
-    elif called == "enumerate" and iterated.args and isinstance(target, ast.Tuple):
-        yield from stored_names(target.elts[0])
-        yield from _counted(target.elts[1], iterated.args[0])
-
-
-def _written_into(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The attributes that a statement assigns, and the objects whose elements it assigns."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            yield node.value
-
-
-def _is_movable(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.If):
-        return all(map(_is_movable, (*statement.body, *statement.orelse)))
-    return isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Pass))
-
-
-def _simple(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The statements inside a statement, and its conditions; itself if there are none."""
-    if isinstance(statement, ast.If):
-        yield statement.test
-        for each in (*statement.body, *statement.orelse):
-            yield from _simple(each)
-    else:
-        yield statement
-
-
-def _is_sum(statement: ast.AST) -> bool:
-    """True for `total += loss` and `total = total + loss`, which keep no tensor but their own."""
-    value = statement.value if isinstance(statement, (ast.Assign, ast.AugAssign)) else None
-    if value is None or any(isinstance(node, ast.Call) for node in ast.walk(value)):
-        return False
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", value)]
-    is_new = isinstance(statement, ast.AugAssign) or isinstance(value, ast.BinOp)
-    return is_new and all(isinstance(each, ast.Name) for each in targets)
-
-
-def _is_backward(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and not node.args and _is_method(node, "backward")
-
-
-def _changed_in_place(statement: ast.stmt) -> Iterator[str]:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-            yield root_of(node.func)
-
-
-def _paths(statement: ast.stmt) -> Iterator[str]:
-    return (path_of(node) for node in ast.walk(statement) if isinstance(node, (ast.Name, ast.Attribute)))
-
-
-def _receiver(call: ast.Call) -> str:
-    return path_of(call.func).rpartition(".")[0]
-
-
-def _holds_flow(statement: ast.stmt) -> bool:
-    kinds = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Delete)
-    return any(isinstance(node, kinds) for node in ast.walk(statement))
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    """True for code that cannot be in a function of its own."""
-    kinds = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
-    return any(isinstance(node, kinds) for node in ast.walk(statement))
-
-
-def _loaded_outside(node: ast.AST, parts: Sequence[ast.AST]) -> list[ast.Name]:
-    inside = {each for part in parts for each in ast.walk(part)}
-    return [name for name in loaded_names(node) if name not in inside]
