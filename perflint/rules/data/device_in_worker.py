@@ -12,7 +12,7 @@ from perflint.rules.data._workers import worker_functions
 from perflint.rules.placement import CONSTRUCTORS, FACTORIES, MOVES, creation_confidence, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import ClassInfo, path_of, walk
+from perflint.semantics.structure import ClassInfo, last_name, path_of, walk
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
@@ -147,6 +147,9 @@ def _placed(model: Model, dataset: ClassInfo) -> Iterator[tuple[CallSite, str]]:
 
 
 def _confidence(site: CallSite) -> Confidence | None:
+    if not site.target and last_name(site.node) == "cuda" and not site.node.args and not site.node.keywords:
+        # Whatever has this method goes to the GPU: `torch.load(path).cuda()`.
+        return Confidence.MEDIUM
     if site.target in MOVES:
         moved = move(site)
         # The other tensor, whose device it gets, may be on the CPU.

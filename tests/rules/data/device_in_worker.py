@@ -88,3 +88,19 @@ class PreloadedAlone(Dataset):
 def preloaded(images: torch.Tensor, labels: torch.Tensor) -> list[DataLoader]:
     alone = DataLoader(PreloadedAlone(images), batch_size=8)
     return [DataLoader(Preloaded(images, labels), batch_size=8, num_workers=4), alone]
+
+
+class Waves(Dataset):
+    def __init__(self, paths: list[str]):
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int):
+        return torch.load(self.paths[index]).cuda()  # audit: TPF405
+
+
+class WavesOnTheCpu(Waves):
+    def __getitem__(self, index: int):
+        return torch.load(self.paths[index])
