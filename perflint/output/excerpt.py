@@ -54,14 +54,14 @@ class Excerpt:
         end = first.end_column - 1 if first.end_line == number else len(line)
         before, marked, after = _clip(line[:start], line[start:end], line[end:])
         is_whole = before + marked + after == line
-        before, marked, after = _visible(before), _visible(marked), _visible(after)
+        before, marked, after = visible(before), visible(marked), visible(after)
         carets = " " * width(before) + "^" * max(width(marked), 1) + ("..." if first.end_line > number else "")
         if is_whole and first.end_line == number:
             for span in spans[1:]:
-                left = width(_visible(line[: span.column - 1]))
+                left = width(visible(line[: span.column - 1]))
                 stop = span.end_column - 1 if span.end_line == number else len(line)
                 if left >= len(carets):
-                    carets = carets.ljust(left) + "^" * max(width(_visible(line[span.column - 1 : stop])), 1)
+                    carets = carets.ljust(left) + "^" * max(width(visible(line[span.column - 1 : stop])), 1)
         return before + marked + after, carets
 
 
@@ -78,5 +78,6 @@ def _clip(before: str, marked: str, after: str) -> tuple[str, str, str]:
     return before, marked, after if len(after) <= left else after[:left] + "..."
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
+    """A text as the columns of a terminal show it."""
     return printable(text.replace("\t", "    ").replace("\f", ""))

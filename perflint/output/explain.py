@@ -10,6 +10,7 @@ from typing import Any
 from perflint.engine.decisions import Decision, Outcome
 from perflint.engine.explain import Belief, Explanation
 from perflint.findings import Heat, Judgement, Purpose, Report, Span, place_of
+from perflint.output.excerpt import visible
 from perflint.output.json import document
 from perflint.output.notebooks import by_cell, in_words
 from perflint.output.summary import count
@@ -100,7 +101,7 @@ class _Text:
         explanation, style = self._explanation, self._style
         line = explanation.source.lines[explanation.line - 1].rstrip("\r\n")
         number = style(str(self._line), "bold", "blue")
-        yield f"{number} {style('|', 'bold', 'blue')} {_visible(line)}"
+        yield f"{number} {style('|', 'bold', 'blue')} {visible(line)}"
         for row in _rows([span for belief in explanation.beliefs for span in belief.spans]):
             yield self._bar(style(_carets(row, line), "bold", "green"))
 
@@ -189,14 +190,10 @@ def _carets(row: list[Span], line: str) -> str:
     for span in row:
         goes_on = span.end_line > span.line
         end = len(line) if goes_on else span.end_column - 1
-        start = width(_visible(line[: span.column - 1]))
-        marks = "^" * max(width(_visible(line[span.column - 1 : end])), 1)
+        start = width(visible(line[: span.column - 1]))
+        marks = "^" * max(width(visible(line[span.column - 1 : end])), 1)
         text = text.ljust(start) + marks + ("..." if goes_on else "")
     return text
-
-
-def _visible(text: str) -> str:
-    return printable(text.replace("\t", "    ").replace("\f", ""))
 
 
 def _relative(path: Path) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
-
 _REDUCERS = ("torch.nn.parallel.distributed", "torch.distributed")
 """Modules of classes whose hooks add up gradients."""
 

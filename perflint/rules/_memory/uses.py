@@ -12,6 +12,7 @@ from enum import Enum
 from perflint.frozen import dataclass
 from perflint.rules._memory import operators
 from perflint.rules._memory.flows import ahead, flow_around
+from perflint.rules._methods import is_false
 from perflint.rules._visible import is_local
 from perflint.semantics.binders import Loop
 from perflint.semantics.dataflow.flow import Bound, Flow
@@ -296,7 +297,7 @@ class Uses:
             self._operation(call, leaf, False, how)
         elif target.startswith("torch.") and not target.startswith(operators.KEEPS):
             first = (bool(call.args) and node is call.args[0]) or keyword in ("input", "self", "data", "tensors")
-            if first and any(each.arg == "inplace" and not _is_false(each.value) for each in call.keywords):
+            if first and any(each.arg == "inplace" and not is_false(each.value) for each in call.keywords):
                 self._keep(node, how)
             else:
                 self._operation(call, leaf, first, how)
@@ -387,10 +388,6 @@ def parameter_of(model: Model, call: ast.Call, node: ast.expr, keyword: str) -> 
         return None
     index = call.args.index(node) + (value.receiver is not None)
     return (info.node, positional[index]) if index < len(positional) else None
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _end_of_evaluation(model: Model, node: ast.expr) -> Position:

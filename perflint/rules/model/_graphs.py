@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import body_around
 from perflint.rules._methods import is_self_or_cls
 from perflint.rules._turns import call_in_loop, heads
-from perflint.rules.transfer._loops import Loop, body_of
+from perflint.rules.transfer._loops import Loop
 from perflint.semantics.around import inside
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import FunctionNode, Model
@@ -166,7 +167,7 @@ class Turn:
         if not isinstance(self.loop, LOOPS):
             return found
         inner = set(walk(self.loop))
-        for node in walk(body_of(self.model, self.loop)):
+        for node in walk(body_around(self.model, self.loop)):
             if node not in inner:
                 for name, value in _bound(node):
                     found.setdefault(name, []).append(Binding(node, value, True))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from perflint.frozen import dataclass
-from perflint.rules._memory.bodies import Writers, writers
+from perflint.rules._memory.bodies import Writers, position, writers
 from perflint.rules._memory.uses import Position
 from perflint.rules._statements import block_of, swallows
 from perflint.rules._visible import is_local
@@ -148,8 +148,4 @@ def _keeps(model: Model, sought: Sought, place: ast.Subscript, first: ast.stmt, 
 
 def is_bound(model: Model, name: ast.Name, begin: Position, end: Position) -> bool:
     """True if a name gets a value between two positions."""
-    return any(begin <= _position(each.node) <= end for each in model.symbols.variable(name).bindings)
-
-
-def _position(node: ast.AST) -> Position:
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+    return any(begin <= position(each.node) <= end for each in model.symbols.variable(name).bindings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from perflint.rules._memory.flows import body_around
 from perflint.semantics.around import inside
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
@@ -26,7 +27,7 @@ def loop_around(model: Model, node: ast.AST) -> Loop | None:
 
 def is_bound_before(model: Model, loop: Loop, name: str) -> bool:
     """True if the function, or the file, around a loop binds a name before it."""
-    first = _first_bindings(model, body_of(model, loop)).get(name)
+    first = _first_bindings(model, body_around(model, loop)).get(name)
     return first is not None and first < (loop.lineno, loop.col_offset)
 
 
@@ -35,12 +36,7 @@ def _first_bindings(model: Model, body: ast.AST) -> Mapping[str, tuple[int, int]
     """The places at which a function or file first binds each of its names."""
     found: dict[str, tuple[int, int]] = {}
     for part in walk(body):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and body_of(model, part) is body:
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and body_around(model, part) is body:
             place = part.lineno, part.col_offset
             found[part.id] = min(place, found.get(part.id, place))
     return found
-
-
-def body_of(model: Model, node: ast.AST) -> ast.AST:
-    """The function around a node, or the whole file."""
-    return model.function(node) or model.source.tree

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perflint.findings import Confidence, weakest
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import body_around
 from perflint.rules.placement import FACTORIES
-from perflint.rules.transfer._loops import body_of, is_bound_before
+from perflint.rules.transfer._loops import is_bound_before
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import device_confidence
@@ -353,7 +354,7 @@ def _is_joined(model: Model, loop: ast.For, owner: ast.expr) -> bool:
         return False
     if sum(_is_name(part, owner.id) for statement in loop.body for part in walk(statement)) != 1:
         return False
-    for call in (part for part in walk(body_of(model, loop)) if isinstance(part, ast.Call)):
+    for call in (part for part in walk(body_around(model, loop)) if isinstance(part, ast.Call)):
         if call.args and _is_name(call.args[0], owner.id) and model.target(call) in _JOINS:
             return True
     return False

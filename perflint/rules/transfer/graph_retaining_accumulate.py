@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
+from perflint.rules._memory.flows import body_around
 from perflint.rules._methods import calls_named
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_private
 from perflint.rules.base import Files, Rule
-from perflint.rules.transfer._loops import Loop, body_of, is_bound_before
+from perflint.rules.transfer._loops import Loop, is_bound_before
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import FunctionNode, Model
@@ -213,7 +214,7 @@ def _asks_for_gradient(model: Model, loop: Loop | FunctionNode, name: str) -> bo
     if name.startswith("self."):
         reads = (each for each in model.nodes(ast.Attribute) if path_of(each) == name)
         return any(_reaches_backward(model, each) for each in reads)
-    function = body_of(model, loop) if isinstance(loop, LOOPS) else loop
+    function = body_around(model, loop) if isinstance(loop, LOOPS) else loop
     seen_elsewhere = any(not is_private(model, use) for use in model.names(loop, name))
     for use in model.names(model.source.tree if seen_elsewhere else function, name):
         if isinstance(use.ctx, ast.Load) and _reaches_backward(model, use):
@@ -267,7 +268,7 @@ def _is_tensor(model: Model, node: ast.expr) -> bool:
 
 def _is_only_read(model: Model, held: ast.AugAssign, name: str) -> bool:
     """True if a sum belongs to its function alone, which begins it and then reads numbers of it."""
-    for use in model.names(body_of(model, held), name):
+    for use in model.names(body_around(model, held), name):
         if not is_private(model, use):
             return False
         if isinstance(use.ctx, ast.Load):
@@ -275,7 +276,7 @@ def _is_only_read(model: Model, held: ast.AugAssign, name: str) -> bool:
                 return False
         elif use is not held.target and not _begins(model, use):
             return False
-    function = body_of(model, held)
+    function = body_around(model, held)
     given = [part.arg for part in walk(function) if isinstance(part, ast.arg)]
     return name not in given
 

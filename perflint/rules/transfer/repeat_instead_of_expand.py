@@ -9,12 +9,11 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, lived, memory_around, writers
-from perflint.rules._memory.flows import bound, flow_around
+from perflint.rules._memory.flows import body_around, bound, flow_around
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._filling import is_size
-from perflint.rules.transfer._loops import body_of
 from perflint.rules.transfer._ones import is_one, shape
 from perflint.rules.worth import sentence
 from perflint.semantics.around import statement_of
@@ -200,7 +199,7 @@ def _repeats(site: CallSite) -> _Repeats | None:
 
 def _is_in_attention(site: CallSite) -> bool:
     """True if the function around computes attention: repeated tensors there are as large as its scores."""
-    calls = (each for each in walk(body_of(site.model, site.node)) if isinstance(each, ast.Call))
+    calls = (each for each in walk(body_around(site.model, site.node)) if isinstance(each, ast.Call))
     return any(site.model.target(call).rpartition(".")[2] in _ATTENTION for call in calls)
 
 
