@@ -307,6 +307,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         ("x = x * self.strength", "`self.strength` is read"),
         ("seen = []; seen.append(x)", ""),
         ("x = torch.add(x, 1)", ""),
+        ("x = x * torch.strength.size", ""),
         ("x = x * self.calls", ""),
         ("x = x + torch.zeros(1).to(x.device)", "copies from the CPU"),
         ("x = x + torch.zeros(1, dtype=torch.int8).to(torch.float32)", ""),

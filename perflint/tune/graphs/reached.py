@@ -147,7 +147,8 @@ class Reached:
             if isinstance(node.ctx, ast.Store) and not constructs:
                 return f"`{short(node)}` is assigned"
             # Models on another device have other memory, and so another graph.
-            if isinstance(node.ctx, ast.Load) and node.attr in self._changed and node.attr != "device":
+            is_own = node.attr != "device" and not imports.full_name(node).startswith("torch.")
+            if isinstance(node.ctx, ast.Load) and node.attr in self._changed and is_own:
                 return f"`{short(node)}` is read, which {self._changed[node.attr]} changes"
             return "a gradient is read" if is_gradient(node, imports) else ""
         if not isinstance(node, ast.Call):
