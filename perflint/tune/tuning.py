@@ -17,6 +17,8 @@ from perflint.verify.judging import failure
 
 _START_MS = 2000.0
 """Milliseconds by which a start must be longer to count."""
+_MANY = 6
+"""Runs of which one may be slow by chance."""
 LEAST = 1.02
 """The gain from which on a change pays."""
 
@@ -206,7 +208,7 @@ class Tuning:
 
     def _repeated(self, before: list[Run], after: list[Run], old: dict[str, str], new: dict[str, str]) -> None:
         """Add runs in turns up to the number of a comparison, and up to as many again while chance may explain it."""
-        while len(after) < self._repeat or (len(after) < 2 * self._repeat and _is_open(before, after)):
+        while len(after) < self._repeat or _is_open(before, after, 2 * self._repeat):
             before.append(self._run(old))
             if not old:
                 self.outcome.original.append(before[-1])
@@ -268,15 +270,23 @@ def _ratio(before: Sequence[Run], after: Sequence[Run]) -> float:
 
 
 def _is_faster(before: Sequence[Run], after: Sequence[Run]) -> bool:
-    """True if each run after is faster than all before, and by more than a little."""
-    return _ratio(before, after) >= LEAST and max(_means(after)) < min(_means(before))
+    """True if each run after is faster than all before, and by more than a little. Of many runs, one may be slow."""
+    return _ratio(before, after) >= LEAST and _are_apart(before, after, len(after) // _MANY)
 
 
-def _is_open(before: Sequence[Run], after: Sequence[Run]) -> bool:
-    """True if a gain is no greater than the runs of one side differ: of few runs, that may be chance."""
+def _is_open(before: Sequence[Run], after: Sequence[Run], most: int) -> bool:
+    """True if up to `most` runs may decide otherwise: a gain no greater than runs of one side differ may be chance."""
+    if len(after) >= most or _ratio(before, after) < LEAST:
+        return False
+    if not _are_apart(before, after, 0):
+        return _are_apart(before, after, most // _MANY)
     gain = (step_ms(before) or 0.0) - (step_ms(after) or 0.0)
-    spread = max(max(means) - min(means) for means in (_means(before), _means(after)))
-    return _ratio(before, after) >= LEAST and (gain <= spread or not _is_faster(before, after))
+    return gain <= max(max(means) - min(means) for means in (_means(before), _means(after)))
+
+
+def _are_apart(before: Sequence[Run], after: Sequence[Run], but: int) -> bool:
+    """True if runs after are faster than those before, but for some of each."""
+    return sorted(_means(after))[-1 - but] < sorted(_means(before))[but]
 
 
 def _means(runs: Sequence[Run]) -> list[float]:
