@@ -207,8 +207,13 @@ class Tuning:
         return Trial(change, tuple(before), tuple(after), proof, not reason, reason)
 
     def _repeated(self, before: list[Run], after: list[Run], old: dict[str, str], new: dict[str, str]) -> None:
-        """Add runs in turns up to the number of a comparison, and up to as many again while chance may explain it."""
+        """Add runs in turns up to the number of a comparison, and up to as many again while chance may explain it.
+
+        Two pairs without a gain are enough.
+        """
         while len(after) < self._repeat or _is_open(before, after, 2 * self._repeat):
+            if len(after) > 1 and _ratio(before, after) < LEAST:
+                return
             before.append(self._run(old))
             if not old:
                 self.outcome.original.append(before[-1])

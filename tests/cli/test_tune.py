@@ -141,6 +141,27 @@ def test_a_fix_that_changes_the_numbers_does_not_take_the_others_with_it(perflin
     assert titles == [f"  fixes: the fixes of {each}" for each in rules]
 
 
+def test_a_busy_gpu_leaves_little_and_that_is_said_after_few_runs(perflint: Command, program: Simulated) -> None:
+    runs = []
+
+    def run_of(changes: dict[str, bytes], seconds: float, reseed: bool, deterministic: bool) -> Run:
+        runs.append(b"".join(changes.values()))
+        done = run([1.0, 0.5], times=[10.0 - 0.001 * len(runs)] * 3)
+        assert done.seen is not None
+        look = {"calls": [], "steps": [["train.py", 12, 9]], "loaders": [["train.py", 7, 0, 0.0]], "busy_ms": 9.7}
+        model = ["train.py", 9, "train.py", 9, "model", 1]
+        return replace(done, seen=replace(done.seen, look=look | {"models": [model]}))
+
+    program.run = run_of  # type: ignore[method-assign]
+    perflint.write("train.py", TRAINING)
+    ran = perflint("tune", "--", sys.executable, "train.py")
+    assert ran.code == 0 and ran.out.startswith("perflint tune: nothing was gained: a step takes")
+    assert "works 97% of a step" in ran.out and "never idle, a step would be 1.03 × as fast.\n" in ran.out
+    assert any(b".compile(" in text for text in runs) and any(b"fused=True" in text for text in runs)
+    # A step of 20 ms makes a run of about 15 seconds, most of them to start.
+    assert len(runs) <= 14
+
+
 @pytest.mark.parametrize(("stated", "lines"), [("1.13", 2), ("2.1", 1), ("2.6", 0)])
 def test_what_the_oldest_torch_of_the_project_lacks_is_not_tried(
     perflint: Command, program: Simulated, stated: str, lines: int
