@@ -86,9 +86,12 @@ def unpacked(model: Model, call: ast.Call) -> tuple[dict[str, ast.expr], bool]:
     """
     found: dict[str, ast.expr] = {}
     is_all = not any(isinstance(each, ast.Starred) for each in call.args)
-    waiting = [each.value for each in call.keywords if each.arg is None]
+    waiting, seen = [each.value for each in call.keywords if each.arg is None], set[ast.expr]()
     while waiting:
         holder = waiting.pop()
+        if holder in seen:
+            continue
+        seen.add(holder)
         changed = _changed(model).get(path_of(holder))
         displays = sources(model, holder)
         is_all = is_all and len(displays) == 1 and changed is None

@@ -107,8 +107,9 @@ def _items(model: Model, node: ast.Call) -> list[ast.expr]:
     if last_name(node) != "generate" and model.target(node) != "torch.nn.Module.__call__":
         return []
     for passed in (*node.args[:1], *(each.value for each in node.keywords)):
-        source = made(model, passed)
-        while True:
+        source, seen = made(model, passed), set[ast.expr]()
+        while source not in seen:
+            seen.add(source)
             if isinstance(source, (ast.Attribute, ast.Subscript)):
                 source = made(model, source.value)
             elif isinstance(source, ast.Call) and last_name(source) in ("to", "cuda", "pin_memory"):

@@ -29,7 +29,7 @@ _RETIRED = {
             "`torchao.quantize_`",
         ),
     ),
-    **dict.fromkeys(_IPEX, ("belongs to a package that is no longer developed", "torch itself, which knows `xpu`")),
+    **dict.fromkeys(_IPEX, ("belongs to a package whose development has ended", "torch itself, which knows `xpu`")),
     **dict.fromkeys(FSDP, ("is the first version of FSDP, which is kept as it is", "`fully_shard`")),
 }
 

@@ -137,8 +137,9 @@ class ChannelsByDtype(Rule):
 
 def _sizes_of(model: Model, node: ast.expr) -> list[int]:
     """The sizes, as far as they are written out, of the new matrix that a value is, also transposed or cast."""
-    made_of = made(model, node)
-    while isinstance(made_of, (ast.Call, ast.Attribute)):
+    made_of, seen = made(model, node), set[ast.expr]()
+    while isinstance(made_of, (ast.Call, ast.Attribute)) and made_of not in seen:
+        seen.add(made_of)
         if isinstance(made_of, ast.Call) and model.target(made_of) in FACTORIES:
             sizes = [integer(model, each) for each in made_of.args]
             return [each for each in sizes if each is not None] if len(sizes) == 2 else []
