@@ -367,6 +367,22 @@ def test_gradients_that_a_caller_clears() -> None:
             outline(text, known)
 
 
+def test_what_a_step_reads_of_a_meter_is_not_updated_behind_it() -> None:
+    meter = (
+        "class Meter:\n    last = 1.0\n\n    def update(self, value):\n        self.last = value\n\n\nmeter = Meter()\n"
+    )
+    updates = "meter.update(float(index))\n        loss = meter.last * scale"
+    text = HEAD + meter + LOOP.replace("loss = scale", updates)
+    update = Called("a.py", line_of(text, "meter.update("), "a.py", line_of(text, "def update"))
+    for calls in ([], [update]):
+        with pytest.raises(Refused):
+            outline(text, calls)
+    # Where only code behind the step reads it, it may move.
+    after = HEAD + meter + LOOP.replace("loss = scale", "meter.update(index)\n        loss = scale")
+    after += "        shown.append(meter.last)\n"
+    assert "meter.update(index)\n        shown.append" in outline(after, [update])
+
+
 def test_a_device_that_code_assigns_does_not_count() -> None:
     text = (
         HEAD

@@ -23,6 +23,7 @@ from perflint.tune.graphs.statements import (
     paths,
     receiver,
     simple,
+    updated,
     written_into,
 )
 from perflint.tune.refused import Refused
@@ -324,10 +325,13 @@ class Finder:
 
     @staticmethod
     def _require_in_order(region: Region, statement: ast.stmt) -> None:
-        """Raise Refused if a statement needs a name of one that was moved behind the region."""
+        """Raise Refused if a statement needs a name or an attribute that one behind the region changes."""
         for moved in region.behind:
             stored = set(stored_names(moved.statement))
             if any(name.id in stored for name in loaded_names(statement)) or stored & set(stored_names(statement)):
+                raise moved.reason
+            changed = {*map(path_of, written_into(moved.statement)), *updated(moved.statement)}
+            if any(path.startswith(f"{name}.") for path in paths(statement) for name in changed - {"", "self"}):
                 raise moved.reason
 
     def _move(

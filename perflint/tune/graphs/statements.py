@@ -46,6 +46,14 @@ def written_into(statement: ast.stmt) -> Iterator[ast.expr]:
             yield node.value
 
 
+def updated(statement: ast.stmt) -> Iterator[str]:
+    """The objects whose methods a statement calls for their effect."""
+    for each in simple(statement):
+        value = getattr(each, "value", None) if isinstance(each, ast.Expr) else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            yield path_of(value.func.value)
+
+
 def is_movable(statement: ast.stmt) -> bool:
     """True for a simple statement, and for an `if` of such."""
     if isinstance(statement, ast.If):
