@@ -184,3 +184,16 @@ def loop(x: Tensor):
 @table(MEETINGS)
 def test_host_tensors_say_where_the_others_are(case: Case) -> None:
     check(case)
+
+
+IN_PLACE = """
+def f(given):
+    x = torch.zeros(3)
+    x += given
+    x                   # -> cpu float 1
+"""
+
+
+@table(IN_PLACE)
+def test_a_tensor_that_is_changed_in_place_stays_where_it_is(case: Case) -> None:
+    check(case)

@@ -17,7 +17,7 @@ from perflint.semantics.interpreter.operators import binary
 from perflint.semantics.interpreter.resolve import class_value, function_value, imported
 from perflint.semantics.lattice import completed
 from perflint.semantics.structure import path_of
-from perflint.semantics.values import Mapping, Name, Sequence, Tensor, Value
+from perflint.semantics.values import UNKNOWN, Mapping, Name, Sequence, Tensor, Value
 
 
 def run(frame: Frame, body: Iterable[ast.stmt]) -> None:
@@ -69,6 +69,9 @@ def _aug_assign(frame: Frame, node: ast.AugAssign) -> None:
     left = evaluate(frame, node.target)
     right = evaluate(frame, node.value)
     value = binary(left, node.op, right)
+    if value == UNKNOWN and isinstance(left, Tensor):
+        # A tensor changes in place.
+        value = left
     if frame.recorder is not None:
         frame.recorder.values[node.target] = left
     if not isinstance(node.target, ast.Subscript) or left.tensor is None:
