@@ -154,6 +154,16 @@ def in_loop(statements: str) -> str:
     return LOOP.format(statements=statements)
 
 
+RESUMED = """\
+import torch
+
+
+def resume(model, path):
+    optimizer = torch.optim.Adam(model.parameters())
+    optimizer.load_state_dict(torch.load(path, map_location="cuda"))
+"""
+
+
 PAIRS = {
     ("TPF103", "TPF101"): in_guard("print(sum(int(part) for part in x))"),
     ("TPF103", "TPF109"): in_guard("print([part.tolist() for part in x])"),
@@ -172,6 +182,7 @@ PAIRS = {
     ("TPF134", "TPF109"): DRAWN,
     ("TPF134", "TPF201"): DRAWN,
     ("TPF204", "TPF201"): MADE.format(made="torch.zeros(8)"),
+    ("TPF608", "TPF964"): RESUMED,
     ("TPF963", "TPF109"): SAVED,
     ("TPF705", "TPF701"): in_loop("x = x + part.sum().item()"),
     ("TPF705", "TPF702"): in_loop("if part.sum() > 0:\n                x = x + 1"),

@@ -115,6 +115,7 @@ class OptimizerStepOnGpu(Rule):
     """
 
     code, name = "TPF608", "optimizer-step-on-gpu"
+    replaces = ("TPF964",)
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("adamw-step-on-device-step-gpt",)
     costs = None
