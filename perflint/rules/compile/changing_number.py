@@ -104,9 +104,10 @@ def _is_static(model: Model, call: ast.Call) -> bool:
     if made is not None:
         return is_false(passed_to(model, made, "dynamic"))
     for callee in model.value(call.func).members:
-        info = model.module.function(callee.line, callee.column) if isinstance(callee, Function) else None
-        own = isinstance(callee, Function) and callee.module == model.module.name and info is not None
-        for each in getattr(info.node, "decorator_list", ()) if own and info is not None else ():
+        if not isinstance(callee, Function) or callee.module != model.module.name:
+            continue
+        info = model.module.function(callee.line, callee.column)
+        for each in () if info is None else getattr(info.node, "decorator_list", ()):
             if isinstance(each, ast.Call) and model.symbols.full_name(each.func) == COMPILE:
                 return is_false(keyword(each, "dynamic"))
     return False
@@ -122,10 +123,8 @@ def _changing(model: Model, call: ast.Call) -> ast.expr | None:
         part.target.id for part in walk(loop) if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
     }
     for given in (*call.args, *(each.value for each in call.keywords)):
-        if {each.id for each in names_behind(model, [given])} & changed and scalar_type(model.value(given)) in (
-            "int",
-            "float",
-        ):
+        names = {each.id for each in names_behind(model, [given])}
+        if names & changed and scalar_type(model.value(given)) in ("int", "float"):
             return given
     return None
 

@@ -46,6 +46,11 @@ def is_called_module(uses: set[str]) -> bool:
     return not uses.isdisjoint(_OF_CALLED)
 
 
+def is_tensor(uses: set[str]) -> bool:
+    """True if the attributes that are read of a name are those of a tensor alone."""
+    return TENSOR in uses or not uses.isdisjoint(torch_api.tensor_only_methods())
+
+
 def counts_elements(uses: set[str]) -> bool:
     """True if the attributes that are read of a name have `numel` among them, and others that no size has."""
     return "numel" in uses and any(not hasattr(tuple, each) for each in uses - {"numel"})

@@ -352,16 +352,16 @@ _OF_ARRAYS = frozenset(
 
 
 def local_by_use(info: FunctionInfo, name: str) -> Value:
-    """What a local name holds if nothing else tells: a tensor or a module, if its methods are those of one."""
+    """The value of a local name that is unknown otherwise: a tensor or a module by the methods that are called of it."""
     uses = info.uses.get(name, set())
-    if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses:
+    if by_use.is_tensor(uses):
         return Tensor(Device.UNKNOWN, evidence=Evidence.USE)
     return Instance("torch.nn.Module") if by_use.is_module(uses) else UNKNOWN
 
 
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
-    if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses or uses >= {"shape", "device"}:
+    if by_use.is_tensor(uses) or uses >= {"shape", "device"}:
         return Tensor(device, evidence=Evidence.USE)
     if uses >= {by_use.PART, "cpu"} or by_use.counts_elements(uses):
         return Tensor(device, evidence=Evidence.USE)
