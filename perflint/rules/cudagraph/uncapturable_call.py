@@ -137,7 +137,7 @@ class UncapturableCall(Rule):
 
 
 def _needs(site: CallSite) -> tuple[str, str] | None:
-    """What a call asks the driver for besides kernels, with the cure."""
+    """The work of the driver besides kernels that a call starts, with the cure."""
     if last_name(site.node) == "pin_memory" or is_true(site.argument("pin_memory")):
         return "takes new pinned memory", "Make it before the capture: a replay writes to the same memory."
     if site.target.endswith("checkpoint") and "torch.utils.checkpoint" in site.target:

@@ -103,7 +103,7 @@ class OneItemAtATime(Rule):
 
 
 def _items(model: Model, node: ast.Call) -> list[ast.expr]:
-    """What a tokenizer or processor gets to make the inputs of a call of a model, or of its `generate`."""
+    """The arguments of the tokenizer or processor that made the inputs of a call of a model or of `generate`."""
     if last_name(node) != "generate" and model.target(node) != "torch.nn.Module.__call__":
         return []
     for passed in (*node.args[:1], *(each.value for each in node.keywords)):

@@ -352,7 +352,7 @@ _OF_ARRAYS = frozenset(
 
 
 def local_by_use(info: FunctionInfo, name: str) -> Value:
-    """The value of a local name that is unknown otherwise: a tensor or a module by the methods that are called of it."""
+    """The value of a local name that is unknown otherwise: a tensor or a module, by the methods that it has."""
     uses = info.uses.get(name, set())
     if by_use.is_tensor(uses):
         return Tensor(Device.UNKNOWN, evidence=Evidence.USE)

@@ -70,7 +70,7 @@ def purpose(model: Model, node: ast.AST) -> tuple[Purpose, str]:
 
 
 def copied_from(model: Model) -> str | None:
-    """What shows that the folder of the file is a copy of another one, as a clause; None if it is none."""
+    """The evidence, as a clause, that the folder of the file is a copy of another one; None if it is not."""
     path = model.module.path
     found = model.view.original(path)
     if found is None:
