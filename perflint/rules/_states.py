@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in
 
@@ -15,6 +16,6 @@ def is_state(model: Model, node: ast.Call) -> bool:
     names = {name for target in targets for name in names_in(target)}
     for call in model.nodes(ast.Call):
         if last_name(call) == "load_state_dict" and model.function(call) is model.function(node) and call.args:
-            if names & names_in(call.args[0]) or any(outer is call for outer in model.ancestors(node)):
+            if names & names_in(call.args[0]) or is_inside(model, node, call):
                 return True
     return False

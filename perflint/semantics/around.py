@@ -24,6 +24,11 @@ def inside(model: Model, node: ast.AST) -> Iterator[ast.AST]:
         yield outer
 
 
+def is_inside(model: Model, node: ast.AST, outer: ast.AST) -> bool:
+    """True if a node stands in another."""
+    return any(each is outer for each in model.ancestors(node))
+
+
 def statement_of(model: Model, node: ast.AST) -> ast.stmt | None:
     """The innermost statement that a node belongs to."""
     if isinstance(node, ast.stmt):

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.rules._memory.operators import ALIASES, LAYS_OUT, VIEWS
-from perflint.rules.cudagraph._replays import is_inside, is_visible, recorded, replays
+from perflint.rules.cudagraph._replays import is_visible, recorded, replays
+from perflint.semantics.around import is_inside
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.facts import torch_api

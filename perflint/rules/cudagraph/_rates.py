@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.rules._memory.flows import made
-from perflint.rules.cudagraph._replays import is_between, is_inside, replays
+from perflint.rules.cudagraph._replays import is_between, replays
+from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
 from perflint.semantics.structure import path_of

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
+from perflint.semantics.around import is_inside
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.regions.captured import GRAPHS, Capture
 from perflint.semantics.structure import keyword, path_of, walk
@@ -133,11 +134,6 @@ def loop_around(model: Model, node: ast.AST) -> ast.AST | None:
         if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
             return outer
     return None
-
-
-def is_inside(model: Model, node: ast.AST, outer: ast.AST) -> bool:
-    """True if a node stands in another."""
-    return any(each is outer for each in model.ancestors(node))
 
 
 def is_between(model: Model, node: ast.AST, capture: Capture, every: list[ast.Call]) -> bool:

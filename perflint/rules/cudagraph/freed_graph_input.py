@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
-from perflint.rules.cudagraph._replays import Recorded, is_inside, loop_around, recorded
+from perflint.rules.cudagraph._replays import Recorded, loop_around, recorded
+from perflint.semantics.around import is_inside
 from perflint.semantics.binders import How
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite

@@ -10,7 +10,8 @@ from perflint.fixes.edits import replace
 from perflint.rules._turns import call_in_loop
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._outputs import Output, outputs, records_again, runs_graphs
-from perflint.rules.cudagraph._replays import is_inside, loop_around
+from perflint.rules.cudagraph._replays import loop_around
+from perflint.semantics.around import is_inside
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
-from perflint.rules.cudagraph._replays import is_inside, loop_around
+from perflint.rules.cudagraph._replays import loop_around
+from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
 from perflint.semantics.sites import FileSite

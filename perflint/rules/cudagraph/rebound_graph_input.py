@@ -9,7 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import replace
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._rates import frozen_rates
-from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, place_of, recorded, replays
+from perflint.rules.cudagraph._replays import Recorded, is_visible, loop_around, place_of, recorded, replays
+from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk

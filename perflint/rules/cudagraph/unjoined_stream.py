@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
+from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
 from perflint.semantics.sites import FileSite
@@ -121,14 +122,10 @@ def _missing(model: Model, node: ast.With, stream: ast.expr, capture: Capture) -
     """The wait that a recorded block of another stream lacks, in words; empty if it has both."""
     calls = [call for statement in capture.body for call in walk(statement) if isinstance(call, ast.Call)]
     first = [call for call in calls if call.lineno < node.lineno] + _before(model, node)
-    after = [call for call in calls if call.lineno > (node.end_lineno or node.lineno) or _is_in(model, call, node)]
+    after = [call for call in calls if call.lineno > (node.end_lineno or node.lineno) or is_inside(model, call, node)]
     if not _waits(first, stream):
         return "does not wait for the recorded one"
     return "" if _waits(after, stream) else "is not waited for at the end"
-
-
-def _is_in(model: Model, call: ast.Call, node: ast.With) -> bool:
-    return any(outer is node for outer in model.ancestors(call))
 
 
 def _before(model: Model, node: ast.With) -> list[ast.Call]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass, field
-from perflint.semantics.around import statement_of
+from perflint.semantics.around import is_inside, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 
@@ -163,12 +163,8 @@ def _is_dead_after(model: Model, definition: ast.Assign, statement: ast.stmt, na
     for node in walk(function):
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
             continue
-        if looped and not _is_within(model, node, definition) and not _is_within(model, node, statement):
+        if looped and not is_inside(model, node, definition) and not is_inside(model, node, statement):
             return False
         if (node.lineno, node.col_offset) >= end:
             return False
     return True
-
-
-def _is_within(model: Model, node: ast.AST, outer: ast.AST) -> bool:
-    return any(around is outer for around in model.ancestors(node))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import target_of
 from perflint.rules.base import Calls, Rule
-from perflint.semantics.around import inside, statement_of
+from perflint.semantics.around import inside, is_inside, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, stands_in, walk
@@ -142,7 +142,7 @@ def _keeps_to_itself(model: Model, call: ast.Call, loop: ast.For) -> bool:
         return False
     for node in walk(loop):
         if isinstance(node, ast.Name) and node.id in used and isinstance(node.ctx, ast.Store):
-            if not any(outer is statement for outer in model.ancestors(node)):
+            if not is_inside(model, node, statement):
                 return False
     return made.isdisjoint(_origins(loop, given))
 
