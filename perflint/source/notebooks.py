@@ -8,6 +8,7 @@ bytes of the document stay as they are.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from bisect import bisect_right
@@ -77,27 +78,30 @@ class Notebook:
         self._mark = _unused("magic: ", sources)
         self._border = _unused("%% cell ", sources)
         self._masked = [masked(source, self._mark) for source in sources]
-        errors = self._hide_broken()
-        borders = [f"# {self._border}{cell.number}\n" for cell in self.cells]
-        parts = [f"{border}{_ended(text)}" for border, text in zip(borders, self._masked, strict=True)]
-        if parts:
-            # The text begins with the code of its first cell, so that an inserted import is part of a cell.
-            parts[0] = parts[0].removeprefix(borders[0])
-        self._borders = borders[1:]
+        self._borders = [f"# {self._border}{cell.number}\n" for cell in self.cells[1:]]
+        found = _parsed_code("".join(self._bordered()))
+        errors = self._hide_broken() if isinstance(found, SyntaxError) else []
+        parts = self._bordered()
         self.text = "".join(parts)
+        self.tree = found if isinstance(found, ast.Module) else None
+        """The syntax tree of the text; None if a cell does not parse, or if the text cannot be parsed."""
         counts = [len(_LINE.findall(part)) for part in parts]
         self._firsts = [1 + before for before in accumulate(counts[:-1], initial=0)] if counts else []
         self.broken = tuple((self.line(number, error.lineno or 1), error) for number, error in errors)
         """The errors of cells that do not parse, each with its line in the text, which has these cells as comments."""
 
+    def _bordered(self) -> list[str]:
+        """The code of the cells, each with the line before it."""
+        # The text begins with the code of its first cell, so that an inserted import is part of a cell.
+        borders = ["", *self._borders][: len(self._masked)]
+        return [f"{border}{_ended(text)}" for border, text in zip(borders, self._masked, strict=True)]
+
     def _hide_broken(self) -> list[tuple[int, SyntaxError]]:
         """The numbers of the cells that do not parse, with their errors. Their lines become comments."""
-        if _error("".join(map(_ended, self._masked))) is None:
-            return []
         found = []
         for index, cell in enumerate(self.cells):
-            error = _error(self._masked[index])
-            if error is not None:
+            error = _parsed_code(self._masked[index])
+            if isinstance(error, SyntaxError):
                 found.append((cell.number, error))
                 self._masked[index] = hidden(cell.source, self._mark)
         return found
@@ -201,16 +205,15 @@ class Notebook:
         return json.dumps(value, ensure_ascii=self._escapes)
 
 
-def _error(text: str) -> SyntaxError | None:
-    """The reason why a text does not parse; None if it does, or if that cannot be told."""
+def _parsed_code(text: str) -> ast.Module | SyntaxError | None:
+    """The syntax tree of a text, or the reason why there is none; None if Python gives up."""
     try:
-        parse(text)
+        return parse(text)
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError):
         # The check of the file says so.
         return None
-    return None
 
 
 def _ended(text: str) -> str:

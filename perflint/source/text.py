@@ -38,6 +38,8 @@ class Source:
         self.text = text
         self.notebook = notebook
         """The notebook whose code it is."""
+        if tree is None and notebook is not None and notebook.text == text:
+            tree = notebook.tree
         if tree is not None:
             self.tree = tree
         self._concrete: dict[ast.AST, cst.BaseExpression] = {}
