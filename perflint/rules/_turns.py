@@ -127,11 +127,16 @@ def nodes_of(model: Model, turn: Turn) -> tuple[ast.AST, ...]:
     for code in waiting:
         for node in walk(code):
             found.append(node)
-            function = _functions(model).get(node) if isinstance(node, ast.Call) else None
+            function = called_here(model, node) if isinstance(node, ast.Call) else None
             if function is not None and function not in seen:
                 seen.add(function)
                 waiting.append(function)
     return tuple(found)
+
+
+def called_here(model: Model, call: ast.Call) -> FunctionNode | None:
+    """The function of the file that a call runs, if no other call does."""
+    return _functions(model).get(call)
 
 
 @once

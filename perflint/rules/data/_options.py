@@ -1,12 +1,13 @@
-"""The contents of `**options` of a call, if the same function writes them down."""
+"""The contents of `**options` of a call, if the file writes them down."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import FunctionNode
+from perflint.semantics.structure import path_of, walk
 
 Options = dict[str, ast.expr]
 
@@ -31,8 +32,8 @@ def _of(model: Model, node: ast.expr, seen: frozenset[str]) -> Options | None:
         return _of_display(model, node, seen)
     if isinstance(node, ast.Call) and model.target(node) == "builtins.dict" and not node.args:
         return _of_keywords(node)
-    if isinstance(node, ast.Name) and node.id not in seen:
-        return _of_name(model, node, seen | {node.id})
+    if isinstance(node, (ast.Name, ast.Attribute)) and (path := path_of(node)) and path not in seen:
+        return _of_holder(model, node, seen | {path})
     return None
 
 
@@ -57,27 +58,39 @@ def _of_keywords(call: ast.Call) -> Options | None:
     return {item.arg: item.value for item in call.keywords if item.arg is not None}
 
 
-def _of_name(model: Model, name: ast.Name, seen: frozenset[str]) -> Options | None:
-    """The entries that the statements of the function put into a name; None if one uses it otherwise."""
-    function = model.function(name)
-    known = _known(model, function or model.source.tree)
-    if (name.id, seen) not in known:
-        known[name.id, seen] = _of_uses(model, name, function, seen)
-    return known[name.id, seen]
+def _of_holder(model: Model, holder: ast.Name | ast.Attribute, seen: frozenset[str]) -> Options | None:
+    """The entries that the statements of the file put into a name or an attribute of `self`; None if one hides some."""
+    uses = [*_uses(model, holder)]
+    known = _known(model, uses[0]) if uses else {}
+    if seen not in known:
+        known[seen] = _of_uses(model, uses, seen)
+    return known[seen]
+
+
+def _uses(model: Model, holder: ast.Name | ast.Attribute) -> Iterator[ast.Name | ast.Attribute]:
+    """The places that bind or read the same name or attribute; none if it is bound in another way."""
+    if isinstance(holder, ast.Name):
+        variable = model.symbols.variable(holder)
+        bound = [binding.node for binding in variable.bindings]
+        names = [node for node in bound if isinstance(node, ast.Name)]
+        yield from (*names, *variable.uses) if len(names) == len(bound) else ()
+    elif path_of(holder) == f"self.{holder.attr}":
+        owner = next((outer for outer in model.ancestors(holder) if isinstance(outer, ast.ClassDef)), None)
+        for part in walk(owner) if owner is not None else ():
+            if isinstance(part, ast.Attribute) and path_of(part) == path_of(holder):
+                yield part
 
 
 @once_per_node
-def _known(model: Model, body: ast.AST) -> dict[tuple[str, frozenset[str]], Options | None]:
-    """The options that names of a function or file hold, as far as they have been asked for."""
+def _known(model: Model, holder: ast.AST) -> dict[frozenset[str], Options | None]:
+    """The options that a name or attribute holds, as far as they have been asked for."""
     return {}
 
 
-def _of_uses(model: Model, name: ast.Name, function: FunctionNode | None, seen: frozenset[str]) -> Options | None:
+def _of_uses(model: Model, uses: list[ast.Name | ast.Attribute], seen: frozenset[str]) -> Options | None:
     found: Options = {}
     bound = False
-    for use in model.names(function or model.source.tree, name.id):
-        if model.function(use) is not function:
-            continue
+    for use in uses:
         part = _of_use(model, use, seen)
         if part is None:
             return None
@@ -86,11 +99,18 @@ def _of_uses(model: Model, name: ast.Name, function: FunctionNode | None, seen: 
     return found if bound else None
 
 
-def _of_use(model: Model, use: ast.Name, seen: frozenset[str]) -> Options | None:
+def _is_unpacked(display: ast.AST | None, use: ast.expr) -> bool:
+    if not isinstance(display, ast.Dict):
+        return False
+    return any(key is None and value is use for key, value in zip(display.keys, display.values, strict=True))
+
+
+def _of_use(model: Model, use: ast.Name | ast.Attribute, seen: frozenset[str]) -> Options | None:
     parent = model.parent(use)
     if isinstance(use.ctx, ast.Store):
         return _of(model, parent.value, seen) if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
-    if isinstance(parent, ast.keyword) and parent.arg is None:
+    if (isinstance(parent, ast.keyword) and parent.arg is None) or _is_unpacked(parent, use):
+        # Unpacked, in a call or another dict.
         return {}
     if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
         key, statement = parent.slice.value, model.parent(parent)

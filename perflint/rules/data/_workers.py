@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from perflint.frozen import dataclass
+from perflint.rules._given import ordered_parameters
+from perflint.rules._turns import called_here
 from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in, walk
@@ -19,14 +21,29 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A function that runs in the workers of loaders, and its role there."""
+    """A function that runs in the workers of loaders, and its role there.
+
+    `what` is the method or collate function whose work it does, and `root` its node. `item` are the names in the
+    function that depend on the item, and `calls` lead from `root` to the function.
+    """
 
     node: _Definition
     what: str
+    root: _Definition
+    item: frozenset[str]
+    calls: tuple[ast.Call, ...] = ()
 
 
 def worker_functions(model: Model) -> Iterator[Worker]:
-    """The functions of a file that make items or batches."""
+    """The functions of a file that make items or batches, with those that only they call."""
+    for root, what in _roots(model):
+        waiting = [Worker(root, what, root, frozenset(dependent(root, _arguments(root)[1:])))]
+        for worker in waiting:
+            yield worker
+            waiting += _called(model, worker, {each.node for each in waiting})
+
+
+def _roots(model: Model) -> Iterator[tuple[_Definition, str]]:
     for name, each in model.module.structure.classes.items():
         lineage = model.lineage(f"{model.module.name}.{name}")
         if not _DATASETS.intersection(lineage):
@@ -34,11 +51,11 @@ def worker_functions(model: Model) -> Iterator[Worker]:
         for method in ("__getitem__", "__getitems__"):
             info = each.methods.get(method)
             if info is not None and isinstance(info.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield Worker(info.node, f"{each.node.name}.{method}")
+                yield info.node, f"{each.node.name}.{method}"
     yield from _collating(model)
 
 
-def _collating(model: Model) -> Iterator[Worker]:
+def _collating(model: Model) -> Iterator[tuple[_Definition, str]]:
     seen: set[ast.AST] = set()
     for call in model.nodes(ast.Call):
         site = model.call(call)
@@ -49,13 +66,31 @@ def _collating(model: Model) -> Iterator[Worker]:
             node = None if info is None else info.node
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node not in seen:
                 seen.add(node)
-                yield Worker(node, node.name)
+                yield node, node.name
 
 
-def dependent(function: _Definition) -> set[str]:
-    """The parameters of a function but the first, and the names that it makes of them."""
+def _called(model: Model, worker: Worker, seen: set[_Definition]) -> Iterator[Worker]:
+    """The functions that the code of a worker alone calls."""
+    for call in (part for part in walk(worker.node) if isinstance(part, ast.Call)):
+        function = called_here(model, call)
+        info = model.module.defined_by(function)
+        if info is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or function in seen:
+            continue
+        given = dict(zip(ordered_parameters(function, info), call.args, strict=False))
+        given |= {each.arg: each.value for each in call.keywords if each.arg is not None}
+        parameters = [name for name, value in given.items() if names_in(value) & worker.item]
+        calls = (*worker.calls, call)
+        yield Worker(function, worker.what, worker.root, frozenset(dependent(function, parameters)), calls)
+
+
+def _arguments(function: _Definition) -> list[str]:
     arguments = function.args
-    found = {each.arg for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs][1:]}
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def dependent(function: _Definition, parameters: Iterable[str]) -> set[str]:
+    """Some parameters of a function, and the names that it makes of them."""
+    found = set(parameters)
     for _ in range(2):
         for node in walk(function):
             if isinstance(node, ast.Assign) and names_in(node.value) & found:

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
-from perflint.rules.data._workers import dependent, worker_functions
+from perflint.rules.data._workers import worker_functions
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.source.quoting import quoted
@@ -76,11 +76,10 @@ class FrameRowEachItem(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         for worker in worker_functions(site.model):
-            if "__getitem" not in worker.what or _opens_file(worker.node):
+            if "__getitem" not in worker.what or _opens_file(worker.root):
                 continue
-            item = dependent(worker.node)
             for part in walk(worker.node):
-                if _is_row(part) and names_in(part.slice) & item:
+                if _is_row(part) and names_in(part.slice) & worker.item:
                     yield self.finding(
                         site.model.subscript(part),
                         f"{quoted(site.model.source.written(part))} makes a pandas row for each item",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._files import OPENS, READS
 from perflint.rules.base import Files, Rule
-from perflint.rules.data._workers import Worker, dependent, worker_functions
+from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword, names_in, root_of, walk
@@ -90,10 +90,9 @@ class HeavyItem(Rule):
         for worker in worker_functions(site.model):
             if "__getitem" not in worker.what:
                 continue
-            item = dependent(worker.node)
             for call in _heavy(site.model, worker):
                 arguments = [*call.args, *(item.value for item in call.keywords)]
-                if any(names_in(argument) & item for argument in arguments):
+                if any(names_in(argument) & worker.item for argument in arguments):
                     continue
                 yield self.finding(
                     site.model.call(call),
@@ -107,12 +106,22 @@ class HeavyItem(Rule):
 
 def _heavy(model: Model, worker: Worker) -> Iterator[ast.Call]:
     """The calls in a function that read a file or load a model, unless they are kept or only made when missing."""
+    if any(_is_kept(model, call, function) for call, function in _ways(model, worker)):
+        return
     for part in walk(worker.node):
         if not isinstance(part, ast.Call):
             continue
         target = model.target(part)
         if (target in READS | OPENS or target.endswith(_MAKES)) and not _is_kept(model, part, worker.node):
             yield part
+
+
+def _ways(model: Model, worker: Worker) -> Iterator[tuple[ast.Call, ast.AST]]:
+    """The calls that lead to a function of a worker, each with the function around it."""
+    for call in worker.calls:
+        function = model.function(call)
+        if function is not None:
+            yield call, function
 
 
 def _is_only_opened(model: Model, call: ast.Call) -> bool:

@@ -10,7 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import sources
 from perflint.rules.base import Files, Rule
-from perflint.rules.data._workers import dependent, worker_functions
+from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, names_in, path_of, walk
@@ -97,7 +97,7 @@ class RecordsInMemory(Rule):
         if in_tests(model) or not (model.matches(_WORKERS) or model.view.matching(_WORKERS)):
             return
         for worker in worker_functions(model):
-            for statement in _kept(model, worker.node):
+            for statement in _kept(model, worker):
                 name = quoted(path_of(statement.targets[0]))
                 yield self.finding(
                     site,
@@ -109,12 +109,11 @@ class RecordsInMemory(Rule):
                 )
 
 
-def _kept(model: Model, method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.Assign]:
-    """The assignments in the class of a method that keep records in an attribute of which it reads an item."""
-    item = dependent(method)
-    parts = (each for each in walk(method) if isinstance(each, ast.Subscript))
-    read = {path_of(each.value) for each in parts if names_in(each.slice) & item}
-    owner = model.parent(method)
+def _kept(model: Model, worker: Worker) -> Iterator[ast.Assign]:
+    """The assignments in the class of a worker's method that keep records in an attribute of which it reads an item."""
+    parts = (each for each in walk(worker.node) if isinstance(each, ast.Subscript))
+    read = {path_of(each.value) for each in parts if names_in(each.slice) & worker.item}
+    owner = model.parent(worker.node)
     for statement in walk(owner) if isinstance(owner, ast.ClassDef) else ():
         if isinstance(statement, ast.Assign) and path_of(statement.targets[0]) in read:
             if _holds_records(model, statement):

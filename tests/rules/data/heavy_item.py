@@ -83,3 +83,46 @@ class Collected(Dataset):
         found = {}
         found["table"] = pd.read_csv("rows.csv")  # error: TPF406
         return found
+
+
+def volume(path: str, key: str):
+    with h5py.File(path, "r") as file:  # audit: TPF406
+        return file[key][()]
+
+
+class Volumes(Dataset):
+    """What it reads depends on the item, and the archive does not."""
+
+    def __init__(self, path: str, keys: list[str]):
+        self.path, self.keys = path, keys
+
+    def __getitem__(self, index: int):
+        return torch.from_numpy(volume(self.path, self.keys[index]))
+
+
+def one_of_many(path: str):
+    with h5py.File(path, "r") as file:
+        return file["data"][()]
+
+
+class ManyVolumes(Dataset):
+    def __init__(self, paths: list[str]):
+        self.paths = paths
+
+    def __getitem__(self, index: int):
+        return torch.from_numpy(one_of_many(self.paths[index]))
+
+
+class OpenedOnce(Dataset):
+    """The method opens it, at the first item."""
+
+    def __init__(self, path: str):
+        self.path, self.file = path, None
+
+    def opened(self):
+        return h5py.File(self.path, "r")
+
+    def __getitem__(self, index: int):
+        if self.file is None:
+            self.file = self.opened()
+        return torch.from_numpy(self.file["data"][index])

@@ -144,3 +144,32 @@ def only_measured(model, data, epochs: int) -> None:
     trainer = Trainer(model)
     for epoch in range(epochs):
         trainer.size(loader, 10)
+
+
+SETTINGS = dict(batch_size=64, num_workers=8, pin_memory=True)
+KEPT = {**SETTINGS, "persistent_workers": True}
+
+
+def settings_of_the_file(model, dataset, epochs: int):
+    loader = DataLoader(dataset, **SETTINGS)  # audit: TPF403
+    for _ in range(epochs):
+        for images in loader:
+            model(images.cuda(non_blocking=True)).sum().backward()
+
+
+def settings_that_keep_them(model, dataset, epochs: int):
+    loader = DataLoader(dataset, **KEPT)
+    for _ in range(epochs):
+        for images in loader:
+            model(images.cuda(non_blocking=True)).sum().backward()
+
+
+class Learner:
+    def __init__(self, dataset):
+        self.settings = {"batch_size": 64, "num_workers": 8}
+        self.loader = DataLoader(dataset, **self.settings)  # audit: TPF403
+
+    def fit(self, model, epochs: int):
+        for _ in range(epochs):
+            for images in self.loader:
+                model(images.cuda(non_blocking=True)).sum().backward()
