@@ -69,12 +69,6 @@ class Call:
         target = target_of(model, self.node) if is_rebound else given
         return given.id if isinstance(given, ast.Name) and given.id in names_in(target or self.node.func) else ""
 
-    def data(self, model: Model) -> set[str]:
-        """The names in the function for the elements that the loop iterates over."""
-        elements = {name for target, _ in heads(model, self.loop) for name in names_in(target)}
-        passed = {name for name, value in self.given.items() if isinstance(value, ast.Name) and value.id in elements}
-        return passed | (elements - self.given.keys())
-
 
 def call_in_loop(model: Model, function: ast.AST | None) -> Call | None:
     """The call of a function that a loop of the file makes in each iteration; None if it has other calls."""

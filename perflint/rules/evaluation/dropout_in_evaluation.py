@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
+from perflint.rules._sources import sources
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Scalar
 from perflint.source.quoting import quoted
 
@@ -103,9 +104,17 @@ def _drops(site: CallSite, given: ast.expr) -> Confidence | None:
     value = site.value(given)
     if isinstance(value, Const):
         return Confidence.HIGH if value.value else None
-    if not isinstance(given, ast.Attribute) or not isinstance(value, Scalar) or value.type != "float":
+    if not isinstance(given, ast.Attribute) or not (_is_setting(site, given) or isinstance(value, Scalar)):
         return None
-    return Confidence.MEDIUM if value.default != Const(0.0) else None
+    if isinstance(value, Scalar) and (value.type != "float" or value.default == Const(0.0)):
+        return None
+    return Confidence.MEDIUM
+
+
+def _is_setting(site: CallSite, given: ast.Attribute) -> bool:
+    """True for an attribute of the module that comes from the settings of the program: `self.rate = config.rate`."""
+    made = sources(site.model, given)
+    return path_of(given).startswith("self.") and bool(made) and all(isinstance(each, ast.Attribute) for each in made)
 
 
 def _asks_for_mode(site: CallSite, given: ast.expr | None) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import body_around
 from perflint.rules._methods import is_self_or_cls
-from perflint.rules._turns import call_in_loop, heads
+from perflint.rules._turns import Call, call_in_loop, heads
 from perflint.rules.transfer._loops import Loop
 from perflint.semantics.around import inside
 from perflint.semantics.binders import LOOPS
@@ -46,7 +46,7 @@ class Turn:
             self.data = {name for target, _ in heads(model, loop) for name in names_in(target)}
         else:
             call = call_in_loop(model, loop)
-            self.data = set() if call is None else call.data(model)
+            self.data = set() if call is None else _data_of_call(model, call)
 
     @cached_property
     def bindings(self) -> dict[str, list[Binding]]:
@@ -74,14 +74,14 @@ class Turn:
                 if not self._is_plain(use):
                     return None
                 continue
-            if use.id in found or use.id in self.data:
+            if use.id in found:
                 continue
-            places = self.bindings.get(use.id)
+            places, is_data = self.bindings.get(use.id), use.id in self.data
             if places is None:
-                if not self._is_fresh(use) and not self._is_local_to_comprehension(use):
+                if not is_data and not self.is_fresh(use) and not self._is_local_to_comprehension(use):
                     return None
                 continue
-            if self._is_carried(use.id, places):
+            if not is_data and self._is_carried(use.id, places):
                 return None
             found.add(use.id)
             waiting += [inner for place in places for inner in self._uses_of(place)]
@@ -89,7 +89,7 @@ class Turn:
 
     def with_graph(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
         """True if a name of this iteration may stand for more than data and fresh tensors."""
-        if name in seen or name in self.data:
+        if name in seen:
             return False
         for place in self.bindings.get(name, ()):
             if self._is_off(place.statement):
@@ -130,6 +130,10 @@ class Turn:
                     continue
                 stack.append(each.value)
             elif isinstance(each, ast.Call):
+                target = self.model.target(each)
+                if target.startswith("torch.") and target.endswith("_like"):
+                    # Only the shape of its argument counts.
+                    continue
                 stack += each.args
                 stack += [keyword.value for keyword in each.keywords]
                 stack += self._called_on(each)
@@ -173,16 +177,19 @@ class Turn:
                     found.setdefault(name, []).append(Binding(node, value, True))
         return found
 
-    def _is_fresh(self, node: ast.expr, depth: int = 6) -> bool:
-        """True if something from before the loop is data: nothing with parameters has seen it."""
+    def is_fresh(self, node: ast.expr, depth: int = 6) -> bool:
+        """True if something from before the loop, or made of what it iterates over, is data alone."""
         if isinstance(node, ast.Constant) or self._is_plain(node):
             return True
         if depth == 0:
             return False
         if isinstance(node, ast.Name):
+            if node.id in self.data or node.id in self.bindings:
+                own = self.origins(node)
+                return own is not None and not any(map(self.with_graph, own))
             places = self._before.get(node.id, [])
             return bool(places) and all(
-                self._is_off(place.statement) or self._is_fresh(place.value, depth - 1) for place in places
+                self._is_off(place.statement) or self.is_fresh(place.value, depth - 1) for place in places
             )
         if isinstance(node, ast.Attribute):
             return node.attr in _LEAVES_GRAPH
@@ -190,7 +197,7 @@ class Turn:
             return self._is_fresh_call(node, depth)
         parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
         arithmetic = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Tuple, ast.List, ast.Slice))
-        return arithmetic and all(self._is_fresh(each, depth - 1) for each in parts)
+        return arithmetic and all(self.is_fresh(each, depth - 1) for each in parts)
 
     def _is_fresh_call(self, call: ast.Call, depth: int) -> bool:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _LEAVES_GRAPH:
@@ -200,7 +207,7 @@ class Turn:
             return False
         if isinstance(call.func, ast.Attribute) and not self.model.target(call).startswith(_HARMLESS):
             given.append(call.func.value)
-        return all(self._is_fresh(each, depth - 1) for each in given)
+        return all(self.is_fresh(each, depth - 1) for each in given)
 
     def _is_local_to_comprehension(self, use: ast.Name) -> bool:
         for outer in inside(self.model, use):
@@ -256,6 +263,13 @@ class Turn:
                 if any(word in said for word in _NO_GRADIENT):
                     return True
         return False
+
+
+def _data_of_call(model: Model, call: Call) -> set[str]:
+    """The names in a function that a loop calls which stand for new tensors, or for what the loop iterates over."""
+    around = Turn(model, call.loop)
+    passed = {name for name, value in call.given.items() if around.is_fresh(value)}
+    return passed | {name for name in around.data - call.given.keys() if not around.with_graph(name)}
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -263,3 +263,43 @@ def used_again(loader):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for x in loader:
         returned(model, x, optimizer).backward()
+
+
+def adversarial_step(maker, critic, real, noise, first, second, criterion):
+    fake = maker(noise)
+    second.zero_grad()
+    judged = criterion(critic(real), torch.ones(8, 1)) + criterion(
+        critic(fake.detach()), torch.zeros_like(critic(fake))
+    )
+    judged.backward()
+    second.step()
+    first.zero_grad()
+    criterion(critic(fake), torch.ones(8, 1)).backward()
+    first.step()
+
+
+def adversarial_steps(maker, critic, loader, first, second):
+    for real in loader:
+        noise = torch.randn(8, 4, device="cuda")
+        adversarial_step(maker, critic, real.cuda(), noise, first, second, nn.BCEWithLogitsLoss())
+
+
+def two_heads(encoder, first, second, loader, optimizer):
+    """The name of the batch stands for features, whose graph both passes go through."""
+    for x in loader:
+        x = encoder(x.cuda())
+        first(x).sum().backward(retain_graph=True)
+        second(x).sum().backward()
+        optimizer.step()
+
+
+def both(first, second, x, optimizer):
+    first(x).sum().backward(retain_graph=True)
+    second(x).sum().backward()
+    optimizer.step()
+
+
+def two_heads_in_a_function(encoder, first, second, loader, optimizer):
+    for x in loader:
+        x = encoder(x.cuda())
+        both(first, second, x, optimizer)
