@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
-from perflint.rules._turns import turn_around
+from perflint.rules._turns import places, turn_around
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.worth import sentence
@@ -133,13 +133,28 @@ def _is_repeated(site: CallSite, *, loads: bool) -> bool:
 
 
 def _answers(site: CallSite) -> bool:
-    """True in a function that a web framework calls for each request, `@app.post("/…")`, and that keeps no result."""
-    function, statement = site.model.function(site.node), statement_of(site.model, site.node)
-    if isinstance(statement, ast.Assign) and not all(isinstance(each, ast.Name) for each in statement.targets):
-        return False
-    calls = (each for each in getattr(function, "decorator_list", ()) if isinstance(each, ast.Call) and each.args)
-    paths = (each.args[0] for each in calls)
-    return any(isinstance(path, ast.Constant) and str(path.value).startswith("/") for path in paths)
+    """True in a function that a web framework calls for each request, `@app.post("/…")`, or in one that only it calls.
+
+    None of them keeps the result, and no other decorator may do so.
+    """
+    model = site.model
+    for place in places(model, site.node):
+        function, statement = model.function(place), statement_of(model, place)
+        if isinstance(statement, ast.Assign) and not all(map(_is_local, statement.targets)):
+            return False
+        decorators = getattr(function, "decorator_list", [])
+        calls = (each for each in decorators if isinstance(each, ast.Call) and each.args)
+        paths = (each.args[0] for each in calls)
+        if any(isinstance(path, ast.Constant) and str(path.value).startswith("/") for path in paths):
+            return True
+        if decorators or is_guarded(model, place):
+            return False
+    return False
+
+
+def _is_local(target: ast.expr) -> bool:
+    """True for a name, or several."""
+    return all(map(_is_local, target.elts)) if isinstance(target, ast.Tuple) else isinstance(target, ast.Name)
 
 
 def _often(site: CallSite) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import calls_named, is_false
+from perflint.rules._sources import sources
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.semantics.around import inside
@@ -99,8 +100,9 @@ def _region(model: Model, node: ast.Call) -> ast.Call | None:
 
 
 def _regions(model: Model, nodes: list[ast.expr]) -> list[ast.Call]:
-    """The calls of autocast among some expressions."""
-    calls = (each for each in nodes if isinstance(each, ast.Call))
+    """The calls of autocast that make some contexts."""
+    made = (source for each in nodes for source in sources(model, each))
+    calls = (each for each in made if isinstance(each, ast.Call))
     return [call for call in calls if model.symbols.full_name(call.func) in _AUTOCAST]
 
 

@@ -1,11 +1,13 @@
 """Models that are moved in each step, and models that are moved once."""
 
+from functools import lru_cache
+
 import torch
 from fastapi import FastAPI
 from sentence_transformers import SentenceTransformer
 from torch import nn
 from torch.utils.data import DataLoader
-from transformers import AutoModel, pipeline
+from transformers import AutoModel, AutoTokenizer, pipeline
 
 
 def predict(model: nn.Module, loader: DataLoader) -> None:
@@ -156,3 +158,33 @@ ENCODER = SentenceTransformer("all-MiniLM-L6-v2", device="cuda")
 @APP.post("/vectors")
 def vectors(texts: list[str]):
     return ENCODER.encode(texts).tolist()
+
+
+def of_the_disk():
+    tokenizer = AutoTokenizer.from_pretrained("gpt2")  # error: TPF504
+    return tokenizer, AutoModel.from_pretrained("gpt2").cuda()  # error: TPF504
+
+
+@APP.post("/label")
+def label(text: str):
+    tokenizer, model = of_the_disk()
+    return model(**tokenizer(text, return_tensors="pt").to("cuda")).last_hidden_state.mean()
+
+
+@lru_cache(maxsize=1)
+def loaded_once():
+    return AutoModel.from_pretrained("gpt2").cuda()
+
+
+@APP.post("/labels")
+def labels(ids: list[int]):
+    return loaded_once()(torch.tensor([ids], device="cuda")).last_hidden_state.mean()
+
+
+def fill():
+    APP.encoder = SentenceTransformer("all-MiniLM-L6-v2", device="cuda")
+
+
+@APP.post("/fill")
+def filled():
+    fill()

@@ -1,5 +1,7 @@
 """Backward passes under autocast, and outside of it."""
 
+import contextlib
+
 import torch
 from torch import nn
 
@@ -69,3 +71,19 @@ def in_an_inner_function(model: nn.Module, x: torch.Tensor):
             loss.backward()
 
     return later
+
+
+def by_a_name(model: nn.Module, batches: list[torch.Tensor], amp: bool) -> None:
+    context = torch.autocast("cuda", torch.bfloat16) if amp else contextlib.nullcontext()
+    for x in batches:
+        with context:
+            loss = model(x).mean()
+            loss.backward()  # audit: TPF360
+
+
+def after_a_name(model: nn.Module, batches: list[torch.Tensor]) -> None:
+    context = torch.autocast("cuda", torch.bfloat16)
+    for x in batches:
+        with context:
+            loss = model(x).mean()
+        loss.backward()
