@@ -50,7 +50,8 @@ nn.MSELoss()(unknown, host) # -> cpu float 0
 nn.Sequential(nn.Linear(3, 4), nn.ReLU())(cuda)     # -> cuda float
 nn.Sequential(nn.Linear(3, 4), nn.ReLU())[0]    # -> Linear(in_features=3, out_features=4)
 nn.Sequential(nn.Linear(3, 4), nn.ReLU())[-1]   # -> ReLU()
-nn.Sequential(*[nn.Linear(3, 3) for _ in range(2)])[n]  # -> Module
+nn.Sequential(*[nn.Linear(3, 3) for _ in range(2)])[n]  # -> Linear(in_features=3, out_features=3)
+nn.Sequential(nn.ReLU(), *[nn.Linear(3, 3) for _ in range(2)])(cuda)    # -> cuda float
 nn.ModuleList([nn.Linear(3, 4), nn.ReLU()])[1]  # -> ReLU()
 nn.ModuleList([nn.Linear(3, 4) for _ in range(2)])[n]   # -> Linear(in_features=3, out_features=4)
 nn.ModuleDict({"a": nn.ReLU()})["a"]    # -> ReLU()

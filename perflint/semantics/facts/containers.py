@@ -13,6 +13,14 @@ _PARAMETER = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
 _ANY = Instance("torch.nn.Module")
 
 
+def spread(name: str, arguments: Arguments) -> tuple[tuple[str, Value], ...] | None:
+    """The arguments of a Sequential of a list of any length, `Sequential(first, *rest)`; None for anything else."""
+    if name != _SEQUENTIAL or arguments.keywords or not arguments.rest.members:
+        return None
+    first = [(str(index), module) for index, module in enumerate(arguments.positional)]
+    return (*first, ("modules", Sequence("list", arguments.rest)))
+
+
 def children(container: Instance) -> Value:
     """Any of the modules in a container."""
     inner: list[Value] = []

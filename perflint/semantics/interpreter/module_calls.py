@@ -90,7 +90,10 @@ def _is_of_unknown_code(value: Tensor) -> bool:
 def _sequential(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
     steps: list[Value] = []
     for _, child in callee.arguments or ():
-        steps += child.items or () if isinstance(child, Sequence) else [child]
+        if not isinstance(child, Sequence):
+            steps.append(child)
+        else:
+            steps += [child.element] if child.items is None else child.items
     if not steps:
         return _output(arguments)
     value: Value = _output(arguments)

@@ -133,7 +133,7 @@ def _construct_outside(frame: Frame, name: str, arguments: Arguments, node: ast.
 
 def _bound_arguments(name: str, arguments: Arguments) -> tuple[tuple[str, Value], ...] | None:
     if arguments.unpacked:
-        return None
+        return containers.spread(name, arguments)
     names = torch_api.parameters(name) or ()
     bound: list[tuple[str, Value]] = []
     for position, value in enumerate(arguments.positional):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perflint.frozen import dataclass
 from perflint.semantics.binders import COMPREHENSIONS, How
 from perflint.semantics.dataflow.definitions import tests_before
+from perflint.semantics.facts.containers import CONTAINERS, children
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.structure import ancestors, keyword, last_name, stands_in
 from perflint.semantics.values import Const, Function, Instance, Name, Partial, Value
@@ -23,7 +24,6 @@ Place = tuple[str, int, int]
 """A function by its module and the position of its `def` or `lambda`."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _TAKES_FUNCTIONS = ("torch.utils.checkpoint.", "torch.vmap", "torch.func.", "torch.cond", "torch.while_loop")
 _OPAQUE = frozenset(
     """script script_if_tracing script_method unused ignore allow_in_graph nonstrict_trace custom_op leaf_function
@@ -208,9 +208,8 @@ class Reader:
                 yield from self._of_module(member)
 
     def _of_module(self, value: Instance) -> Iterator[Place]:
-        if value.cls in _CONTAINERS:
-            for _, held in value.arguments or ():
-                yield from self.functions(held)
+        if value.cls in CONTAINERS:
+            yield from self.functions(children(value))
         elif not value.cls.startswith("torch."):
             yield from self.functions(self._frame.attribute(value, "forward"))
 

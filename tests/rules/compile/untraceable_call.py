@@ -92,3 +92,24 @@ def on_purpose(x: torch.Tensor) -> torch.Tensor:
 def only_here(x: torch.Tensor) -> torch.Tensor:
     torch._dynamo.graph_break()
     return x
+
+
+class Timed(nn.Module):
+    def __init__(self, size: int):
+        super().__init__()
+        self.layer = nn.Linear(size, size)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        print(time.perf_counter())  # error: TPF708
+        return self.layer(x)
+
+
+class Untimed(Timed):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        print(time.perf_counter())
+        return self.layer(x)
+
+
+stack = nn.Sequential(nn.ReLU(), *[Timed(8) for _ in range(4)]).cuda()
+stack.compile()
+loose = nn.Sequential(*[Untimed(8) for _ in range(4)]).cuda()
