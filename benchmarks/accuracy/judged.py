@@ -5,7 +5,7 @@
 
 `judged.jsonl` has one finding a line: the rule, the package with its version, the place, the profile
 that shows it (`default`, or `audit` for what only a stricter one does), whether it is true, and why.
-Findings were drawn at random (`draw.py`) where there were more than could be read. Prints a table in Markdown.
+Findings were drawn at random where there were more than could be read. Prints a table in Markdown.
 
 `--by-convention` counts the findings that rest on each convention of `conventions.toml`, from the record in
 `judged_conventions.jsonl`. With folders of sources, it first records anew the findings of these packages, each with

@@ -15,8 +15,8 @@ machine with a GPU:
 (of the folders, only the scripts that are meant to be run). The programs of `heldout/` were written
 without a look at what perflint knows, and nothing in perflint was made for them.
 
-The programs of `public/` are those of other projects, each checked out into a folder of DIR by
-`public/record.py`, which recorded them in the simulation.
+The programs of `public/` are those of other projects, each checked out into a folder of DIR if it is not there yet.
+Small drivers ran them on random data in the simulation.
 """
 
 from __future__ import annotations
@@ -24,19 +24,24 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import shutil
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from checkouts import add_repositories_option, check_out
 from run import PROFILES, markdown, show, sync_findings
 from score import Truth, load, score
 
 SETS = ("programs", "heldout", "public")
 FEWEST = 5
 STEPS_BETWEEN = 8
+TEXTS = (".py", ".toml", ".cfg", ".txt", ".yml", ".yaml", ".ipynb", ".md", "LICENSE", ".gitignore")
+"""The files of a repository that count for perflint or that programs read."""
 
 
 def main() -> None:
@@ -48,6 +53,7 @@ def main() -> None:
     parser.add_argument("--show", choices=["missed", "false"], help="print some of the places that cost the score")
     parser.add_argument("-n", type=int, default=20, help="how many of them (default: 20)")
     parser.add_argument("--src", type=Path, metavar="DIR", help="where the public programs are checked out")
+    add_repositories_option(parser)
     parser.add_argument("--draw", type=int, help="only the public programs of this draw")
     parser.add_argument("--program", action="append", metavar="NAME", help="only this program of the set")
     options = parser.parse_args()
@@ -62,6 +68,8 @@ def main() -> None:
     everything = with_pageable(load(recorded), recording)
     recorded_names = sorted(map(program_of, recording["programs"]))
     names = tuple(options.program or (drawn(options.draw) if options.draw else recorded_names))
+    if options.set == "public":
+        present(names, folder, options.repositories)
     # Each public program is a project of its own; the sets of ours are checked whole.
     checked = names if options.set == "public" else (".",)
     for profile in options.profile or PROFILES:
@@ -72,10 +80,32 @@ def main() -> None:
                 show(score(truth, findings, names), options.show, options.n, folder)
 
 
+def public() -> dict[str, dict[str, Any]]:
+    """The list of public programs, by name."""
+    return tomllib.loads(Path(__file__).with_name("public").joinpath("programs.toml").read_text(encoding="utf-8"))
+
+
 def drawn(draw: int) -> list[str]:
     """The public programs of one draw, in the order of their list."""
-    listed = tomllib.loads(Path(__file__).with_name("public").joinpath("programs.toml").read_text(encoding="utf-8"))
-    return [name for name, entry in listed.items() if entry["draw"] == draw]
+    return [name for name, entry in public().items() if entry["draw"] == draw]
+
+
+def present(names: Iterable[str], folder: Path, repositories: str) -> None:
+    """Check out the public programs that are not in the folder yet."""
+    listed = public()
+    for name in names:
+        if not (folder / name).exists():
+            check_out_texts(listed[name], folder / name, repositories)
+
+
+def check_out_texts(entry: dict[str, Any], into: Path, repositories: str) -> None:
+    """Check out what perflint or the program reads, as a project of its own."""
+    part = into.with_name(f"{into.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    endings = tuple(entry.get("texts", TEXTS))
+    check_out(entry, part, repositories, lambda path: path.endswith(endings))
+    (part / ".git").mkdir()
+    part.rename(into)
 
 
 def program_of(file: str) -> str:

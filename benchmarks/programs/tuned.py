@@ -2,9 +2,9 @@
 
     python benchmarks/programs/tuned.py --checkouts DIR --work DIR [--time S] [--each S] [--list FILE] [PROGRAM...]
 
-The programs, their arguments and data are those of `run.py`, or those of `--list outside.toml`. So is DIR of
-`--checkouts`. The probe times them on the clock of the GPU. A program whose tuning leaves no patch is timed against
-itself.
+The programs are those of `programs.toml`, or of `--list outside.toml`. They are copied from DIR, where
+`benchmarks/tracer/public/run.py --prepare` puts them, and get random data (`data.py`). The probe times them on the
+clock of the GPU. A program whose tuning leaves no patch is timed against itself.
 
 Each GPU measures one program after the other; the CPUs are shared out. A program gets `--each` seconds: two thirds for
 its tuning, the rest for the rounds; with `--rounds 0` all for its tuning, and another call adds the rounds. All end
@@ -34,11 +34,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.programs import data
-from benchmarks.programs.run import DRIVER, HERE, PUBLIC, ROOT
 from perflint.tracer.probe import ProbeOptions
 from perflint.verify.execution import Program
 from perflint.verify.workspace import Workspace
 
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PUBLIC = ROOT / "benchmarks" / "tracer" / "public"
+DRIVER = "perflint_driver.py"
+"""Name of our own file beside the program's; it is not tuned."""
 OPTIONS = "--repeat 2 --steps 100 --warmup 30 --seed 1".split()
 KINDS = ("original", "tuned")
 _TUNE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from perflint.cli.main import main; sys.exit(main())"

@@ -21,7 +21,6 @@ import argparse
 import random
 import shlex
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -31,6 +30,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from benchmarks.checkouts import add_repositories_option, check_out
 from benchmarks.tracer.court import Run, add_options, judge
 from benchmarks.tracer.public import data
 
@@ -51,7 +51,7 @@ def prepared(name: str, entry: dict[str, Any], checkouts: Path, repositories: st
     if not root.exists():
         part = checkouts / f"{name}.part"
         shutil.rmtree(part, ignore_errors=True)
-        _check_out(entry, part, repositories)
+        check_out(entry, part, repositories, lambda path: _is_part(path, entry))
         place = part / entry.get("folder", ".")
         if "driver" in entry or "launch" in entry:
             source = HERE / "drivers" / entry["driver"] if "driver" in entry else HERE / "launch.py"
@@ -70,20 +70,10 @@ def prepared(name: str, entry: dict[str, Any], checkouts: Path, repositories: st
     return Run(name, folder, script, tuple(arguments), files, (str(HERE / "site-packages"),))
 
 
-def _check_out(entry: dict[str, Any], into: Path, repositories: str) -> None:
-    """Take the Python files out of the repository, and the few others that the program needs."""
-    owner, name = entry["repository"].split("/")
-    repository = repositories.format(owner=owner, name=name)
-    into.mkdir(parents=True)
-    if "://" in repository:
-        clone = str(into / ".clone")
-        subprocess.run(["git", "clone", "-q", "--bare", "--filter=blob:none", repository, clone], check=True)
-        repository = clone
+def _is_part(path: str, entry: dict[str, Any]) -> bool:
+    """True for the Python files of the program, and the few others that it needs."""
     within = f"{entry['folder']}/" if "folder" in entry else ""
-    paths = [f"{within}*.py", *entry.get("also", ())]
-    command = ["git", f"--git-dir={repository}", "archive", entry["commit"], *paths]
-    archive = subprocess.run(command, check=True, capture_output=True).stdout
-    subprocess.run(["tar", "-x", "-C", str(into)], input=archive, check=True)
+    return path in entry.get("also", ()) or (path.endswith(".py") and path.startswith(within))
 
 
 def main() -> int:
@@ -91,7 +81,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="count the verdicts that runs of public programs give")
     add_options(parser)
     parser.add_argument("--checkouts", type=Path, required=True, metavar="DIR", help="where the programs are put")
-    parser.add_argument("--repositories", default="https://github.com/{owner}/{name}", metavar="PATTERN")
+    add_repositories_option(parser)
     parser.add_argument("--prepare", action="store_true", help="check out and write the data, and run nothing")
     options = parser.parse_args()
     runs = [
