@@ -3,19 +3,17 @@
     python benchmarks/accuracy/run_programs.py [--set heldout] [--profile audit] [--show missed|false [-n 20]]
     python benchmarks/accuracy/run_programs.py --set public --src DIR [--draw 1|2|3|4] [--program NAME] …
 
-Runs `perflint check` over the programs of a set, `programs/` or `heldout/`, and prints recall and
+Runs `perflint check` over the programs of a set, `programs.zip` or `heldout.zip`, and prints recall and
 precision per program and profile, first for hot lines, then for all. Hot is what ran at least
 `FEWEST` times, and, where the program trains, at least once in `STEPS_BETWEEN` steps of its
-optimizer. The recordings are `truth.json.gz` in the folder of each set; to make them anew, on a
-machine with a GPU:
+optimizer. To record the programs of an unpacked set anew, on a machine with a GPU:
 
-    python tools/record_truth.py benchmarks/accuracy/SET/*.py benchmarks/accuracy/SET/*/[!_]*.py \\
-        --root benchmarks/accuracy/SET --output benchmarks/accuracy/SET/truth.json.gz
+    python tools/record_truth.py SET/*.py SET/*/[!_]*.py --root SET --output SET/truth.json.gz
 
-(of the folders, only the scripts that are meant to be run). The programs of `heldout/` were written
+(of the folders, only the scripts that are meant to be run). The programs of `heldout.zip` were written
 without a look at what perflint knows, and nothing in perflint was made for them.
 
-The programs of `public/` are those of other projects, each checked out into a folder of DIR if it is not there yet.
+The programs of `public` are those of other projects, each checked out into a folder of DIR if it is not there yet.
 Small drivers ran them on random data in the simulation.
 """
 
@@ -26,6 +24,7 @@ import gzip
 import json
 import shutil
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,10 +33,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from checkouts import add_repositories_option, check_out
+from recorded import SETS, unpacked
 from run import PROFILES, markdown, show, sync_findings
 from score import Truth, load, score
 
-SETS = ("programs", "heldout", "public")
+PUBLIC = "public"
+TRUTH = "truth.json.gz"
 FEWEST = 5
 STEPS_BETWEEN = 8
 TEXTS = (".py", ".toml", ".cfg", ".txt", ".yml", ".yaml", ".ipynb", ".md", "LICENSE", ".gitignore")
@@ -47,7 +48,7 @@ TEXTS = (".py", ".toml", ".cfg", ".txt", ".yml", ".yaml", ".ipynb", ".md", "LICE
 def main() -> None:
     """Run, score, print."""
     parser = argparse.ArgumentParser(description="score sync findings against recorded programs")
-    parser.add_argument("--set", choices=SETS, default=SETS[0], help="the set of programs (default: %(default)s)")
+    parser.add_argument("--set", choices=(*SETS, PUBLIC), default=SETS[0], help="default: %(default)s")
     parser.add_argument("--profile", action="append", choices=PROFILES, help="only this profile")
     parser.add_argument("--truth", type=Path, help="another recording of the programs")
     parser.add_argument("--show", choices=["missed", "false"], help="print some of the places that cost the score")
@@ -57,21 +58,27 @@ def main() -> None:
     parser.add_argument("--draw", type=int, help="only the public programs of this draw")
     parser.add_argument("--program", action="append", metavar="NAME", help="only this program of the set")
     options = parser.parse_args()
-    folder = Path(__file__).with_name(options.set)
-    recorded = options.truth or folder / "truth.json.gz"
-    if options.set == "public":
-        if options.src is None:
-            parser.error("--set public needs --src")
-        folder = options.src
+    if options.set != PUBLIC:
+        with tempfile.TemporaryDirectory(prefix="recorded-") as place:
+            folder = unpacked(options.set, Path(place))
+            print_scores(options, folder, options.truth or folder / TRUTH)
+    elif options.src is None:
+        parser.error("--set public needs --src")
+    else:
+        print_scores(options, options.src, options.truth or Path(__file__).with_name(PUBLIC) / TRUTH)
+
+
+def print_scores(options: argparse.Namespace, folder: Path, recorded: Path) -> None:
+    """Check the programs in a folder, and print their scores against a recording."""
     with gzip.open(recorded, "rt", encoding="utf-8") as file:
         recording: dict[str, Any] = json.load(file)
     everything = with_pageable(load(recorded), recording)
     recorded_names = sorted(map(program_of, recording["programs"]))
     names = tuple(options.program or (drawn(options.draw) if options.draw else recorded_names))
-    if options.set == "public":
+    if options.set == PUBLIC:
         present(names, folder, options.repositories)
     # Each public program is a project of its own; the sets of ours are checked whole.
-    checked = names if options.set == "public" else (".",)
+    checked = names if options.set == PUBLIC else (".",)
     for profile in options.profile or PROFILES:
         findings = [place for part in checked for place in sync_findings(folder, part, profile)]
         for title, truth in (("hot lines", hot(everything, recording)), ("all lines", everything)):
@@ -82,7 +89,7 @@ def main() -> None:
 
 def public() -> dict[str, dict[str, Any]]:
     """The list of public programs, by name."""
-    return tomllib.loads(Path(__file__).with_name("public").joinpath("programs.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name(PUBLIC).joinpath("programs.toml").read_text(encoding="utf-8"))
 
 
 def drawn(draw: int) -> list[str]:

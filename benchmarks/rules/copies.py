@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
-from programs import policy_step
+from programs import policy_step, train
 from timing import OPTIONS, Pair, Run, main, tensor
 from torch import nn
 from torch.nn import functional as F
@@ -107,17 +107,8 @@ def training(model: Vision) -> Run:
     """A training step of batch 64 under bfloat16 autocast."""
     batch, tokens = (2, 16) if OPTIONS.quick else (64, 256)
     model = model.to(OPTIONS.device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     patches, targets = tensor(batch, tokens, 768), torch.randint(0, 1000, (batch,), device=OPTIONS.device)
-
-    def step() -> None:
-        with torch.autocast(OPTIONS.device, torch.bfloat16):
-            loss = F.cross_entropy(model(patches), targets)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return step
+    return train(model, lambda: F.cross_entropy(model(patches), targets))
 
 
 def in_vit(rule: str, name: str, words: str, bad: Callable[[], Vision], good: Callable[[], Vision]) -> Pair:

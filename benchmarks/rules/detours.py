@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from programs import GPT, ids, images, resnet50, resnet_step
+from programs import GPT, ids, images, resnet50, resnet_step, train
 from timing import OPTIONS, Pair, Run, main, tensor
 from torch import nn
 from torch.nn import functional as F
@@ -30,17 +30,12 @@ def gradients() -> Iterator[Pair]:
 
     def training(scale: Callable[[list[torch.Tensor]], object]) -> Run:
         model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 
-        def step() -> None:
-            with torch.autocast(OPTIONS.device, torch.bfloat16):
-                loss = model(batch)
+        def backward(loss: torch.Tensor) -> None:
             loss.backward()
             scale([p.grad for p in model.parameters() if p.grad is not None])
-            optimizer.step()
-            optimizer.zero_grad()
 
-        return step
+        return train(model, lambda: model(batch), backward=backward)
 
     def one_by_one(grads: list[torch.Tensor]) -> None:
         for grad in grads:
@@ -106,10 +101,7 @@ def sorts() -> Iterator[Pair]:
 
         @torch.inference_mode()
         def step() -> None:
-            x = model.tokens(prompt) + model.positions(torch.arange(prompt.shape[1], device=prompt.device))
-            for block in model.blocks:
-                x = block(x, None)
-            logits = model.head(model.norm(x[:, -1])).float()
+            logits = model.head(model.features(prompt)[:, -1]).float()
             torch.multinomial(choose(logits).softmax(-1), 1)
 
         return step
@@ -153,20 +145,16 @@ def distances() -> Iterator[Pair]:
         points = 32 if OPTIONS.quick else 1024
         body = [each for _ in range(8) for each in (nn.Linear(512, 512), nn.GELU())]
         model = nn.Sequential(*body, nn.Linear(512, 128)).to(OPTIONS.device)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
         states = tensor(points, 512)
         same = torch.randint(0, 64, (points,), device=OPTIONS.device)
         alike = same[:, None] == same
 
-        def step() -> None:
+        def loss() -> torch.Tensor:
             x = model(states)
             apart = far(x, x)
-            loss = torch.where(alike, apart, (1 - apart).clamp(min=0)).mean()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            return torch.where(alike, apart, (1 - apart).clamp(min=0)).mean()
 
-        return step
+        return train(model, loss, None)
 
     yield Pair(
         "differences-for-distances-metric-learning",
@@ -184,20 +172,16 @@ def distances() -> Iterator[Pair]:
         down, up = nn.Linear(512, 64), nn.Linear(64, 512)
         table = nn.Embedding(codes, 64)
         model = nn.ModuleList([*around, down, up, table]).to(OPTIONS.device)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
         states = tensor(tokens, 512)
 
-        def step() -> None:
+        def loss() -> torch.Tensor:
             x = down(around[0](states))
             with torch.no_grad():
                 nearest = far(x, table.weight).argmin(1)
             kept = table(nearest)
-            loss = F.mse_loss(around[1](up(x + (kept - x).detach())), states) + F.mse_loss(kept, x.detach())
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            return F.mse_loss(around[1](up(x + (kept - x).detach())), states) + F.mse_loss(kept, x.detach())
 
-        return step
+        return train(model, loss, None)
 
     yield Pair(
         "differences-for-distances-vector-quantiser",
@@ -287,18 +271,9 @@ def layouts() -> Iterator[Pair]:
         layout = torch.channels_last if last else torch.contiguous_format
         width, batch, side = (8, 2, 32) if OPTIONS.quick else (64, 16, 256)
         model = UNet(width).to(OPTIONS.device).to(memory_format=layout)  # type: ignore[call-overload]
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
         x = tensor(batch, 3, side, side).contiguous(memory_format=layout)
         wanted = torch.randint(0, 8, (batch, side, side), device=OPTIONS.device)
-
-        def step() -> None:
-            with torch.autocast(OPTIONS.device, dtype):
-                loss = F.cross_entropy(model(x), wanted)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-
-        return step
+        return train(model, lambda: F.cross_entropy(model(x), wanted), dtype)
 
     for name, words, dtype in (("bfloat16", HALF, torch.bfloat16), ("float16", "float16 autocast", torch.float16)):
         yield Pair(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
-from programs import GPT, gpt_step, ids, policy_step
+from programs import GPT, gpt_step, ids, policy_step, train
 from timing import OPTIONS, Pair, Run, main, tensor
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -214,21 +214,15 @@ def sums() -> Iterator[Pair]:
 
     def step(detached: bool) -> Run:
         model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
         total, count = torch.zeros((), device=OPTIONS.device), 0
 
-        def run() -> None:
+        def add(loss: torch.Tensor) -> None:
             nonlocal total, count
-            with torch.autocast(OPTIONS.device, torch.bfloat16):
-                loss = model(batch)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
             total, count = total + (loss.detach() if detached else loss), count + 1
             if count % 100 == 0:
                 total = torch.zeros((), device=OPTIONS.device)
 
-        return run
+        return train(model, lambda: model(batch), end=add)
 
     yield in_step("TPF210", "sum-with-graph", "total += loss against loss.detach()", lambda: (step(False), step(True)))
 

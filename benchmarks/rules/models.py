@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 import torch
 from layers import whole_step
-from programs import GPT, gpt_step, ids, images, policy_step, resnet50, resnet_step
+from programs import GPT, Attend, Block, causal, gpt_step, ids, images, policy_step, resnet50, resnet_step, train
 from timing import OPTIONS, Options, Pair, Run, main, tensor
 from torch import nn
 from torch.nn import functional as F
@@ -28,26 +28,11 @@ FORMATS: tuple[tuple[str, str, torch.dtype | None], ...] = (
     ("float32", "float32", None),
     ("bfloat16", HALF, torch.bfloat16),
 )
-Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-class Layer(nn.Module):
-    """A transformer layer of width 512 that attends as it is told."""
-
-    def __init__(self, attend: Attend) -> None:
-        super().__init__()
-        self.attend = attend
-        self.first, self.second = nn.LayerNorm(512), nn.LayerNorm(512)
-        self.qkv, self.out = nn.Linear(512, 1536), nn.Linear(512, 512)
-        self.up, self.down = nn.Linear(512, 2048), nn.Linear(2048, 512)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(batch, tokens, 512) to the same."""
-        batch, tokens, _ = x.shape
-        query, key, value = self.qkv(self.first(x)).view(batch, tokens, 3, 8, 64).permute(2, 0, 3, 1, 4)
-        mixed = self.attend(query, key, value)
-        x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, 512))
-        return x + self.down(F.gelu(self.up(self.second(x))))
+def layers(attend: Attend) -> nn.Sequential:
+    """Six transformer layers of width 512."""
+    return nn.Sequential(*[Block(512, 8, attend) for _ in range(6)])
 
 
 def by_hand(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
@@ -70,7 +55,7 @@ def attention() -> Iterator[Pair]:
             def steps(left: Attend, b: int = batch, t: int = tokens, d: torch.dtype | None = dtype) -> Run:
                 if OPTIONS.quick:
                     b, t = 1, 32
-                return whole_step(nn.Sequential(*[Layer(left) for _ in range(6)]), tensor(b, t, 512), d)
+                return whole_step(layers(left), tensor(b, t, 512), d)
 
             yield Pair(
                 f"attention-by-hand-{tokens}-step-{label}",
@@ -85,7 +70,7 @@ def attention() -> Iterator[Pair]:
 
             def lengths(tokens: int, d: torch.dtype | None = dtype) -> Run:
                 b, t = (1, tokens // 16) if OPTIONS.quick else (8, tokens)
-                return whole_step(nn.Sequential(*[Layer(padded) for _ in range(6)]), tensor(b, t, 512), d)
+                return whole_step(layers(padded), tensor(b, t, 512), d)
 
             yield Pair(
                 f"tokens-{short}-step-{label}",
@@ -122,12 +107,9 @@ def formats() -> Iterator[Pair]:
         mixed = F.scaled_dot_product_attention(query.float(), key.float(), value.float(), is_causal=True)
         return mixed.to(query.dtype)
 
-    def plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        return F.scaled_dot_product_attention(query, key, value, is_causal=True)
-
     def steps(attend: Attend) -> Run:
         shape = (1, 32) if OPTIONS.quick else (8, 1024)
-        return whole_step(nn.Sequential(*[Layer(attend) for _ in range(6)]), tensor(*shape, 512), torch.bfloat16)
+        return whole_step(layers(attend), tensor(*shape, 512), torch.bfloat16)
 
     yield Pair(
         "attention-in-float32-step",
@@ -135,20 +117,13 @@ def formats() -> Iterator[Pair]:
         "query, key and value in float32 for scaled_dot_product_attention against bfloat16",
         HALF,
         "6 transformer layers of width 512, 8 × 1024 tokens, AdamW fused",
-        lambda: (steps(exact), steps(plain)),
+        lambda: (steps(exact), steps(causal)),
         "step",
     )
 
     def training(dtype: torch.dtype) -> Run:
         model, batch = GPT().to(OPTIONS.device, dtype), ids(8, 1024)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-
-        def step() -> None:
-            model(batch).backward()
-            optimizer.step()
-            optimizer.zero_grad()
-
-        return step
+        return train(model, lambda: model(batch), None)
 
     yield Pair(
         "float64-step-gpt",
@@ -185,16 +160,7 @@ def retained() -> Iterator[Pair]:
 
     def step(**asked: bool) -> Run:
         model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-
-        def run() -> None:
-            with torch.autocast(OPTIONS.device, torch.bfloat16):
-                loss = model(batch)
-            loss.backward(**asked)
-            optimizer.step()
-            optimizer.zero_grad()
-
-        return run
+        return train(model, lambda: model(batch), backward=lambda loss: loss.backward(**asked))
 
     def small(**asked: bool) -> Run:
         model = nn.Sequential(*[each for _ in range(8) for each in (nn.Linear(512, 512), nn.Tanh())])
@@ -263,19 +229,14 @@ def losses() -> Iterator[Pair]:
     )
 
     def step(by_log: bool) -> Run:
-        model = GPT()
+        model, tokens = GPT().to(OPTIONS.device), ids(8, 1024)
 
-        def loss(tokens: torch.Tensor) -> torch.Tensor:
-            x = model.tokens(tokens) + model.positions(torch.arange(tokens.shape[1], device=tokens.device))
-            for block in model.blocks:
-                x = block(x, None)
-            logits = model.head(model.norm(x)).flatten(0, 1)
-            if by_log:
-                return F.nll_loss(torch.log(torch.softmax(logits, -1)), tokens.flatten())
-            return F.nll_loss(torch.log_softmax(logits, -1), tokens.flatten())
+        def loss() -> torch.Tensor:
+            logits = model.logits(tokens).flatten(0, 1)
+            logarithms = torch.log(torch.softmax(logits, -1)) if by_log else torch.log_softmax(logits, -1)
+            return F.nll_loss(logarithms, tokens.flatten())
 
-        model.to(OPTIONS.device).forward = loss  # type: ignore[method-assign]
-        return gpt_step(model, ids(8, 1024))
+        return train(model, loss)
 
     yield Pair(
         "log-of-softmax-step-gpt",
@@ -292,7 +253,7 @@ def checkpoints() -> Iterator[Pair]:
     """The two forms of activation checkpointing."""
 
     def step(reentrant: bool, dtype: torch.dtype | None) -> Run:
-        stack = nn.Sequential(*[Layer(F.scaled_dot_product_attention) for _ in range(6)])
+        stack = layers(F.scaled_dot_product_attention)
 
         class Checkpointed(nn.Module):
             def __init__(self) -> None:

@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 Hook = Callable[[torch.Tensor], object]
+Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 HOST_WORK_MS = 2.0
 """Of fetching a batch, collating and logging, between a step's end and the next step's first kernel."""
 
@@ -22,22 +23,27 @@ def host_work(ms: float = HOST_WORK_MS) -> None:
         pass
 
 
-class Block(nn.Module):
-    """A transformer layer that shows its output to a hook."""
+def causal(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Attention to what came before."""
+    return F.scaled_dot_product_attention(query, key, value, is_causal=True)
 
-    def __init__(self, width: int, heads: int) -> None:
+
+class Block(nn.Module):
+    """A transformer layer that attends as it is told, and shows its output to a hook."""
+
+    def __init__(self, width: int, heads: int, attend: Attend = causal) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads, self.attend = heads, attend
         self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
-    def forward(self, x: torch.Tensor, hook: Hook | None) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, hook: Hook | None = None) -> torch.Tensor:
         """(batch, tokens, width) to the same."""
         batch, tokens, width = x.shape
         qkv = self.qkv(self.first(x)).view(batch, tokens, 3, self.heads, width // self.heads)
         query, key, value = qkv.permute(2, 0, 3, 1, 4)
-        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        mixed = self.attend(query, key, value)
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
         if hook is not None:
             with torch.no_grad():
@@ -57,13 +63,20 @@ class GPT(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
         self.hook: Hook | None = None
 
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """The loss of (batch, tokens) as their own targets."""
+    def features(self, ids: torch.Tensor) -> torch.Tensor:
+        """(batch, tokens) to (batch, tokens, width)."""
         x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x, self.hook)
-        logits = self.head(self.norm(x))
-        return F.cross_entropy(logits.flatten(0, 1), ids.flatten())
+        return self.norm(x)
+
+    def logits(self, ids: torch.Tensor) -> torch.Tensor:
+        """(batch, tokens) to (batch, tokens, vocabulary)."""
+        return self.head(self.features(ids))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """The loss of (batch, tokens) as their own targets."""
+        return F.cross_entropy(self.logits(ids).flatten(0, 1), ids.flatten())
 
 
 def ids(batch: int, tokens: int, vocabulary: int = 50000) -> torch.Tensor:
@@ -73,25 +86,45 @@ def ids(batch: int, tokens: int, vocabulary: int = 50000) -> torch.Tensor:
     return torch.randint(0, vocabulary, (batch, tokens), device=OPTIONS.device)
 
 
-def gpt_step(
-    model: GPT, batch: torch.Tensor, *, layer: Hook | None = None, end: Hook | None = None, ms: float = 0
+def train(
+    model: nn.Module,
+    loss_of: Callable[[], torch.Tensor],
+    dtype: torch.dtype | None = torch.bfloat16,
+    *,
+    backward: Hook = torch.Tensor.backward,
+    end: Hook | None = None,
+    ms: float = 0,
 ) -> Run:
-    """A training step under bfloat16 autocast; `end` sees the loss, and `ms` of CPU work follows it."""
+    """A training step with AdamW, whose forward pass runs under autocast to `dtype`, if it is given.
+
+    `end` sees the loss after the update, and `ms` of CPU work follows it.
+    """
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 
     def step() -> None:
-        model.hook = layer
-        with torch.autocast(OPTIONS.device, torch.bfloat16):
-            loss = model(batch)
-        loss.backward()
+        with torch.autocast(OPTIONS.device, dtype or torch.bfloat16, enabled=dtype is not None):
+            loss = loss_of()
+        backward(loss)
         optimizer.step()
         optimizer.zero_grad()
         if end is not None:
-            end(loss.detach())
+            end(loss)
         if ms:
             host_work(ms)
 
     return step
+
+
+def gpt_step(
+    model: GPT, batch: torch.Tensor, *, layer: Hook | None = None, end: Hook | None = None, ms: float = 0
+) -> Run:
+    """A training step under bfloat16 autocast; `layer` sees the output of each layer, and `end` the loss."""
+
+    def loss_of() -> torch.Tensor:
+        model.hook = layer
+        return model(batch)
+
+    return train(model, loss_of, end=None if end is None else lambda loss: end(loss.detach()), ms=ms)
 
 
 def policy_step(end: Hook | None) -> Run:

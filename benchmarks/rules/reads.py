@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import torch
-from programs import GPT, HOST_WORK_MS, host_work, ids, images, policy_step, resnet50, resnet_step
+from programs import GPT, HOST_WORK_MS, ids, images, policy_step, resnet50, resnet_step, train
 from timing import OPTIONS, Pair, Run, main, tensor
 from torch import nn
 from torch.nn import functional as F
@@ -28,38 +28,6 @@ def with_host_work(name: str, rule: str, words: str, dtype: str, shape: str, mak
     yield Pair(f"{name}-host-work", rule, behind, dtype, shape, lambda: make(HOST_WORK_MS), "step")
 
 
-def training(
-    model: nn.Module, loss_of: Callable[[], torch.Tensor], half: bool, ms: float = 0, read: bool = False
-) -> Run:
-    """A training step with AdamW; `read` reads the loss between the forward and the backward pass."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-
-    def step() -> None:
-        with torch.autocast(OPTIONS.device, torch.bfloat16, enabled=half):
-            loss = loss_of()
-        if read:
-            loss.item()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if ms:
-            host_work(ms)
-
-    return step
-
-
-class Logits(GPT):
-    """The GPT without its loss."""
-
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """(batch, tokens) to (batch, tokens, vocabulary)."""
-        x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device))
-        for block in self.blocks:
-            x = block(x, None)
-        logits: torch.Tensor = self.head(self.norm(x))
-        return logits
-
-
 def selecting(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """The loss of the rows that a mask selects."""
     kept = labels != -100
@@ -76,10 +44,10 @@ def masks() -> Iterator[Pair]:
     for name, share in (("padding", 0.15), ("masked-words", 0.85)):
 
         def in_gpt(ms: float, share: float = share) -> tuple[Run, Run]:
-            model, batch = Logits().to(OPTIONS.device), ids(8, 1024)
+            model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
             labels = batch.masked_fill(torch.rand(batch.shape, device=OPTIONS.device) < share, -100)
             left, right = (
-                training(model, lambda loss=loss: loss(model(batch), labels), True, ms)  # type: ignore[misc]
+                train(model, lambda loss=loss: loss(model.logits(batch), labels), ms=ms)  # type: ignore[misc]
                 for loss in (selecting, ignoring)
             )
             return left, right
@@ -94,7 +62,7 @@ def masks() -> Iterator[Pair]:
         x, labels = tensor(256, width), torch.randint(0, 16, (256,), device=OPTIONS.device)
         labels = labels.masked_fill(torch.rand(256, device=OPTIONS.device) < 0.15, -100)
         left, right = (
-            training(model, lambda loss=loss: loss(model(x), labels), False)  # type: ignore[misc]
+            train(model, lambda loss=loss: loss(model(x), labels), None)  # type: ignore[misc]
             for loss in (selecting, ignoring)
         )
         return left, right
@@ -119,7 +87,7 @@ def encoders() -> Iterator[Pair]:
         def trained(ms: float, size: int = size) -> tuple[Run, Run]:
             model, x, mask = encoder(size, 6)
             left, right = (
-                training(model, lambda told=told: model(x, mask=mask, is_causal=told).square().mean(), True, ms)  # type: ignore[misc]
+                train(model, lambda told=told: model(x, mask=mask, is_causal=told).square().mean(), ms=ms)  # type: ignore[misc]
                 for told in (None, True)
             )
             return left, right
@@ -178,7 +146,7 @@ def lengths() -> Iterator[Pair]:
         x = tensor(batch, tokens, 32 if OPTIONS.quick else 512)
         host = torch.linspace(tokens, tokens // 2, batch).long()
         left, right = (
-            training(model, lambda given=given: model(x, given).square().mean(), True, ms)  # type: ignore[misc]
+            train(model, lambda given=given: model(x, given).square().mean(), ms=ms)  # type: ignore[misc]
             for given in (host.to(OPTIONS.device), host)
         )
         return left, right
@@ -205,7 +173,7 @@ def lengths() -> Iterator[Pair]:
             return F.ctc_loss(model(x).float().log_softmax(2), targets, *given)
 
         left, right = (
-            training(model, lambda given=given: loss(*given), True, ms)  # type: ignore[misc]
+            train(model, lambda given=given: loss(*given), ms=ms)  # type: ignore[misc]
             for given in (tuple(end.to(OPTIONS.device) for end in ends), ends)
         )
         return left, right
@@ -224,14 +192,14 @@ def sampling() -> Iterator[Pair]:
     """Tokens drawn on the host, against the device."""
 
     def decoding(tokens: int, batch: int) -> tuple[Run, Run]:
-        model, prompt = Logits().to(OPTIONS.device, torch.bfloat16).eval(), ids(batch, tokens)
+        model, prompt = GPT().to(OPTIONS.device, torch.bfloat16).eval(), ids(batch, tokens)
 
         def run(on_host: bool) -> Run:
             @torch.inference_mode()
             def step() -> None:
                 given = prompt
                 for _ in range(2 if OPTIONS.quick else 16):
-                    chances = model(given)[:, -1].float().softmax(-1)
+                    chances = model.logits(given)[:, -1].float().softmax(-1)
                     if on_host:
                         token = torch.multinomial(chances.cpu(), 1).to(OPTIONS.device)
                     else:
@@ -259,8 +227,12 @@ def logging() -> Iterator[Pair]:
 
     def in_gpt(ms: float) -> tuple[Run, Run]:
         model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
-        left, right = (training(model, lambda: model(batch), True, ms, read) for read in (True, False))
-        return left, right
+
+        def read(loss: torch.Tensor) -> None:
+            loss.item()
+            loss.backward()
+
+        return train(model, lambda: model(batch), backward=read, ms=ms), train(model, lambda: model(batch), ms=ms)
 
     words = "loss.item() in training_step, before the backward pass, against the tensor"
     yield from with_host_work("logged-item-gpt", "TPF941", words, HALF, GPT_SHAPE, in_gpt)

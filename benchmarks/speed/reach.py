@@ -1,13 +1,13 @@
 """Measures the times that users feel, over unpacked packages and repositories.
 
-    python benchmarks/speed/reach.py FOLDER ... [--jobs 1,2,8] [--rounds 3] [--edits 20] [--tools] [--json FILE]
+    python benchmarks/speed/reach.py FOLDER ... [--jobs 1,2,8] [--rounds 3] [--edits 20] [--json FILE]
         [--warm all|edited]
 
 For each folder, all rules, profile audit:
 
 - cold: CPU seconds of one process against `libcst.parse_module` and `ast.parse` of the same files;
 - processes: wall seconds of a cold run with N of them;
-- nothing changed: CPU and wall seconds of a second run, and of `ruff check --select ALL --no-cache`, if installed;
+- nothing changed: CPU and wall seconds of a second run;
 - one edited file: wall and CPU milliseconds of a fresh `perflint check FILE` after a new function at its end (median
   and p90), and how many files a changed comment in that file checks again;
 - `fix` (a diff, all degrees) against `check`, CPU seconds, both cold;
@@ -16,7 +16,7 @@ For each folder, all rules, profile audit:
 With `--warm edited` the cache holds the reports of the edited files and all that these need, and no more; for projects
 whose cold run takes too long. Then no comment is changed.
 
-With `--tools` also TorchFix over the first folder, if it is installed. Folders are copied first.
+Folders are copied first.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="runs of each figure (default: 3)")
     parser.add_argument("--edits", type=int, default=20, help="edited files (default: 20)")
     parser.add_argument("--warm", choices=["all", "edited"], default="all", help="files checked before an edit")
-    parser.add_argument("--tools", action="store_true", help="also run TorchFix over the first folder")
     parser.add_argument("--skip", default="", help="figures to leave out: cold, processes, same, edit, fix, memory")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to a file")
     options = parser.parse_args()
@@ -84,15 +83,13 @@ def main() -> None:
     print(f"Python {sys.version.split()[0]}, {len(os.sched_getaffinity(0))} CPUs", flush=True)
     figures: dict[str, dict[str, object]] = {}
     with tempfile.TemporaryDirectory(prefix="perflint-speed-") as temporary:
-        for number, folder in enumerate(options.folders):
+        for folder in options.folders:
             copy = Path(temporary) / folder.name
             shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("*.so", ".git", "__pycache__"))
             (copy / "pyproject.toml").touch()
             found = figures[folder.name] = Folder(copy, Path(temporary) / "cache", options.rounds).figures(
                 jobs, options.edits, skipped, options.warm == "all"
             )
-            if options.tools and number == 0:
-                found["torchfix_cpu"] = cpu([sys.executable, "-m", "torchfix", str(copy)])[0]
             print(table(["figure", folder.name], [[name, str(value)] for name, value in found.items()]), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
@@ -165,30 +162,11 @@ class Folder:
         return {f"cpu_{name}": time for name, time in medians.items()} | {"over_libcst": ratio}
 
     def same(self) -> dict[str, object]:
-        """A run after which nothing has changed, and ruff over the same files."""
+        """A run after which nothing has changed."""
         command = [*CHECK, "--cache-dir", str(self.cache), "--jobs", "1", str(self.folder)]
         times = [cpu(command) for _ in range(self.rounds)]
-        found: dict[str, object] = {
-            "same_cpu": statistics.median(spent for spent, _ in times),
-            "same_wall": statistics.median(wall for _, wall in times),
-        }
-        ruff = shutil.which("ruff", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-        if ruff is not None:
-            command = [
-                ruff,
-                "check",
-                "--select",
-                "ALL",
-                "--no-cache",
-                "--isolated",
-                "--exit-zero",
-                "-q",
-                str(self.folder),
-            ]
-            times = [cpu(command) for _ in range(self.rounds)]
-            found["ruff_cpu"] = statistics.median(spent for spent, _ in times)
-            found["ruff_wall"] = statistics.median(wall for _, wall in times)
-        return found
+        cpus, walls = zip(*times, strict=True)
+        return {"same_cpu": statistics.median(cpus), "same_wall": statistics.median(walls)}
 
     def edited(self, chosen: list[Path], whole: bool) -> dict[str, object]:
         """Checks of one file after an edit of it; if the cache is `whole`, also the files that a comment concerns."""

@@ -1,19 +1,15 @@
-"""Measures start-up, throughput and memory of perflint.
+"""Measures the start-up of perflint.
 
-    python benchmarks/speed/run.py [--src DIR] [--only start-up|timm|memory]
+    python benchmarks/speed/run.py [--runs N]
 
-Start-up: `perflint --version` and `perflint check` on a small clean file against a bare
-interpreter, medians of 20 interleaved runs. Throughput: CPU seconds of `perflint check
---profile audit` on timm, one cold process, against `libcst.parse_module` of the same files,
-alternating in one run. Memory: peak resident set size on transformers.
+`perflint --version` and `perflint check` on a small clean file against a bare interpreter, medians of 20 interleaved
+runs. `reach.py` measures whole projects.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -23,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from packages import VERSIONS, add_source_option, sources, table
+from packages import table
 
 CLEAN = '''"""A small file with nothing to report."""
 
@@ -40,12 +36,6 @@ class Net(nn.Module):
         return self.layers(x)
 '''
 
-PARSE = """
-import pathlib, sys, libcst
-for path in sorted(pathlib.Path(sys.argv[1]).rglob("*.py")):
-    libcst.parse_module(path.read_bytes())
-"""
-
 PERFLINT = [sys.executable, "-m", "perflint"]
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -54,20 +44,11 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYT
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="measure start-up, throughput and memory")
-    add_source_option(parser)
-    parser.add_argument("--only", choices=["start-up", "timm", "memory"])
-    parser.add_argument("--runs", type=int, default=20, help="runs of each start-up figure (default: 20)")
+    parser = argparse.ArgumentParser(description="measure start-up")
+    parser.add_argument("--runs", type=int, default=20, help="runs of each figure (default: 20)")
     options = parser.parse_args()
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} CPUs")
-    if options.only in (None, "start-up"):
-        print(start_up(options.runs))
-    if options.only in (None, "timm"):
-        with sources(["timm"], options.src) as folder:
-            print(throughput(folder / "timm"))
-    if options.only in (None, "memory"):
-        with sources(["transformers"], options.src) as folder:
-            print(memory(folder / "transformers"))
+    print(start_up(options.runs))
 
 
 def start_up(runs: int) -> str:
@@ -105,50 +86,6 @@ def _imports_libcst(command: list[str]) -> bool:
     traced = [command[0], "-X", "importtime", *command[1:]]
     done = subprocess.run(traced, check=True, capture_output=True, text=True, env=ENVIRONMENT)
     return any(line.rsplit("|", 1)[-1].strip() == "libcst" for line in done.stderr.splitlines())
-
-
-def throughput(folder: Path, rounds: int = 3) -> str:
-    """CPU seconds of checking a package against those of parsing it with libcst."""
-    checking = [*PERFLINT, "check", "--isolated", "--no-cache", "--exit-zero", "--profile", "audit"]
-    samples: dict[str, list[float]] = {"parse": [], "check": []}
-    for _ in range(rounds):
-        samples["parse"].append(_cpu_seconds([sys.executable, "-c", PARSE, str(folder)]))
-        samples["check"].append(_cpu_seconds([*checking, str(folder)]))
-    parse, check = statistics.median(samples["parse"]), statistics.median(samples["check"])
-    rows = [
-        ["`libcst.parse_module` of each file", f"{parse:.2f}", "1.00"],
-        ["`perflint check --profile audit`", f"{check:.2f}", f"{check / parse:.2f}"],
-    ]
-    what = f"timm {VERSIONS['timm']}, one cold process"
-    return f"\n{table([what, 'CPU seconds', 'ratio'], rows)}"
-
-
-def _cpu_seconds(command: list[str]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-PEAK = """
-import json, resource, subprocess, sys
-done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([done.returncode, used.ru_maxrss, used.ru_utime + used.ru_stime]))
-"""
-
-
-def memory(folder: Path) -> str:
-    """The peak resident set size of a check."""
-    checking = [*PERFLINT, "check", "--isolated", "--no-cache", "--exit-zero", "--profile", "audit", str(folder)]
-    # A process of its own, since the peak of children is the highest of all children so far.
-    done = subprocess.run([sys.executable, "-c", PEAK, *checking], check=True, capture_output=True, text=True)
-    status, peak, seconds = json.loads(done.stdout)
-    if status:
-        raise SystemExit(f"perflint exited with {status}:\n{done.stderr}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    row = [f"`perflint check --profile audit` on transformers {VERSIONS['transformers']}", f"{peak * unit / 2**20:.0f}"]
-    return f"\n{table(['memory', 'peak MiB', 'CPU seconds'], [[*row, f'{seconds:.1f}']])}"
 
 
 if __name__ == "__main__":

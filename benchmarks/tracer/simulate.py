@@ -2,7 +2,7 @@
 
     python benchmarks/tracer/simulate.py [--set programs|heldout] [PROGRAM...]
 
-Each program of `benchmarks/accuracy` runs as it was recorded on a GPU (`truth.json.gz`), simulated.
+Each program of a set (`benchmarks/accuracy/recorded.py`) runs as it was recorded on a GPU, simulated.
 A place is an expression: file, lines and columns. It prints for each program
 
 found / truth
@@ -36,6 +36,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from benchmarks.accuracy.recorded import SETS, unpacked
 from perflint.tracer.events import Sync
 from perflint.tracer.file import read_trace
 from perflint.tracer.trace import Trace
@@ -180,11 +181,20 @@ def main() -> int:
     """Score the programs that are named, or all."""
     parser = argparse.ArgumentParser(description="hold simulated runs against recordings of a GPU")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
-    parser.add_argument("--set", choices=("programs", "heldout"), default="programs")
+    parser.add_argument("--set", choices=SETS, default="programs")
     parser.add_argument("--limit", type=float, default=900.0, metavar="SECONDS", help="for each program")
     parser.add_argument("--show", action="store_true", help="name the places that are missing or false")
     options = parser.parse_args()
-    truth = Truth(ROOT / "benchmarks" / "accuracy" / options.set)
+    with tempfile.TemporaryDirectory(prefix="recorded-") as folder:
+        scores = compared(Truth(unpacked(options.set, Path(folder))), options)
+    found, known = sum(len(made.found) for made in scores), sum(made.truth for made in scores)
+    false = sum(len(made.false) for made in scores)
+    print(f"{'all':28} {found:5} {known:5} {false:5}   recall {found / max(known, 1):.3f}")
+    return 0 if all(made.status == 0 for made in scores) else 1
+
+
+def compared(truth: Truth, options: argparse.Namespace) -> list[Score]:
+    """Run and print programs."""
     scores = []
     print(f"{'program':28} {'found':>5} {'truth':>5} {'false':>5} {'seconds':>8}")
     for program in options.programs or truth.programs:
@@ -198,10 +208,7 @@ def main() -> int:
             for word, places in (("missed", made.missed), ("false", made.false)):
                 for file, line, column, _, end in sorted(places):
                     print(f"  {word} {file}:{line}:{column}-{end}")
-    found, known = sum(len(made.found) for made in scores), sum(made.truth for made in scores)
-    false = sum(len(made.false) for made in scores)
-    print(f"{'all':28} {found:5} {known:5} {false:5}   recall {found / max(known, 1):.3f}")
-    return 0 if all(made.status == 0 for made in scores) else 1
+    return scores
 
 
 if __name__ == "__main__":

@@ -4,9 +4,8 @@
 
 Each program runs twice: in `record_plain.py`, which has no part of perflint, and in
 `perflint trace --warmup 0 --steps 0`. The sets of places (file, lines, columns) are compared; what is missing
-and what is too much is printed. The programs are the twelve of benchmarks/accuracy/programs and those of
-`programs` here, whose syncs count inside timm, torchvision, transformers and accelerate, too. In
-`programs/pageable_copies.py` the lines with copies that are to be found are marked.
+and what is too much is printed. The programs are the twelve of benchmarks/accuracy/programs.zip and
+`pageable_copies.py`, in which the lines with copies that are to be found are marked.
 
 Exits with 1 where less than 99% are found, or where copies are missed or too many.
 """
@@ -20,7 +19,6 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +26,10 @@ from common import HERE, ROOT, environment, log, measured, run, write
 
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.accuracy.recorded import unpacked
 from perflint.tracer.events import PageableCopy, Place, Sync
 from perflint.tracer.file import read_trace
 
-LIBRARIES = ("accelerate", "timm", "torchvision", "transformers")
 PLANTED = "pageable_copies.py"
 ENOUGH = 0.99
 
@@ -75,10 +73,7 @@ def compare(plain: dict[Site, int], traced: dict[Site, int], elsewhere: int = 0)
 
 
 def _shown(site: Site) -> str:
-    name = site.file
-    for part in ("/site-packages/", "/dist-packages/", "/benchmarks/"):
-        name = name.rpartition(part)[2]
-    return f"{name}:{site.line}:{site.column}-{site.end_line}:{site.end_column}"
+    return f"{Path(site.file).name}:{site.line}:{site.column}-{site.end_line}:{site.end_column}"
 
 
 def plain_sites(document: dict[str, Any]) -> dict[Site, int]:
@@ -86,9 +81,8 @@ def plain_sites(document: dict[str, Any]) -> dict[Site, int]:
     return {Site(*row[:-1]): row[-1] for row in document["rows"]}
 
 
-def traced_sites(syncs: Iterable[Sync], own: Iterable[str]) -> dict[Site, int]:
-    """The sites of implicit syncs in the files that count, in steps and outside."""
-    below = tuple(own)
+def traced_sites(syncs: Iterable[Sync], below: str) -> dict[Site, int]:
+    """The sites of implicit syncs in the files below a folder, in steps and outside."""
     found: dict[Site, int] = {}
     for sync in syncs:
         if sync.kind == "implicit" and sync.place.file.startswith(below):
@@ -122,20 +116,15 @@ def copies(marked: Path, seen: Iterable[PageableCopy]) -> Comparison:
 
 def measure(script: Path, gpu: int) -> dict[str, Any]:
     """Run a program both ways."""
-    own = [script.parent]
-    if script.parent == HERE / "programs":
-        own += [Path(spec.origin).parent for name in LIBRARIES if (spec := find_spec(name)) and spec.origin]
-    options = [word for path in own for word in ("--own", path)]
+    options = ["--own", script.parent]
     with tempfile.TemporaryDirectory(prefix="sites-") as folder:
         there = Path(folder)
         run([HERE / "record_plain.py", "--output", "plain.json", *options, script], there, gpu)
         run(["-m", "perflint", "trace", "--warmup", "0", "--steps", "0", *options, script], there, gpu)
         trace = read_trace(there / "perflint-trace.jsonl.gz")
         document = json.loads((there / "plain.json").read_text())
-    below = [f"{path}/" for path in own]
-    found = asdict(
-        compare(plain_sites(document), traced_sites(trace.of(Sync), below), document["without_frame"]),
-    )
+    traced = traced_sites(trace.of(Sync), f"{script.parent}/")
+    found = asdict(compare(plain_sites(document), traced, document["without_frame"]))
     found["explicit"] = len({sync.place for sync in trace.of(Sync) if sync.kind == "explicit"})
     if script.name == PLANTED:
         found["copies"] = asdict(copies(script, trace.of(PageableCopy)))
@@ -159,9 +148,10 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--output", type=Path, default=HERE / "results" / "sites.json")
     options = parser.parse_args()
-    every = [*(ROOT / "benchmarks" / "accuracy" / "programs").glob("*.py"), *(HERE / "programs").glob("*.py")]
-    by_name = {path.name: path.resolve() for path in options.programs or sorted(every)}
-    found = measured(lambda name, gpu: measure(by_name[name], gpu), list(by_name), options.jobs)
+    with tempfile.TemporaryDirectory(prefix="recorded-") as folder:
+        every = [*unpacked("programs", Path(folder)).glob("*.py"), HERE / PLANTED]
+        by_name = {path.name: path.resolve() for path in options.programs or sorted(every)}
+        found = measured(lambda name, gpu: measure(by_name[name], gpu), list(by_name), options.jobs)
     sites, seen = (sum(row[key] for row in found.values()) for key in ("sites", "found"))
     share = seen / sites if sites else 0.0
     planted = [row["copies"] for row in found.values() if "copies" in row]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.accuracy.recorded import unpacked
 from perflint.cli.main import main
 from perflint.output.terminal import Style
 from perflint.output.trace import trace_text
@@ -18,7 +19,6 @@ from perflint.tracer.file import read_trace
 from perflint.tracer.gaps import Analysis, analyse
 
 DATA = Path(__file__).parent / "data"
-PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "accuracy" / "programs"
 PLACE = Place("planted.py", 34, 9, 34, 23, "<module>", "z[0, 0].item()")
 
 
@@ -45,14 +45,20 @@ def test_a_planted_sync_on_another_stream() -> None:
     assert all(step.idle_ms < 0.2 for step in analysis.steps)
 
 
-def test_a_training_program() -> None:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs that were recorded."""
+    return unpacked("programs", tmp_path_factory.mktemp("recorded") / "benchmarks" / "accuracy")
+
+
+def test_a_training_program(programs: Path) -> None:
     trace = read_trace(DATA / "trainer_hooks.jsonl.gz")
     assert (trace.header.step_source, trace.header.devices) == ("optimizer", ("NVIDIA H200",))
     assert trace.header.steps == 32 and trace.profiled_steps == 3
     assert trace.step_ms == pytest.approx(9.6, abs=0.2)
     syncs = trace.of(Sync)
     assert len(syncs) == 11 and {sync.kind for sync in syncs} == {"implicit"}
-    with gzip.open(PROGRAMS / "truth.json.gz", "rt") as file:
+    with gzip.open(programs / "truth.json.gz", "rt") as file:
         rows = [row for row in json.load(file)["syncs"] if row["file"] == "trainer_hooks.py"]
     places = {(sync.place.line, sync.place.column, sync.place.end_line, sync.place.end_column) for sync in syncs}
     assert places == {(row["line"], row["col"] + 1, row["end_line"], row["end_col"] + 1) for row in rows}
@@ -67,10 +73,10 @@ def test_a_training_program() -> None:
 
 
 def test_a_check_with_the_trace_of_a_training_program(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, programs: Path
 ) -> None:
     """Every sync of the recorded steps is a confirmed finding; what did not run is said not to have run."""
-    monkeypatch.chdir(PROGRAMS.parents[2])
+    monkeypatch.chdir(programs.parents[2])
     name = "benchmarks/accuracy/programs/trainer_hooks.py"
     path = DATA / "trainer_hooks.jsonl.gz"
     command = ["check", name, "--trace", str(path), "--profile", "audit", "--isolated", "--output-format", "json"]

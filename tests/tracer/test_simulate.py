@@ -19,6 +19,7 @@ from tests.tracer.device import ROOT, Done, python
 
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.accuracy.recorded import unpacked
 from benchmarks.tracer.simulate import Truth, score
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -329,7 +330,7 @@ def test_each_process_of_torchrun_has_a_gpu(tmp_path: Path) -> None:
 
 
 def test_pageable_copies_are_told_from_pinned_ones(tmp_path: Path) -> None:
-    program = (ROOT / "benchmarks" / "tracer" / "programs" / "pageable_copies.py").read_text("utf-8")
+    program = (ROOT / "benchmarks" / "tracer" / "pageable_copies.py").read_text("utf-8")
     trace, done = simulated(tmp_path, program)
     assert done.code == 0, done.err
     lines = (tmp_path / "program.py").read_text("utf-8").splitlines()
@@ -402,14 +403,14 @@ QUICK = {
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_programs_wait_where_they_did_on_a_gpu(name: str) -> None:
-    _holds_against_the_gpu(name, QUICK[name])
+def test_programs_wait_where_they_did_on_a_gpu(name: str, tmp_path: Path) -> None:
+    _holds_against_the_gpu(unpacked(name, tmp_path), QUICK[name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
-def test_all_programs_wait_where_they_did_on_a_gpu(name: str) -> None:
-    _holds_against_the_gpu(name)
+def test_all_programs_wait_where_they_did_on_a_gpu(name: str, tmp_path: Path) -> None:
+    _holds_against_the_gpu(unpacked(name, tmp_path))
 
 
 def _forked(folder: Path, arguments: list[str], limit: float) -> tuple[int, str]:
@@ -417,8 +418,8 @@ def _forked(folder: Path, arguments: list[str], limit: float) -> tuple[int, str]
     return done.code, done.err
 
 
-def _holds_against_the_gpu(name: str, programs: tuple[str, ...] = ()) -> None:
-    truth = Truth(ROOT / "benchmarks" / "accuracy" / name)
+def _holds_against_the_gpu(folder: Path, programs: tuple[str, ...] = ()) -> None:
+    truth = Truth(folder)
     scores = [score(truth, program, run=_forked) for program in programs or truth.programs]
     assert not [made for made in scores if made.status]
     found, known = sum(len(made.found) for made in scores), sum(made.truth for made in scores)

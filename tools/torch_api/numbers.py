@@ -5,8 +5,7 @@ Torch's argument parser reads a tensor without dimensions by `item()` if it is p
 of the operator takes a tensor there. So each candidate is called on small CPU tensors, once with numbers and once with
 a tensor in place of one, under a mode that sees `aten::_local_scalar_dense`, which every read dispatches. The reads of
 the parser and of Python code are the same on any device. A candidate without a sample that works is taken as its
-schema says: it is read unless some form takes a tensor in its place. `benchmarks/rules/numbers_on_gpu.py` measures
-them on a GPU.
+schema says: it is read unless some form takes a tensor in its place.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 The programs of `programs.toml` are of different kinds and were not written for perflint. Each is checked out at its
 commit into a folder of DIR, gets small random data (`data.py`), and runs for some steps, simulated or with `--gpu` on
-a GPU. The findings in its files are judged and counted as `benchmarks/tracer/court.py` does.
+a GPU. The findings in its files are judged and counted (`verdict_coverage.py`).
 
 `--repositories` says where the repositories are: an address or a folder, with `{owner}` and `{name}` in it.
 `--prepare` stops after the data, for a machine without a network; what is in DIR is not fetched again.
@@ -31,8 +31,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from benchmarks.checkouts import add_repositories_option, check_out
-from benchmarks.tracer.court import Run, add_options, judge
 from benchmarks.tracer.public import data
+from benchmarks.tracer.public.verdict_coverage import Run, add_options, judge
 
 HERE = Path(__file__).parent
 DRIVER = "perflint_driver.py"

@@ -1,11 +1,8 @@
 """How many findings a run gives a verdict on.
 
-    python benchmarks/tracer/court.py [--set programs|heldout] [--gpu] [--jobs N] [--json FILE] [--traces DIR] [--show]
-                                      [PROGRAM...]
-
-Each program of `benchmarks/accuracy` is traced as it was recorded (`truth.json.gz`), simulated or with `--gpu` on a
-GPU, from its first step to its end. The findings that the default profile shows without a trace then get the
-verdicts of the trace. It prints for each program, and for each rule, how many findings there are of each ruling, and
+Each program is traced from its first step to its end, simulated or with `--gpu` on a GPU. The findings that the default
+profile shows without a trace then get the verdicts of the trace. For each program and each rule, the tables have the
+number of findings of each ruling, and
 
 reach
     the share of findings with a verdict other than `undecided`, of those whose lines ran
@@ -34,7 +31,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.tracer.common import environment
-from benchmarks.tracer.simulate import ROOT, Truth
+from benchmarks.tracer.simulate import ROOT
 
 RULINGS = ("confirmed", "confirmed, no cost", "refuted", "undecided", "not executed", "none")
 WITHOUT_REACH = ("not executed", "none")
@@ -88,7 +85,7 @@ class Run:
             if traces:
                 found = self._judged(gpu, limit, traces / f"{self.program.replace('/', '-')}.jsonl.gz")
             else:
-                with tempfile.TemporaryDirectory(prefix="court-") as place:
+                with tempfile.TemporaryDirectory(prefix="verdicts-") as place:
                     found = self._judged(gpu, limit, Path(place) / "trace.jsonl.gz")
         except subprocess.SubprocessError as error:
             failure = (getattr(error, "stderr", "") or str(error))[-1000:]
@@ -127,12 +124,6 @@ class Run:
         if done.returncode not in statuses:
             done.check_returncode()
         return done.stdout
-
-
-def run_of(folder: Path, program: str, arguments: Sequence[str]) -> Run:
-    """The run of one of our own programs: a file, or a file of a folder whose files are all its own."""
-    files = sorted(folder.glob(f"{program.rpartition('/')[0]}/*.py")) if "/" in program else [folder / program]
-    return Run(program, folder, program, tuple(arguments), tuple(str(file.relative_to(folder)) for file in files))
 
 
 def _key(finding: dict[str, Any]) -> tuple[str, int, int, str]:
@@ -190,23 +181,3 @@ def judge(runs: Sequence[Run], options: argparse.Namespace) -> int:
         }
         options.json.write_text(json.dumps(document, indent=1) + "\n")
     return 1 if any(outcome.failure for outcome in outcomes) else 0
-
-
-def main() -> int:
-    """Judge the findings in the programs that are named, or in all."""
-    parser = argparse.ArgumentParser(description="count the verdicts that runs give")
-    add_options(parser)
-    parser.add_argument("--set", choices=("programs", "heldout"), action="append", help="default: both")
-    options = parser.parse_args()
-    truths = [Truth(ROOT / "benchmarks" / "accuracy" / name) for name in options.set or ("programs", "heldout")]
-    runs = [
-        run_of(truth.folder, program, truth.programs[program]["arguments"])
-        for truth in truths
-        for program in truth.programs
-        if not options.programs or program in options.programs
-    ]
-    return judge(runs, options)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,11 +8,11 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class Move(nn.Module):
-    def forward(self, batch):
+    def forward(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         return {name: value.to(DEVICE, non_blocking=True) for name, value in batch.items()}  # pageable
 
 
-def main():
+def main() -> None:
     torch.manual_seed(0)
     plain = torch.randn(256, 256)
     pinned = plain.pin_memory() if DEVICE == "cuda" else plain
