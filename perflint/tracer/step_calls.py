@@ -27,13 +27,16 @@ class StepCalls:
         self._steps: dict[tuple[str, int], int] = {}
         self._stacks: set[tuple[CodeType, ...]] = set()
         """The functions of the project below which optimizers made steps, the innermost first."""
-        self._models: list[tuple[tuple[str, int, str, int, str, int], set[CodeType]]] = []
+        self._models: list[tuple[tuple[Any, ...], set[CodeType]]] = []
         self._known: set[tuple[tuple[str, int], int, bool]] = set()
         self._training: set[CodeType] = set()
         self._evaluating: dict[CodeType, str] = {}
         """The functions that call models with gradients and without, these with their file."""
         self._model_call: CodeType | None = None
         self._compile: CodeType | None = None
+        self._backward: CodeType | None = None
+        self._backwards: set[tuple[str, int]] = set()
+        """The lines of the project below which a backward pass began."""
         self._compiles = False
         self._reduces = False
 
@@ -44,6 +47,7 @@ class StepCalls:
             if torch is not None:
                 self._model_call = torch.nn.Module._wrapped_call_impl.__code__
                 self._compile = torch.compile.__code__
+                self._backward = torch.autograd.backward.__code__
             sys.setprofile(self._called)
 
     def stop(self) -> None:
@@ -62,8 +66,10 @@ class StepCalls:
         """The calls, each with the file and line of both sides, the counts of steps, and the models of the step.
 
         A model has the place of its call; the place of the outermost function on the stack that holds it by a name,
-        with that name; and the number of its copies. `compiles` is true if the process compiles something, `reduces` if
-        hooks of a model add up its gradients. `lines` are those of the project that made any call.
+        with that name; the number of its copies; and its names in all functions on the stack, each with the file and
+        first line of the function. `compiles` is true if the process compiles something, `reduces` if
+        hooks of a model add up its gradients. `lines` are those of the project that made any call, `backwards` those
+        below which a backward pass began.
         Evaluations are functions that call models without gradients only, by their file and line.
         """
         compiler = getattr(sys.modules.get("torch"), "compiler", None)
@@ -80,6 +86,7 @@ class StepCalls:
             "evaluations": sorted((self._evaluating[code], code.co_firstlineno) for code in evaluating),
             "compiles": self._compiles,
             "reduces": self._reduces,
+            "backwards": sorted(self._backwards),
         }
 
     def _stepping(self) -> set[CodeType]:
@@ -95,6 +102,8 @@ class StepCalls:
         self._note_line(frame.f_back)
         code = frame.f_code
         self._compiles = self._compiles or code is self._compile
+        if code is self._backward and (place := self.place(frame.f_back)) is not None:
+            self._backwards.add(place)
         if code is self._model_call:
             self._model_called(frame)
             return
@@ -130,13 +139,26 @@ class StepCalls:
         self._reduces |= any(each.__module__.startswith(_REDUCERS) for each in type(module).__mro__)
         holder = self.place(held)
         assert holder is not None
-        found = (*place, *holder, name + (".module" if copies is not None else ""), copies or 1)
+        found = (
+            *place,
+            *holder,
+            name + (".module" if copies is not None else ""),
+            copies or 1,
+            self._names(own, module),
+        )
         if has_gradients:
             self._models.append((found, {each.f_code for each in own}))
             self._training.add(own[0].f_code)
         else:
             self._models.append((found, {own[0].f_code}))
             self._evaluating[own[0].f_code] = place[0]
+
+    def _names(self, frames: list[FrameType], module: Any) -> tuple[tuple[str, int, str], ...]:
+        """The file and first line of each function that holds a module by a name, with that name."""
+        names = ((each, _name(each, module)) for each in frames)
+        return tuple(
+            (self._file(each.f_code.co_filename), each.f_code.co_firstlineno, name) for each, name in names if name
+        )
 
     def place(self, frame: FrameType | None) -> tuple[str, int] | None:
         """The innermost line of the project at or above a frame."""
@@ -189,6 +211,12 @@ def _held(frames: list[FrameType], module: Any) -> tuple[FrameType, str]:
         if name := _attribute(frame.f_locals.get("self"), module):
             return frame, name
     return arguments[0] if arguments else (frames[0], "")
+
+
+def _name(frame: FrameType, module: Any) -> str:
+    """The name of a module in a frame, also as an attribute of `self`; empty if it has none."""
+    names = (name for name, value in frame.f_locals.items() if value is module and name != "self")
+    return next(names, "") or _attribute(frame.f_locals.get("self"), module)
 
 
 def _attribute(holder: Any, module: Any) -> str:

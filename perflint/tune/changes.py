@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from perflint.frozen import dataclass
-from perflint.tune.compiled import compiled
+from perflint.tune.compiled import CUDAGRAPHS, OVERHEAD, compiled
 from perflint.tune.evidence import Evidence
-from perflint.tune.graphs.outlining import outlined
+from perflint.tune.graphs.outlining import outlined, outlined_backward
 from perflint.tune.loader import with_workers
 from perflint.tune.refused import Refused
 
@@ -32,6 +32,8 @@ class Change:
     """True if it is tried again once it is kept, since it changes one place at a time."""
     since: tuple[int, int] | None = None
     """The first torch that has all that it writes; None if any has."""
+    instead: Callable[[], Sequence[Change]] = tuple
+    """Makes other forms of it, to be tried where it is not kept."""
     parts: Callable[[], Sequence[Change]] = tuple
     """Makes the changes that it consists of, to be tried where it fails or changes the numbers as a whole."""
 
@@ -40,10 +42,13 @@ def graph(texts: Texts, evidence: Evidence) -> dict[str, str]:
     """The step as a CUDA graph. Raises Refused."""
     if evidence.busy is None:
         raise Refused("the steps use no GPU", 1)
+    if any(mode in text for text in texts.values() for mode in (OVERHEAD, CUDAGRAPHS)):
+        raise Refused("a compiled model has graphs of its own", 1)
     refused: Refused | None = None
-    for path in evidence.seen.steps:
+    ways = [(outlined, evidence.seen.steps), (outlined_backward, {path for path, _ in evidence.seen.backwards})]
+    for outline, path in ((outline, path) for outline, paths in ways for path in sorted(paths)):
         try:
-            return {path: outlined(path, texts, evidence.seen)}
+            return {path: outline(path, texts, evidence.seen)}
         except Refused as reason:
             refused = refused or Refused(f"{path}:{reason.line}: {reason.reason}", reason.line)
     raise refused or Refused("no line of the project steps an optimizer", 1)
@@ -53,9 +58,14 @@ def _idle(evidence: Evidence) -> float:
     return 0.0 if evidence.busy is None else max(1 - evidence.busy - evidence.loading, 0.0)
 
 
+def _compiling(evidence: Evidence) -> float:
+    """Compiled kernels may save half of the work of the GPU. The optimizer's calls stay, which a graph of a step saves."""
+    return max(_idle(evidence) * 0.9, (evidence.busy or 0.0) / 2)
+
+
 def without_graphs(text: str) -> str:
     """A file whose helper makes no graph: each step is eager, and is observed like a replay."""
-    text = text.replace("*optimizers, most=8)", "*optimizers, most=0)")
+    text = text.replace(", most=8)", ", most=0)")
     whole = '__import__("perflint.tracer.replays", fromlist=["replays"]).run_whole(self.step, inputs)'
     return text.replace("self.step(*inputs)", whole)
 
@@ -63,7 +73,22 @@ def without_graphs(text: str) -> str:
 LOADER = Change(
     "loader", "batches are prepared by worker processes", with_workers, lambda each: each.loading, again=True
 )
-COMPILE = Change("compile", "models are compiled, with CUDA graphs", compiled, _idle, since=(2, 2))
+REPLAY = Change(
+    "compile",
+    "models are replayed as CUDA graphs, with the kernels that they have",
+    lambda texts, evidence: compiled(texts, evidence, CUDAGRAPHS),
+    _idle,
+    since=(2, 2),
+)
+COMPILE = Change(
+    "compile",
+    "models are compiled, with CUDA graphs",
+    compiled,
+    _compiling,
+    eager=without_graphs,
+    since=(2, 2),
+    instead=lambda: [REPLAY],
+)
 """`torch.nn.Module.compile` and `torch.compiler.cudagraph_mark_step_begin` are there from 2.2 on."""
 GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs, since=(2, 1))
 """`torch.cuda.graph(capture_error_mode=)` is there from 2.1 on, as are tensors as learning rates."""

@@ -16,25 +16,31 @@ from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.outlining import Model
 from perflint.tune.graphs.purity import stored_names
 from perflint.tune.graphs.reached import Function, first_line
-from perflint.tune.graphs.writing import HELPER
+from perflint.tune.graphs.writing import HELPERS
 from perflint.tune.refused import Refused
 
-_MODE = 'mode="reduce-overhead"'
+OVERHEAD = 'mode="reduce-overhead"'
+CUDAGRAPHS = 'backend="cudagraphs"'
+"""No kernel is generated, which takes long: those of the eager model are replayed."""
 _MARK = "torch.compiler.cudagraph_mark_step_begin()"
 _EAGER = '@torch.compiler.set_stance("force_eager")'
 _EAGER_SINCE = (2, 6)
 
 
-def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
-    """The files that hold the models of the step, which are compiled there. Raises Refused."""
+def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD) -> dict[str, str]:
+    """The files that hold the models of the step, which are compiled there. Raises Refused.
+
+    Where the step is a graph already, its kernels are compiled and no other graphs made.
+    """
     seen = evidence.seen
+    is_graph = any(each.name in text for text in texts.values() for each in HELPERS)
     if evidence.busy is None:
         raise Refused("the steps use no GPU", 1)
     if seen.compiles:
         raise Refused("the program compiles by itself", 1)
     if seen.distributed:
         raise Refused("the process is one of a group", 1)
-    if any(HELPER in text for text in texts.values()):
+    if is_graph and mode == CUDAGRAPHS:
         raise Refused("the step is a graph already", 1)
     if not seen.models:
         raise Refused("the step calls no model with parameters", 1)
@@ -48,9 +54,10 @@ def compiled(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
     edits: dict[str, list[Edit]] = defaultdict(list)
     for path, name, line in places:
         margin = indentation(finders[path].source, line)
-        text = f"{margin}if torch.cuda.is_available():\n{margin}{one_level(margin)}{name}.compile({_MODE})\n"
+        call = f"{name}.compile({'' if is_graph else mode})"
+        text = f"{margin}if torch.cuda.is_available():\n{margin}{one_level(margin)}{call}\n"
         edits[path].append(insert(line, 1, text))
-    if len(places) > 1:
+    if len(places) > 1 and not is_graph:
         first = seen.models[0]
         source = finders[first.path].source
         edits[first.path].append(_mark(source, finders[first.path].loop(first.line)))

@@ -38,7 +38,7 @@ class Evidence:
         """The files of the project that ran in the first steps."""
         called = {path for each in self.seen.calls for path in (each.path, each.callee)}
         called |= {path for each in self.seen.models for path in (each.path, each.holder)}
-        called |= {path for path, _ in self.seen.evaluations}
+        called |= {path for path, _ in (*self.seen.evaluations, *self.seen.backwards)}
         return called | set(self.seen.steps) | {each.path for each in self.loaders if each.path}
 
     @property
@@ -78,6 +78,7 @@ def evidence_of(run: Run, oldest: tuple[int, int] | None = None) -> Evidence:
             look.get("distributed", False),
             lines,
             look.get("reduces", False),
+            tuple((path, line) for path, line in look.get("backwards", ())),
         ),
         loaders,
         step,

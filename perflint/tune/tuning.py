@@ -149,13 +149,12 @@ class Tuning:
                     self.outcome.best = list(trial.after)
                     waiting += [change] if change.again else []
                     self._tell(self.outcome)
-                elif trial.after[0].failed or (trial.proof is not None and trial.proof.kind not in self._allowed):
-                    parts = change.parts()
-                    waiting += parts
-                    if not parts:
-                        continue
                 else:
-                    continue
+                    is_wrong = trial.proof is not None and trial.proof.kind not in self._allowed
+                    others = [*change.instead(), *(change.parts() if trial.after[0].failed or is_wrong else ())]
+                    waiting += others
+                    if not others:
+                        continue
                 progress = True
                 break
 
@@ -233,6 +232,8 @@ class Tuning:
         if change.eager is None:
             return ""
         eager = {path: change.eager(text) for path, text in texts.items()}
+        if eager == texts:
+            return ""
         runs = [self._run(each, Way.DETERMINISTIC) for each in (texts, eager)]
         failed = next((run for run in runs if run.failed), None)
         if failed is not None:

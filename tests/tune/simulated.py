@@ -11,19 +11,21 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from perflint.tune.changes import without_graphs
-from perflint.tune.graphs.outlining import Seen, outlined
+from perflint.tune.graphs.outlining import Model, Seen, outlined, outlined_backward
 from perflint.tune.graphs.reached import Called
 from perflint.tune.refused import Refused
 
 PROGRAMS = Path(__file__).parent / "programs"
 EQUAL = "equal"
+FAULTS = (RuntimeError, AssertionError, TypeError, ValueError, AttributeError)
 
 
-def tuned(text: str) -> str:
+def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     """A program with its graph. Each call of a function of its own is one that a run has seen. Raises Refused.
 
     A run has executed all lines but those with the comment `not run`.
@@ -44,7 +46,16 @@ def tuned(text: str) -> str:
     called += [Called("a.py", line, "a.py", each.lineno) for line in scheduled for each in lambdas]
     idle = {number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# not run")}
     lines = {call.lineno for call in calls} - idle
-    return outlined("a.py", {"a.py": text}, Seen({"a.py": steps}, called, lines={"a.py": lines}))
+    backwards = [("a.py", call.lineno) for call in calls if getattr(call.func, "attr", "") == "backward"]
+    owners = [("a.py", each.lineno if isinstance(each, ast.FunctionDef) else 1) for each in (tree, *functions)]
+    names = tuple((*owner, "model") for owner in owners)
+    models = [
+        Model("a.py", call.lineno, "a.py", call.lineno, "model", 1, names)
+        for call in calls
+        if ast.unparse(call.func) == "model"
+    ]
+    seen = Seen({"a.py": steps}, called, models, lines={"a.py": lines}, backwards=backwards)
+    return outline("a.py", {"a.py": text}, seen)
 
 
 def _steps(call: ast.Call) -> bool:
@@ -66,14 +77,14 @@ def ran(text: str) -> list[Any]:
     return [names["shown"], [each.tolist() for each in states], torch.get_rng_state().tolist()]
 
 
-def judged(text: str) -> str:
+def judged(text: str, outline: Callable[..., str] = outlined) -> str:
     """The sentence for a program."""
     import torch
 
     from tests.fixes.graphs import CUDAGraph
 
     try:
-        new = tuned(text)
+        new = tuned(text, outline)
     except Refused as refused:
         return f"{refused.line}: {refused.reason}"
     CUDAGraph.replays = 0
@@ -88,7 +99,7 @@ def judged(text: str) -> str:
             if not torch.allclose(a, b, 1e-4, 1e-5):
                 return f"the original has {a}, the tuned program {b}"
     on_cpu = text.replace('"cuda"', '"cpu"')
-    return EQUAL if ran(on_cpu) == ran(tuned(on_cpu)) else "on a CPU, the tuned program differs"
+    return EQUAL if ran(on_cpu) == ran(tuned(on_cpu, outline)) else "on a CPU, the tuned program differs"
 
 
 def _flat(values: Any) -> list[Any]:
@@ -113,8 +124,12 @@ def main(target: str, *parts: str) -> None:
         if not parts or path.stem in parts:
             try:
                 found[path.stem] = judged(path.read_text("utf-8"))
-            except (RuntimeError, AssertionError, TypeError, ValueError, AttributeError):
+            except FAULTS:
                 found[path.stem] = traceback.format_exc()
+            try:
+                found[f"{path.stem} backward"] = judged(path.read_text("utf-8"), outlined_backward)
+            except FAULTS:
+                found[f"{path.stem} backward"] = traceback.format_exc()
     Path(target).write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 

@@ -18,8 +18,19 @@ REFUSED = {
     "autocast_around": "autocast around the step keeps copies of weights, which a graph would not renew",
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
+    "wrapped_optimizer": "`self.count` outside of the step is changed",
     "writes_input": "the step writes to one of its inputs, and a graph gets copies of them",
 }
+
+BACKWARD = {
+    "added_before": "the step calls no model with parameters",
+    "adversarial": "the step calls no model with parameters",
+    "autocast_around": REFUSED["autocast_around"],
+    "copied": "the step calls no model with parameters",
+    "other_branch": "the model is called outside of the block of the backward pass",
+    "writes_input": REFUSED["writes_input"],
+}
+"""Those without a graph of the forward and backward pass."""
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -41,3 +52,11 @@ def test_graphs(name: str, verdicts: dict[str, str]) -> None:
         assert REFUSED[name] in verdicts[name]
     else:
         assert verdicts[name] == "equal"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_graphs_of_the_forward_and_backward_pass(name: str, verdicts: dict[str, str]) -> None:
+    if name in BACKWARD:
+        assert BACKWARD[name] in verdicts[f"{name} backward"]
+    else:
+        assert verdicts[f"{name} backward"] == "equal"

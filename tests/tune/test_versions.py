@@ -6,7 +6,7 @@ import ast
 
 from perflint.semantics.structure import path_of
 from perflint.tune.changes import GRAPH
-from perflint.tune.graphs.writing import _helper_text
+from perflint.tune.graphs.writing import HELPERS, _helper_text
 
 FIRST = {
     "torch.cuda.CUDAGraph": (1, 10),
@@ -14,6 +14,7 @@ FIRST = {
     "torch.cuda.current_stream": (1, 0),
     "torch.cuda.graph": (1, 10),
     "torch.cuda.stream": (1, 0),
+    "torch.device": (0, 4),
     "torch.is_tensor": (1, 0),
     "torch.utils._pytree.tree_flatten": (1, 8),
     "torch.utils._pytree.tree_map": (1, 9),
@@ -23,8 +24,9 @@ FIRST = {
 KEYWORDS = {("torch.cuda.graph", "stream"): (1, 10), ("torch.cuda.graph", "capture_error_mode"): (2, 1)}
 
 
-def test_the_helper_uses_nothing_newer_than_the_oldest_torch_for_graphs() -> None:
-    calls = [node for node in ast.walk(ast.parse(_helper_text())) if isinstance(node, ast.Call)]
+def test_the_helpers_use_nothing_newer_than_the_oldest_torch_for_graphs() -> None:
+    texts = "\n".join(map(_helper_text, HELPERS))
+    calls = [node for node in ast.walk(ast.parse(texts)) if isinstance(node, ast.Call)]
     used = {path_of(call.func): call for call in calls if path_of(call.func).startswith("torch.")}
     given = {(name, each.arg) for name, call in used.items() for each in call.keywords if name == "torch.cuda.graph"}
     assert used.keys() == FIRST.keys() and given == KEYWORDS.keys()

@@ -1,18 +1,20 @@
-"""Rewrites a file so that the step of its training loop is replayed as a CUDA graph."""
+"""Rewrites a file so that the step of its training loop, or a part of it, is replayed as a CUDA graph."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from perflint.frozen import dataclass, field
 from perflint.source.text import Source
+from perflint.tune.graphs.backward import BackwardFinder
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.purity import Imports, Purity, is_gradient
 from perflint.tune.graphs.reached import Called, Reached, changed, first_line, numbers
 from perflint.tune.graphs.region import Finder, Region
-from perflint.tune.graphs.writing import HELPER, Writer
+from perflint.tune.graphs.writing import BACKWARD, HELPERS, STEP, Helper, Writer
 from perflint.tune.refused import Refused
 
 _HOOK = re.compile(r"\bregister_(?!buffer|parameter|module)\w*hook\w*\(")
@@ -40,6 +42,8 @@ class Model:
     """Its name there; an attribute of `self` in the calling function if none holds it by a name."""
     copies: int = 1
     """The GPUs that `DataParallel` has given it."""
+    names: Sequence[tuple[str, int, str]] = ()
+    """Its names in all functions on the stack, each with the file and first line of the function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,51 +63,120 @@ class Seen:
     """The lines that made calls, by file; none if that is unknown."""
     reduces: bool = False
     """True if hooks of a model add up its gradients, those of all processes."""
+    backwards: Sequence[tuple[str, int]] = ()
+    """The lines at which backward passes began, each with its file."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
-    """The new text of a file. `texts` are the files of the project that ran. Raises Refused."""
-    source = Source(path, texts[path])
-    if seen.distributed:
-        raise Refused("the process is one of a group", 1)
-    if seen.reduces:
-        raise Refused("hooks that add up gradients run in each step, as of DistributedDataParallel", 1)
-    if any(each.copies > 1 for each in seen.models):
-        raise Refused("the model is replicated", 1)
-    if HELPER in source.text:
-        raise Refused("the file has a graph of its step", 1)
-    trees = {name: ast.parse(text) for name, text in texts.items()}
-    for name, text in texts.items():
-        _require_plain(text, name, path, _idle_lines(trees[name], name, seen))
-    reached = Reached(trees, seen.calls)
-    lines = set(seen.steps.get(path, ()))
+    """The new text of a file with a graph of its step. `texts` are the files that ran. Raises Refused."""
+    return _Outliner(path, texts, seen).step()
 
-    def is_step(node: ast.AST) -> bool:
-        return not lines.isdisjoint(range(getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) + 1))
 
-    purity = Purity(
-        source.tree,
-        is_step,
-        lambda node: reached.require(path, node),
-        lambda node: reached.stays_inside(path, node),
-        lambda call: reached.is_own(path, call),
-    )
-    models = {(each.path, each.line) for each in seen.models}
-    finder = Finder(
-        source,
-        purity,
-        is_step,
-        lambda node: reached.calls(path, node, models),
-        lambda block: _is_idle(block, path, seen),
-        lambda node, function: reached.reaches(path, node, function),
-    )
-    region = finder.find()
-    optimizers = finder.optimizers(region)
-    _require_no_reader(trees, path, region)
-    assigned = {attribute for name, tree in trees.items() for attribute, _ in changed(name, tree)}
-    switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in texts.values())
-    names = Sorter(source.tree, region, purity, assigned, numbers(trees.values()), optimizers, switches).sort()
-    return Writer(source, region, names, optimizers).text()
+def outlined_backward(path: str, texts: Mapping[str, str], seen: Seen) -> str:
+    """The new text of a file with a graph of a forward and backward pass. Raises Refused."""
+    return _Outliner(path, texts, seen).backward()
+
+
+class _Outliner:
+    """Rewrites one file. Raises Refused if nothing in it can be a graph."""
+
+    def __init__(self, path: str, texts: Mapping[str, str], seen: Seen) -> None:
+        self._path = path
+        self._seen = seen
+        self._source = Source(path, texts[path])
+        if seen.distributed:
+            raise Refused("the process is one of a group", 1)
+        if seen.reduces:
+            raise Refused("hooks that add up gradients run in each step, as of DistributedDataParallel", 1)
+        if any(each.copies > 1 for each in seen.models):
+            raise Refused("the model is replicated", 1)
+        if any(each.name in self._source.text for each in HELPERS):
+            raise Refused("the file has a graph of its step", 1)
+        self._texts = texts
+        self._trees = {name: ast.parse(text) for name, text in texts.items()}
+        self._reached = Reached(self._trees, seen.calls)
+
+    def step(self) -> str:
+        """The text with a graph of the step."""
+        self._require_plain(_OTHERS)
+        finder = Finder(*self._given(self._purity(self._is_step), self._is_step))
+        region = finder.find()
+        _require_no_reader(self._trees, self._path, region)
+        return self._written(STEP, region, finder.optimizers(region))
+
+    def backward(self) -> str:
+        """The text with a graph of the forward and backward pass."""
+        self._require_plain(_OTHERS[:-1])
+        purity = self._purity(lambda _: False, self._begins)
+        finder = BackwardFinder(*self._given(purity, lambda _: False), begins=self._begins)
+        region = finder.find()
+        return self._written(BACKWARD, region, self._models(region))
+
+    def _is_step(self, node: ast.AST) -> bool:
+        return _is_at(node, self._seen.steps.get(self._path, ()))
+
+    def _begins(self, node: ast.AST) -> bool:
+        lines = {line for path, line in self._seen.backwards if path == self._path}
+        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr
+        return bool(named and named.endswith("backward") and _is_at(node, lines))
+
+    def _purity(
+        self, is_step: Callable[[ast.AST], bool], begins: Callable[[ast.AST], bool] = lambda _: False
+    ) -> Purity:
+        return Purity(
+            self._source.tree,
+            is_step,
+            lambda node: self._reached.require(self._path, node),
+            lambda node: self._reached.stays_inside(self._path, node),
+            lambda call: self._reached.is_own(self._path, call),
+            begins,
+        )
+
+    def _given(self, purity: Purity, is_step: Callable[[ast.AST], bool]) -> tuple[Any, ...]:
+        """The arguments of a finder."""
+        models = {(each.path, each.line) for each in self._seen.models}
+        return (
+            self._source,
+            purity,
+            is_step,
+            lambda node: self._reached.calls(self._path, node, models),
+            lambda block: _is_idle(block, self._path, self._seen),
+            lambda node, function: self._reached.reaches(self._path, node, function),
+        )
+
+    def _models(self, region: Region) -> list[ast.expr]:
+        """The models that a region calls, by their names in its function."""
+        owner = region.owner
+        first = (0, 1) if isinstance(owner, ast.Module) else (first_line(owner),)
+        found: dict[str, None] = {}
+        for model in self._seen.models:
+            place = {(model.path, model.line)}
+            if not any(self._reached.calls(self._path, each, place) for each in region.kept):
+                continue
+            name = next((name for path, line, name in model.names if path == self._path and line in first), "")
+            if not name:
+                raise Refused(f"the model of {model.path}:{model.line} has no name in the function", region.whole[0])
+            found[name] = None
+        if not found:
+            raise Refused("the step calls no model with parameters", region.whole[0])
+        return [ast.parse(name, mode="eval").body for name in found]
+
+    def _written(self, helper: Helper, region: Region, holders: Sequence[ast.expr]) -> str:
+        assigned = {attribute for name, tree in self._trees.items() for attribute, _ in changed(name, tree)}
+        switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in self._texts.values())
+        known = numbers(self._trees.values())
+        purity = self._purity(self._is_step)
+        names = Sorter(self._source.tree, region, purity, assigned, known, holders, switches).sort()
+        return Writer(self._source, region, names, holders, helper).text()
+
+    def _require_plain(self, others: Sequence[tuple[re.Pattern[str], str]]) -> None:
+        for name, text in self._texts.items():
+            idle = _idle_lines(self._trees[name], name, self._seen)
+            _require_plain(text, name, self._path, idle, others)
+
+
+def _is_at(node: ast.AST, lines: Collection[int]) -> bool:
+    return any(getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0) for line in lines)
 
 
 def _is_idle(block: Sequence[ast.stmt], path: str, seen: Seen) -> bool:
@@ -122,8 +195,10 @@ def _idle_lines(tree: ast.Module, name: str, seen: Seen) -> set[int]:
     return idle
 
 
-def _require_plain(text: str, name: str, path: str, idle: Collection[int]) -> None:
-    for pattern, reason in _OTHERS:
+def _require_plain(
+    text: str, name: str, path: str, idle: Collection[int], others: Sequence[tuple[re.Pattern[str], str]]
+) -> None:
+    for pattern, reason in others:
         for found in pattern.finditer(text):
             line = text.count("\n", 0, found.start()) + 1
             if line in idle:

@@ -71,7 +71,8 @@ class Imports:
 class Purity:
     """Judges the statements of a file. `reached` judges the functions of the project that a run saw them call.
 
-    `is_step` is true for calls that the run saw as the step of an optimizer.
+    `is_step` is true for calls that the run saw as the step of an optimizer, `begins` for those below which it saw a
+    backward pass begin, such as `accelerator.backward(loss)`.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Purity:
         reached: Callable[[ast.AST], int],
         stays_inside: Callable[[ast.AST | None], bool] = lambda _: False,
         is_own: Callable[[ast.Call], bool] = lambda _: False,
+        begins: Callable[[ast.AST], bool] = lambda _: False,
     ) -> None:
         self.stays_inside = stays_inside
         """True for a call of methods of the project that change their own object only, such as a meter."""
@@ -90,6 +92,7 @@ class Purity:
         self._is_step = is_step
         self._reached = reached
         self._is_own = is_own
+        self._begins = begins
 
     def require(self, statement: ast.stmt, bound: set[str]) -> None:
         """Raise Refused if a graph cannot stand for a statement. Adds the names that it binds to `bound`."""
@@ -104,7 +107,7 @@ class Purity:
                 self.require(inner, bound)
         elif isinstance(statement, ast.With):
             for item in statement.items:
-                self._require_context(item)
+                self.require_context(item)
             for inner in statement.body:
                 self.require(inner, bound)
         elif isinstance(statement, ast.For) and not statement.orelse:
@@ -162,7 +165,7 @@ class Purity:
             return
         if (name == "step" and self._is_step(value)) or (isinstance(value, ast.Call) and self._is_own(value)):
             return
-        if self.updates_scale(value):
+        if self.updates_scale(value) or self._begins(value):
             return
         raise Refused(f"`{short(value)}` has an effect that a graph does not repeat", value)
 
@@ -177,7 +180,8 @@ class Purity:
         """True for `loss.backward()`; false for `engine.backward(loss)`, whose engine may do more."""
         return isinstance(call, ast.Call) and not call.args
 
-    def _require_context(self, item: ast.withitem) -> None:
+    def require_context(self, item: ast.withitem) -> None:
+        """Raise Refused if a context of a `with` may do more than compute."""
         expression = item.context_expr
         self._require_expression(expression)
         name = path_of(expression.func if isinstance(expression, ast.Call) else expression).rpartition(".")[2]

@@ -81,6 +81,9 @@ class Region:
 class Finder:
     """Finds the region of a file around the statements that step an optimizer."""
 
+    may_raise = False
+    """True if an exception may also be raised at the end of the region: no parameter has changed by then."""
+
     def __init__(
         self,
         source: Source,
@@ -186,13 +189,16 @@ class Finder:
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before)), None)
             raise moved or stop or Refused("the model is called outside of the block of the optimizer's step", step)
+        self._require_plain_autocast(region)
+        self._require_cleared(calls)
+        self._require_own_gradients(region, calls)
+
+    def _require_plain_autocast(self, region: Region) -> None:
         for around in self._chain(region.whole[0]):
             if isinstance(around, (ast.With, ast.AsyncWith)) and any(
                 "autocast" in ast.unparse(i) for i in around.items
             ):
                 raise Refused("autocast around the step keeps copies of weights, which a graph would not renew", around)
-        self._require_cleared(calls)
-        self._require_own_gradients(region, calls)
 
     def _calls_model(self, region: Region) -> bool:
         """True if the loss comes from a call of something that the statements before the region did not compute."""
@@ -274,6 +280,9 @@ class Finder:
         bound: set[str] = set()
         leaving = self._leaving(statements)
         for index, statement in enumerate(statements):
+            if self._clears(statement, bound):
+                region.before.append(Moved(statement, Refused("gradients are cleared outside of the graph", statement)))
+                continue
             # Those that leave, too, stay behind this one if it leaves.
             later = [each for each in statements[index + 1 :] if each not in leaving]
             try:
@@ -291,6 +300,10 @@ class Finder:
                 bound |= attempt
                 region.kept.append(statement)
         return region
+
+    def _clears(self, statement: ast.stmt, bound: set[str]) -> bool:
+        """True if a statement clears gradients and is moved in front of the region for it."""
+        return False
 
     def _guard(self, region: Region, statement: ast.stmt, bound: set[str], refused: Refused) -> Guard:
         """The guard of an `if` with one branch that can be part of a graph. Raises Refused if there is none."""
@@ -338,9 +351,9 @@ class Finder:
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
     ) -> None:
         """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
-        if holds_flow(statement) or any(is_method(node, "backward") for node in ast.walk(statement)):
+        if holds_flow(statement, self.may_raise) or any(is_method(node, "backward") for node in ast.walk(statement)):
             raise refused
-        if not is_movable(statement):
+        if not is_movable(statement, self.may_raise):
             self._move_from_with(region, statement, later, bound, refused)
             return
         stores = set(stored_names(statement))
@@ -384,11 +397,22 @@ class Finder:
                 continue
             if isinstance(each, ast.Expr) and self._purity.stays_inside(value):
                 continue
+            if isinstance(each, ast.expr) and self._only_tests(each):
+                continue
             shown = [node for node in ast.walk(each) if isinstance(node, ast.Call) and self._purity.waits(node)]
             given = {name.id for name in loaded_outside(each, [*shown, *moved.lifted])} & bound
             if given & used or (given and not isinstance(each, ast.Expr) and not is_sum(each)):
                 return True
         return False
+
+    def _only_tests(self, test: ast.expr) -> bool:
+        """True if a condition keeps no tensor: it calls functions of torch and builtins only, and reads tensors."""
+        calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
+        names = [self._purity.imports.full_name(call.func).partition(".")[0] for call in calls]
+        return all(
+            self._purity.waits(call) or name in ("torch", "math") or path_of(call.func) in _BUILTINS
+            for call, name in zip(calls, names, strict=True)
+        )
 
     def _can_stand_before(self, region: Region, statement: ast.stmt, stores: set[str], bound: set[str]) -> bool:
         """True if a statement neither needs nor disturbs the statements of the region before it."""
@@ -403,10 +427,11 @@ class Finder:
     def _move_from_with(
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
     ) -> None:
-        is_plain = isinstance(statement, ast.With) and "no_grad" in ast.unparse(statement.items[0])
-        if not is_plain:
+        if not isinstance(statement, ast.With):
             raise refused
-        assert isinstance(statement, ast.With)
+        for item in statement.items:
+            self._purity.require_context(item)
+        is_plain = all("no_grad" in ast.unparse(item) for item in statement.items)
         inner, attempt = Region(region.owner, region.loops, []), set(bound)
         for index, each in enumerate(statement.body):
             try:
@@ -414,12 +439,23 @@ class Finder:
                 inner.kept.append(each)
             except Refused as again:
                 self._move(inner, each, [*statement.body[index + 1 :], *later], attempt, again)
+                if not (is_plain or self._only_shows(inner.behind[-1] if inner.behind else None)):
+                    raise refused from None
         if inner.before or not inner.kept:
             raise refused
         bound |= attempt
         region.behind += inner.behind
         rest = ast.With(items=statement.items, body=inner.kept)
         region.kept.append(ast.copy_location(rest, statement))
+
+    def _only_shows(self, moved: Moved | None) -> bool:
+        """True if a statement computes no tensor besides its lifted parts, so that no context changes it."""
+        inside = {node for part in moved.lifted for node in ast.walk(part)} if moved is not None else set()
+        return moved is not None and all(
+            self._purity.waits(node)
+            for node in ast.walk(moved.statement)
+            if isinstance(node, ast.Call) and node not in inside
+        )
 
     def _lifted(self, statement: ast.stmt) -> tuple[ast.expr, ...]:
         """The tensors of a statement that is moved behind the region: what it reads, or adds to a list."""

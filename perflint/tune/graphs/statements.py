@@ -54,11 +54,12 @@ def updated(statement: ast.stmt) -> Iterator[str]:
             yield path_of(value.func.value)
 
 
-def is_movable(statement: ast.stmt) -> bool:
+def is_movable(statement: ast.stmt, may_raise: bool = False) -> bool:
     """True for a simple statement, and for an `if` of such."""
     if isinstance(statement, ast.If):
-        return all(map(is_movable, (*statement.body, *statement.orelse)))
-    return isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Pass))
+        return all(is_movable(each, may_raise) for each in (*statement.body, *statement.orelse))
+    simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Pass)
+    return isinstance(statement, simple) or (may_raise and isinstance(statement, ast.Raise))
 
 
 def simple(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -103,10 +104,11 @@ def receiver(call: ast.Call) -> str:
     return path_of(call.func).rpartition(".")[0]
 
 
-def holds_flow(statement: ast.stmt) -> bool:
+def holds_flow(statement: ast.stmt, may_raise: bool = False) -> bool:
     """True for code that cannot move, as it may leave its place or be left."""
-    kinds = (ast.Return, ast.Break, ast.Continue, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Delete)
-    return any(isinstance(node, kinds) for node in ast.walk(statement))
+    kinds = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.Delete)
+    found = [node for node in ast.walk(statement) if isinstance(node, (*kinds, ast.Raise))]
+    return any(not (may_raise and isinstance(node, ast.Raise)) for node in found)
 
 
 def leaves(statement: ast.stmt) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from perflint.findings import Edit, Span
 from perflint.fixes.edits import indentation, insert, one_level
 from perflint.fixes.imports import import_edits
+from perflint.frozen import dataclass
 from perflint.semantics.structure import path_of
 from perflint.source.text import Source
 from perflint.tune.edited import edited
@@ -18,7 +19,20 @@ from perflint.tune.graphs.names import Names, free
 from perflint.tune.graphs.region import Function, Moved, Region
 from perflint.tune.refused import Refused
 
-HELPER = "GraphedStep"
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A class that the patch writes into the program, and the names of what is made with it."""
+
+    name: str
+    file: str
+    function: str
+    graphed: str
+
+
+STEP = Helper("GraphedStep", "helper.py", "training_step", "graphed_step")
+BACKWARD = Helper("GraphedBackward", "backward_helper.py", "forward_backward", "graphed_backward")
+HELPERS = (STEP, BACKWARD)
 _UNIT = "    "
 _WIDTH = 110
 
@@ -26,17 +40,21 @@ _WIDTH = 110
 class Writer:
     """Writes one region of a file."""
 
-    def __init__(self, source: Source, region: Region, names: Names, optimizers: Sequence[ast.expr]) -> None:
+    def __init__(
+        self, source: Source, region: Region, names: Names, holders: Sequence[ast.expr], helper: Helper
+    ) -> None:
+        """`holders` are what the helper gets besides the function: optimizers or models."""
         self._source = source
+        self._helper_class = helper
         self._region = region
         self._names = names
-        self._optimizers = list(dict.fromkeys(map(path_of, optimizers)))
+        self._holders = list(dict.fromkeys(map(path_of, holders)))
         self._known = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
         self._known |= {node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg)}
         self._known |= {node.attr for node in ast.walk(source.tree) if isinstance(node, ast.Attribute)}
         self._known |= {getattr(node, "name", "") for node in ast.walk(source.tree)}
-        self._function = free("training_step", self._known)
-        self._graphed = free("graphed_step", self._known)
+        self._function = free(helper.function, self._known)
+        self._graphed = free(helper.graphed, self._known)
         self._lifts: dict[ast.expr, str] = {}
         for moved in region.behind:
             for part in moved.lifted:
@@ -124,19 +142,19 @@ class Writer:
         parameters = [each.name for each in self._names.given]
         results = [*self._names.returned, *self._lifts.values()]
         returned = f"({results[0]},)" if len(results) == 1 else ", ".join(results) or "()"
-        optimizers = ", ".join(self._optimizers)
+        holders = ", ".join(self._holders)
         anchor = self._names.anchor
         if anchor is None:
-            yield from self._method(parameters, returned, optimizers)
+            yield from self._method(parameters, returned, holders)
             return
         margin = indentation(self._source, anchor.lineno)
         inside = margin + self._unit
         head = self._bracketed(f"def {self._function}", parameters, margin)
         text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
-        text += f"{margin}{self._graphed} = {HELPER}({self._function}, {optimizers})\n\n"
+        text += f"{margin}{self._graphed} = {self._helper_class.name}({self._function}, {holders})\n\n"
         yield insert(anchor.lineno, 1, text)
 
-    def _method(self, parameters: Sequence[str], returned: str, optimizers: str) -> Iterator[Edit]:
+    def _method(self, parameters: Sequence[str], returned: str, holders: str) -> Iterator[Edit]:
         owner = self._region.owner
         holder = next(
             (
@@ -150,7 +168,7 @@ class Writer:
             raise Refused("the loop of the step is in another function", self._region.whole[0])
         made = next((each for each in holder.body if getattr(each, "name", "") == "__init__"), None)
         stored = {path_of(node) for node in ast.walk(made) if _is_stored(node)} if made is not None else set()
-        missing = next((each for each in self._optimizers if each not in stored), None)
+        missing = next((each for each in self._holders if each not in stored), None)
         if missing is not None or made is None:
             raise Refused(f"`{missing}` is not made in `__init__`", self._region.whole[0])
         margin = indentation(self._source, owner.lineno)
@@ -158,7 +176,7 @@ class Writer:
         head = self._bracketed(f"def {self._function}", ["self", *parameters], margin)
         text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
         yield insert(min([owner.lineno, *(each.lineno for each in owner.decorator_list)]), 1, text)
-        line = f"{inside}self.{self._graphed} = {HELPER}(self.{self._function}, {optimizers})\n"
+        line = f"{inside}self.{self._graphed} = {self._helper_class.name}(self.{self._function}, {holders})\n"
         yield insert(_end(made) + 1, 1, line)
 
     @property
@@ -178,12 +196,12 @@ class Writer:
             at = min([definitions[0].lineno, *(each.lineno for each in definitions[0].decorator_list)])
         yield from import_edits(self._source, ["import torch"])
         margin = "" if definitions else "\n\n"
-        yield insert(at, 1, margin + _helper_text().replace(_UNIT, self._unit) + "\n\n")
+        yield insert(at, 1, margin + _helper_text(self._helper_class).replace(_UNIT, self._unit) + "\n\n")
 
 
-def _helper_text() -> str:
-    text = Path(__file__).with_name("helper.py").read_text("utf-8")
-    return text[text.index(f"class {HELPER}") :]
+def _helper_text(helper: Helper) -> str:
+    text = Path(__file__).with_name(helper.file).read_text("utf-8")
+    return text[text.index(f"class {helper.name}") :]
 
 
 def _broken(head: str, items: Sequence[str], margin: str, unit: str) -> str:

@@ -1,0 +1,70 @@
+"""Finds the forward and backward pass of a training step, where its whole step cannot become one graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from perflint.semantics.structure import block_in
+from perflint.tune.graphs.purity import is_gradient, loaded_names, short
+from perflint.tune.graphs.region import Finder, Region
+from perflint.tune.graphs.statements import is_method, simple
+from perflint.tune.refused import Refused
+
+
+class BackwardFinder(Finder):
+    """Finds a region that ends with a backward pass. Its gradients are handed over, so other code may use them."""
+
+    may_raise = True
+
+    def __init__(self, *arguments: Any, begins: Callable[[ast.AST], bool], **keywords: Any) -> None:
+        """The arguments of `Finder`; `begins` is true for calls below which a run saw a backward pass begin."""
+        super().__init__(*arguments, **keywords)
+        self._begins = begins
+
+    def find(self) -> Region:
+        """The first region of the file that can be a graph. Raises Refused."""
+        calls = [node for node in ast.walk(self._source.tree) if isinstance(node, ast.Call) and self._begins(node)]
+        # The call itself, not one inside of which it stands.
+        calls = [each for each in calls if not any(other in ast.walk(each) for other in calls if other is not each)]
+        refused: Refused | None = None
+        for call in sorted(calls, key=lambda each: each.lineno):
+            try:
+                return self._before(self._statement(call))
+            except Refused as reason:
+                refused = refused or reason
+        raise refused or Refused("no backward pass began in the file", 1)
+
+    def _before(self, backward: ast.stmt) -> Region:
+        """The region that ends with a backward pass. Raises Refused."""
+        if not isinstance(backward, ast.Expr):
+            raise Refused("the backward pass is part of another statement", backward)
+        if any(isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(backward)):
+            raise Refused("gradients of gradients may be wanted", backward)
+        block = block_in(self._parents.get(backward), backward)
+        end = block.index(backward) + 1
+        start = next((each for each in range(end) if self._reason(block[each:end]) is None), end - 1)
+        stop = self._reason(block[start - 1 : end]) if start else None
+        region = self._arranged(block[start:end])
+        # What only stands in front of the region is no part of it.
+        while region.before and region.before[0].statement is region.whole[0] and len(region.whole) > 1:
+            region.whole.pop(0)
+            region.before.pop(0)
+        if not self._calls_model(region):
+            moved = next((each.reason for each in reversed(region.before)), None)
+            raise moved or stop or Refused("the model is called outside of the block of the backward pass", backward)
+        self._require_plain_autocast(region)
+        for node in (node for each in region.kept for node in ast.walk(each)):
+            if is_gradient(node, self._purity.imports):
+                raise Refused(f"`{short(node)}` reads a gradient in the step that makes it", node)
+        return region
+
+    def _clears(self, statement: ast.stmt, bound: set[str]) -> bool:
+        if not any(is_method(node, "zero_grad") for node in ast.walk(statement)):
+            return False
+        parts = [each for each in simple(statement) if isinstance(each, ast.stmt)]
+        only = all(isinstance(each, ast.Expr) and is_method(each.value, "zero_grad") for each in parts)
+        if not only or bound & {name.id for name in loaded_names(statement)}:
+            raise Refused("gradients are cleared in the middle of other work", statement)
+        return True

@@ -1,0 +1,57 @@
+# mypy: ignore-errors
+"""The helper of a forward and backward pass, which a patch writes into a program as it is here."""
+
+import torch
+
+
+class GraphedBackward:
+    """Calls `step`, a forward and backward pass of models, three times, then replays it as a CUDA graph. Results are
+    copies. On a CPU, `step` is just called. Each shape of tensors has a graph of its own; the last eight are kept."""
+
+    def __init__(self, step, *models, most=8):
+        self.step, self.models, self.most, self.graphs, self.stream = step, models, most, {}, None
+
+    def __call__(self, *inputs):
+        parameters = [x for model in self.models for x in model.parameters()]
+        device = next((x.device for x in parameters), torch.device("cpu"))
+        if device.type != "cuda":
+            return self.step(*inputs)
+        leaves, form = torch.utils._pytree.tree_flatten(inputs)
+        key = [(x.shape, x.dtype) if torch.is_tensor(x) else (x, getattr(x, "training", type(x))) for x in leaves]
+        key += [(x.data_ptr(), x.requires_grad) for x in parameters]
+        self.stream = self.stream or torch.cuda.Stream(device)
+        self.stream.wait_stream(torch.cuda.current_stream(device))
+        try:
+            with torch.cuda.stream(self.stream):
+                return self.run((*key, str(form)), inputs, leaves, [x for x in parameters if x.requires_grad], device)
+        finally:
+            torch.cuda.current_stream(device).wait_stream(self.stream)
+
+    def run(self, key, inputs, leaves, parameters, device):
+        calls, *captured = self.graphs.pop(key, (0,))
+        before = [x.grad for x in parameters]
+        if calls == 3 and not captured:
+            for x in parameters:
+                x.grad = None
+            held = self.each(lambda x: x.to(device, copy=True), inputs)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+                result = self.step(*held)
+            captured = graph, held, result, [x.grad for x in parameters]
+        self.graphs[key] = min(calls + 1, 3), *captured
+        if len(self.graphs) > self.most:
+            del self.graphs[next(iter(self.graphs))]
+        if captured:
+            graph, held, result, made = captured
+            for copy, x in zip(torch.utils._pytree.tree_flatten(held)[0], leaves):
+                if torch.is_tensor(x):
+                    copy.copy_(x, non_blocking=True)
+            # A replay writes over the gradients that it made before, to which it should add.
+            before = [x.clone() if x is not None and x is y else x for x, y in zip(before, made)]
+            graph.replay()
+            for x, old, new in zip(parameters, before, made):
+                x.grad = new if old is None else old if new is None else old.add_(new)
+        return self.each(lambda x: x.detach().clone(), result if captured else self.step(*inputs))
+
+    def each(self, change, values):
+        return torch.utils._pytree.tree_map(lambda x: change(x) if torch.is_tensor(x) else x, values)
