@@ -145,7 +145,9 @@ def _calls(model: Model, loop: ast.AST, name: str) -> Iterator[ast.Call]:
         if not isinstance(call, ast.Call) or not _may_run_model(model, call):
             continue
         given = [*call.args, *(each.value for each in call.keywords)]
-        named = [each.arg or "" for each in call.keywords] + [each.id for each in names_behind(model, given)]
+        # `use_cache=False` passes none.
+        named = [each.arg or "" for each in call.keywords if not is_false(each.value)]
+        named += [each.id for each in names_behind(model, given)]
         if not any(map(_CACHES.search, named)) and any(_is_all(model, each, name) for each in given):
             yield call
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
-from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
-from perflint.rules._sources import given, passed_to
+from perflint.rules._sources import given, passed_to, sources
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
@@ -126,9 +125,9 @@ def _plain(model: Model) -> Iterator[ast.Call]:
     """The calls that leave the plain kernel alone: a context, or the second of two switches."""
     calls = model.nodes(ast.Call)
     contexts = [call for call in calls if model.target(call) == "torch.nn.attention.sdpa_kernel"]
-    if len(contexts) == 1:
-        # Several contexts compare the kernels.
-        yield from (call for call in contexts if _is_plain(model, call))
+    if all(_is_plain(model, call) for call in contexts):
+        # Other contexts beside them compare the kernels.
+        yield from contexts
     off = [call for call in calls if model.target(call) in _FAST and is_false(given(call, "enabled", 0))]
     if {model.target(call) for call in off} == set(_FAST):
         yield off[-1]
@@ -136,8 +135,9 @@ def _plain(model: Model) -> Iterator[ast.Call]:
 
 def _is_plain(model: Model, call: ast.Call) -> bool:
     """True if a context allows the plain kernel alone."""
-    chosen = given(call, "backends", 0)
-    chosen = None if chosen is None else made(model, chosen)
+    backends = given(call, "backends", 0)
+    made = [] if backends is None else sources(model, backends)
+    chosen = made[0] if len(made) == 1 else None
     kernels = chosen.elts if isinstance(chosen, (ast.List, ast.Tuple, ast.Set)) else [chosen]
     names = [None if each is None else model.symbols.full_name(each) for each in kernels]
     return names == [f"{_BACKENDS}MATH"]

@@ -13,10 +13,11 @@ from perflint.rules.base import Files, Rule
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.structure import keyword, last_name, names_in, walk
 from perflint.source.quoting import quoted
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
+_GROUP = "a group"
 _MERGES = r"reduce_param_groups|merge_param|_groups\.setdefault|defaultdict"
 
 
@@ -83,7 +84,7 @@ class GroupPerParameter(Rule):
                 Site(model, node),
                 f"{quoted(model.source.written(node))} makes {what} for each parameter",
                 confidence=Confidence.HIGH,
-                severity=Severity.WARNING if isinstance(node, ast.Dict) else Severity.INFO,
+                severity=Severity.WARNING if what == _GROUP else Severity.INFO,
                 # It is made once, and each step goes through it.
                 heat=Heat.HOT,
                 help="Put all parameters with the same settings into one group.",
@@ -95,7 +96,11 @@ def _groups(model: Model) -> Iterator[tuple[ast.expr, str]]:
     for group in model.nodes(ast.Dict):
         for key, value in zip(group.keys, group.values, strict=True):
             if isinstance(key, ast.Constant) and key.value == "params" and _is_of_loop(model, group, value):
-                yield group, "a group"
+                yield group, _GROUP
+    for call in model.nodes(ast.Call):
+        held = keyword(call, "params") if model.target(call) == "builtins.dict" else None
+        if held is not None and _is_of_loop(model, call, held):
+            yield call, _GROUP
 
 
 def _optimizers(model: Model) -> Iterator[tuple[ast.expr, str]]:

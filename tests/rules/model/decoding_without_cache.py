@@ -125,3 +125,19 @@ WITH = GenerationConfig(max_new_tokens=64)
 
 def configured(lm, ids: torch.Tensor):
     return lm.generate(ids, generation_config=WITHOUT), lm.generate(ids, generation_config=WITH)
+
+
+def told_the_model(lm, ids: torch.Tensor, steps: int):
+    while ids.size(1) < steps:
+        logits = lm(input_ids=ids, use_cache=False).logits  # error: TPF317
+        ids = torch.cat([ids, logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return ids
+
+
+def told_the_model_to_use_it(lm, ids: torch.Tensor, steps: int):
+    past = None
+    while ids.size(1) < steps:
+        out = lm(input_ids=ids if past is None else ids[:, -1:], past_key_values=past, use_cache=True)
+        past = out.past_key_values
+        ids = torch.cat([ids, out.logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return ids

@@ -79,3 +79,11 @@ def from_a_dict_of_the_caller(name: str, settings: dict[str, object]):
 def other_weights(name: str):
     model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa").cuda()
     return model.generate
+
+
+KERNELS = [SDPBackend.MATH]
+
+
+def by_a_constant(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    with sdpa_kernel(KERNELS):  # error: TPF314
+        return F.scaled_dot_product_attention(q, k, v)

@@ -58,3 +58,18 @@ def of_one_tensor(latent: torch.Tensor):
 
 def shapes(model: nn.Module):
     return [{"name": name, "shape": p.shape} for name, p in model.named_parameters()]
+
+
+def by_depth(model: nn.Module, rate: float):
+    groups = []
+    for name, p in model.named_parameters():
+        depth = name.count(".")
+        groups.append(dict(params=p, lr=rate * 0.9**depth))  # error: TPF609
+    return torch.optim.AdamW(groups + [p for p in model.parameters() if not p.requires_grad])
+
+
+def of_layers_by_name(layers: nn.ModuleList, rate: float):
+    groups = []
+    for depth, layer in enumerate(layers):
+        groups.append(dict(params=[*layer.parameters()], lr=rate * 0.9**depth))
+    return torch.optim.AdamW(groups)
