@@ -63,10 +63,10 @@ def inputs() -> torch.Tensor:
     return tensor(8 if OPTIONS.quick else 256, 32 if OPTIONS.quick else 512)
 
 
-def forward(model: nn.Module, mode: str | None = None) -> Run:
+def forward(model: nn.Module, mode: str | None = None, backend: str = "inductor") -> Run:
     """The compiled forward of a model, warmed up, without autograd."""
     # Each side is compiled for itself, as in a program of its own.
-    compiled, x = torch.compile(model.to(OPTIONS.device).eval(), mode=mode), inputs()
+    compiled, x = torch.compile(model.to(OPTIONS.device).eval(), mode=mode, backend=backend), inputs()
 
     def run() -> None:
         with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
@@ -311,6 +311,20 @@ def recorded(each_step: bool) -> Run:
     return run
 
 
+def growing(mode: str | None) -> Run:
+    """A compiled forward whose input has another row in each call."""
+    compiled, x = torch.compile(Stack().to(OPTIONS.device).eval(), mode=mode), inputs()[:16]
+
+    def run() -> None:
+        nonlocal x
+        with torch.no_grad():
+            x = torch.cat([x, compiled(x)[-1:]])
+
+    for _ in range(4):
+        run()
+    return run
+
+
 def others() -> Iterator[Pair]:
     """What compiles or records again, or never."""
     yield Pair(
@@ -350,6 +364,18 @@ def others() -> Iterator[Pair]:
         "TPF710",
         "the same against torch.compile(mode='reduce-overhead')",
         lambda: (eager(Stack()), forward(Stack(), "reduce-overhead")),
+    )
+    yield pair(
+        "debug-backend",
+        "TPF715",
+        "torch.compile(backend='aot_eager') against the default",
+        lambda: (forward(Stack(), backend="aot_eager"), forward(Stack())),
+    )
+    yield pair(
+        "growing-graph-input",
+        "TPF814",
+        "one more row in each call, with mode='reduce-overhead' against the default mode",
+        lambda: (growing("reduce-overhead"), growing(None)),
     )
     yield pair(
         "mutated-argument",

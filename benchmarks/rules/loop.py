@@ -21,6 +21,9 @@ POLICY_SHAPE = "8 × Linear(512, 512) with GELU, batch 256, AdamW fused"
 HALF = "bfloat16 autocast"
 Settings = dict[str, bool]
 After = Callable[[GPT, torch.optim.Optimizer, torch.Tensor], object]
+Parameters = list[nn.Parameter]
+Split = list[list[dict[str, list[nn.Parameter]]]]
+"""The groups of each optimizer."""
 Average = Callable[[nn.Module, nn.Module], object]
 
 
@@ -28,10 +31,49 @@ def nothing(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) ->
     """The good form of what is done at the end of a step."""
 
 
-def training(settings: Settings, to_none: bool = True, after: After = nothing, detect: bool = False) -> Run:
+def together(parameters: Parameters) -> Split:
+    """All parameters in one group of one optimizer."""
+    return [[{"params": parameters}]]
+
+
+def groups(parameters: Parameters) -> Split:
+    """A group for each parameter."""
+    return [[{"params": [each]} for each in parameters]]
+
+
+def each(parameters: Parameters) -> Split:
+    """An optimizer for each parameter."""
+    return [[{"params": [each]}] for each in parameters]
+
+
+class Optimizers(torch.optim.Optimizer):
+    """Several optimizers, one after another."""
+
+    def __init__(self, parts: list[torch.optim.Optimizer]) -> None:
+        self.parts = parts
+
+    def step(self) -> None:  # type: ignore[override]
+        """All of them."""
+        for part in self.parts:
+            part.step()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """All of them."""
+        for part in self.parts:
+            part.zero_grad(set_to_none=set_to_none)
+
+
+def training(
+    settings: Settings,
+    to_none: bool = True,
+    after: After = nothing,
+    detect: bool = False,
+    split: Callable[[Parameters], Split] = together,
+) -> Run:
     """A training step with AdamW as `settings` say; `after` runs between its step and the end."""
     model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, **settings)
+    parts = [torch.optim.AdamW(part, lr=1e-5, **settings) for part in split([*model.parameters()])]
+    optimizer = parts[0] if len(parts) == 1 else Optimizers(parts)
 
     def step() -> None:
         with torch.autograd.set_detect_anomaly(detect):
@@ -65,6 +107,18 @@ def optimizers() -> Iterator[Pair]:
         "adamw-for-loop-default",
         "AdamW(foreach=False) against the default",
         lambda: (training({"foreach": False}), training(plain)),
+    )
+    yield in_step(
+        "TPF609",
+        "group-per-parameter",
+        "AdamW(fused=True) with a group for each parameter against one group",
+        lambda: (training(fused, split=groups), training(fused)),
+    )
+    yield in_step(
+        "TPF609",
+        "optimizer-per-parameter",
+        "an AdamW(fused=True) for each parameter against one",
+        lambda: (training(fused, split=each), training(fused)),
     )
     yield in_step(
         "TPF602",
