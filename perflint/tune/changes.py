@@ -59,7 +59,7 @@ def _idle(evidence: Evidence) -> float:
 
 
 def _compiling(evidence: Evidence) -> float:
-    """Compiled kernels may save half of the work of the GPU. The optimizer's calls stay, which a graph of a step saves."""
+    """Compiled kernels may save half of the work of the GPU. The optimizer's calls stay, unlike in a graph."""
     return max(_idle(evidence) * 0.9, (evidence.busy or 0.0) / 2)
 
 
