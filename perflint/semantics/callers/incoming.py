@@ -10,6 +10,7 @@ from pathlib import Path
 from perflint.findings import Heat
 from perflint.frozen import dataclass, replace
 from perflint.semantics.callers.adopted import adopted
+from perflint.semantics.callers.by_name import accepts, tells
 from perflint.semantics.callers.reach import Reach
 from perflint.semantics.callers.summary import Call, FunctionKey, Parameter, Passed, Summary
 from perflint.semantics.callers.uses import may_read_method, only_calls, other_code_may_call
@@ -110,7 +111,7 @@ class Callers:
         return self._chains[key]
 
     def _found(self, key: FunctionKey) -> Chain | None:
-        if not self._reach.importers(key.path) and not self._may_override(key):
+        if not self._reach.importers(key.path) and not self._may_override(key) and not self._may_be_named(key):
             # Only the file itself can call it, so its summary, which takes a run over the file, tells nothing more.
             return None
         waiting: list[tuple[FunctionKey, tuple[Call, ...]]] = [(key, ())]
@@ -183,6 +184,10 @@ class Callers:
                     seen.add(call.caller)
                     waiting += [call.caller] if len(waiting) < _MOST_CALLERS else []
 
+    def _may_be_named(self, key: FunctionKey) -> bool:
+        """False if no other file can call a method on an object that it does not know."""
+        return self._only_one(key) is not None and any(self._reach.naming(key.path, key.qualname.rpartition(".")[2]))
+
     def _may_override(self, key: FunctionKey) -> bool:
         """False if no class of another file of the project can be a base of the class of a method of the file."""
         waiting, seen = [key.qualname.rpartition(".")[0]], set[str]()
@@ -207,6 +212,39 @@ class Callers:
                 summary = self._summary(path, word)
                 yield from summary.calls.get(key, ()) if summary is not None else ()
             yield from self._on_arguments(key)
+            yield from self._on_unknown(key)
+
+    def _on_unknown(self, method: FunctionKey) -> Iterator[Call]:
+        """The calls of a method on objects that the calling file does not know: of a class that a text chooses."""
+        info = self._only_one(method)
+        name = method.qualname.rpartition(".")[2]
+        for path in () if info is None else self._reach.naming(method.path, name):
+            summary = self._summary_at(path)
+            for call in () if summary is None else summary.on_unknown.get(name, ()):
+                if info is not None and call.arguments is not None and accepts(info, call.arguments):
+                    yield replace(call, callee=method)
+
+    def _only_one(self, method: FunctionKey) -> FunctionInfo | None:
+        """A method, if other classes of the project than its own and its relatives have none of its name, nor have
+        objects that each program has.
+        """
+        owner, _, name = method.qualname.rpartition(".")
+        if not owner or not tells(name):
+            return None
+        own = self._summary_at(method.path)
+        bases = own.overrides.get(method, ()) if own is not None else ()
+        relatives = {
+            each
+            for key in (method, *bases)
+            for each in self._reach.family(key.path, key.qualname.rpartition(".")[0].rpartition(".")[2])
+        }
+        for path in self._reach.defining(name):
+            module = self._view.peek(path)
+            for info in () if module is None else module.structure.methods.get(name, ()):
+                if (path, info.owner.rpartition(".")[2]) not in relatives:
+                    return None
+        module = self._view.peek(method.path)
+        return None if module is None else module.named_function(method.qualname)
 
     def _on_arguments(self, method: FunctionKey) -> tuple[Call, ...]:
         """The calls of a method of the file on objects that are handed to functions: `policy.train(buffer)`."""

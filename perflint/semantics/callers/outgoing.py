@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.frozen import replace
+from perflint.semantics.callers.by_name import tells
 from perflint.semantics.callers.handed import uses_of_parameters
 from perflint.semantics.callers.summary import Call, FunctionKey, Parameter, Summary, Use
 from perflint.semantics.facts import processes
@@ -34,6 +35,9 @@ def summarised(model: Model) -> Summary:
     uses: dict[Parameter, list[Use]] = {}
     for parameter, use in uses_of_parameters(model, maker.callees, maker.call):
         uses.setdefault(parameter, []).append(use)
+    on_unknown: dict[str, list[Call]] = {}
+    for name, call in maker.on_unknown():
+        on_unknown.setdefault(name, []).append(call)
     overrides, foreign = dict(maker.overrides()), frozenset(maker.foreign())
     # Last, since the questions above may load more modules.
     loaded = {name: module.path for name, module in model.view.modules.items()}
@@ -42,6 +46,7 @@ def summarised(model: Model) -> Summary:
         {callee: tuple(found) for callee, found in calls.items()},
         overrides,
         {parameter: tuple(found) for parameter, found in uses.items()},
+        {name: tuple(found) for name, found in on_unknown.items()},
         dict(maker.compiled()),
         foreign,
         {name: FunctionKey(loaded[each.module], each.qualname) for name, each in model.view.memory.classes.items()},
@@ -72,6 +77,13 @@ class _Maker:
                 if isinstance(member, Function):
                     for key in self._key(member):
                         yield self._made(node, key, None)
+
+    def on_unknown(self) -> Iterator[tuple[str, Call]]:
+        """The calls of methods of objects that the file does not know, with the names of the methods."""
+        for node in self._model.nodes(ast.Call):
+            if isinstance(node.func, ast.Attribute) and tells(node.func.attr):
+                if not self._model.target(node) and self._model.value(node.func).is_unknown:
+                    yield node.func.attr, self.call(node, FunctionKey(self._model.module.path, ""))
 
     def overrides(self) -> Iterator[tuple[FunctionKey, tuple[FunctionKey, ...]]]:
         """Each method of the file that overrides one of a base class of the project, and those that it overrides."""

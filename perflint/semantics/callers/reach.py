@@ -7,6 +7,7 @@ about, nor when.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -39,8 +40,10 @@ class Reach:
         self._view = view
         self._module = module
         self._lines = module.text.count("\n")
-        self._left = max(_LEAST_LINES, _LINES_PER_LINE * self._lines)
-        """Lines of other files that may still be run."""
+        self._budget = self._left = max(_LEAST_LINES, _LINES_PER_LINE * self._lines)
+        """Lines of other files that may be run, and those that are left."""
+        # In steps, so that files of about the same length ask the same question, also after an edit.
+        self._most_read = (_LEAST_READ + _READ_PER_LINE * self._lines) // _STEP * _STEP // 100
         self._files: set[Path] = set()
         """The files that are asked, without the file itself."""
         self._bases: dict[Path, dict[str, list[str]]] = {}
@@ -138,6 +141,27 @@ class Reach:
                 if located is not None:
                     yield located
 
+    def defining(self, name: str) -> Iterator[Path]:
+        """The files that define functions of a name, without tests."""
+        pattern = re.compile(rf"\bdef {re.escape(name)}\b")
+        for file in self._view.mentioning(name):
+            if not is_test_path(file.path) and self._view.finds(file.path, pattern):
+                yield file.path
+
+    def naming(self, path: Path, word: str) -> Iterator[Path]:
+        """The other files whose code uses a word, nearest first, whether they import the file or not; without tests.
+
+        They have a budget of their own for each word.
+        """
+        left = self._budget
+        files = (file.path for file in self._view.mentioning(word) if not is_test_path(file.path))
+        for other in sorted((file for file in files if file != path), key=lambda file: _distance(file, path)):
+            length = self._view.length(other)
+            module = self._view.peek(other) if length <= left and self._view.is_light(other, self._most_read) else None
+            if module is not None and word in module.named:
+                left -= length
+                yield other
+
     @cached_property
     def _reached(self) -> dict[Path, tuple[Path, ...]]:
         """The importers of the file, and those of each of them in turn."""
@@ -160,9 +184,7 @@ class Reach:
     def _admits(self, path: Path) -> bool:
         """True if the budget allows another file, which is then asked."""
         length = self._view.length(path)
-        # In steps, so that files of about the same length ask the same question, also after an edit.
-        most = (_LEAST_READ + _READ_PER_LINE * self._lines) // _STEP * _STEP // 100
-        if length > self._left or not self._view.is_light(path, most):
+        if length > self._left or not self._view.is_light(path, self._most_read):
             return False
         self._left -= length
         self._files.add(path)

@@ -74,6 +74,8 @@ class Summary:
     """The methods of base classes of the project that a method of the file overrides."""
     uses: Mapping[Parameter, tuple[Use, ...]]
     """The uses of parameters whose objects the file does not know."""
+    on_unknown: Mapping[str, tuple[Call, ...]]
+    """The calls of methods of objects that the file does not know, by the name of the method."""
     compiled: Mapping[FunctionKey, Compiled]
     """The functions of other files that the file compiles, or that its compiled functions call."""
     foreign: frozenset[str]
