@@ -92,7 +92,7 @@ class Callers:
             summary = self._summary(path, word) if path != key.path else None
             if summary is not None:
                 yield from ((call, summary) for call in summary.calls.get(key, ()))
-        for call in self._on_arguments(key):
+        for call in (*self._on_arguments(key), *self._on_unknown(key)):
             summary = self._summary_at(call.path)
             if summary is not None and call.path != key.path:
                 yield call, summary
