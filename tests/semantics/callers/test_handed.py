@@ -118,7 +118,7 @@ Agent().train(Other(), 3)
 # file: buffers.py
 class Buffer:
     def sample(self, size):
-        return self.data[size].item()       # warm
+        return self.data[size].item()       # hot
 # file: agent.py
 class Agent:
     def train(self, buffer, size):
