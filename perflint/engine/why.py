@@ -263,7 +263,7 @@ class _HeatWords:
 
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[str, ast.AST | None]:
         callers = self._map.callers(info)
-        alike = [call for call in callers if self._map.of(call) is heat]
+        alike = [call for call in callers if self._map.of(self._map.place(call, info)) is heat]
         chain = self._model.chain(info) if not alike else None
         if chain is not None and chain.heat is heat is not Heat.COLD:
             return _by_other_files(chain, info, self._model), None
@@ -276,7 +276,7 @@ class _HeatWords:
         if not alike:
             work = "takes a step of training" if self._map.training_step(info) is not None else "runs a model"
             return f"`{info.qualname}` {work}", None
-        return f"line {alike[0].lineno} calls `{info.qualname}`", alike[0]
+        return f"line {alike[0].lineno} calls `{info.qualname}`", self._map.place(alike[0], info)
 
 
 def _by_other_files(chain: Chain, info: FunctionInfo, model: Model) -> str:

@@ -204,7 +204,19 @@ class Callers:
         return False
 
     def _of(self, function: FunctionKey) -> Iterator[Call]:
-        """The calls of a function, or of a method that it overrides, in its own file and in those that import it."""
+        """The calls of a function, or of a method that it overrides, in its own file and in those that import it.
+
+        A generator runs as often as the loop over its results.
+        """
+        module = self._view.peek(function.path)
+        info = None if module is None else module.named_function(function.qualname)
+        calls = self._however_often(function)
+        if info is None or not info.is_generator:
+            yield from calls
+        else:
+            yield from (replace(call, heat=call.iterated) for call in calls)
+
+    def _however_often(self, function: FunctionKey) -> Iterator[Call]:
         own = self._summary_at(function.path)
         overridden = own.overrides.get(function, ()) if own is not None else ()
         for key in (function, *overridden):

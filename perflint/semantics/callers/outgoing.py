@@ -14,6 +14,7 @@ from perflint.semantics.callers.handed import uses_of_parameters
 from perflint.semantics.callers.summary import Call, FunctionKey, Parameter, Summary, Use
 from perflint.semantics.facts import processes
 from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.heat.generators import consumer
 from perflint.semantics.heat.training import is_in_training
 from perflint.semantics.interpreter.functions import any_such
 from perflint.semantics.lattice import widen
@@ -137,12 +138,13 @@ class _Maker:
         module = self._model.module
         info = module.defined_by(function)
         caller = None if info is None else FunctionKey(module.path, info.qualname)
-        heat = self._model.heat(node)
+        place = consumer(self._model, node)
+        heat, iterated = self._model.heat(node), self._model.heat(place)
         if arguments is None and heat is Heat.COLD:
             # A function is given away once and called often.
-            heat, caller = Heat.WARM, None
-        trains = arguments is None or is_in_training(self._model, node)
-        return Call(callee, caller, heat, module.path, node.lineno, trains, arguments)
+            heat, iterated, caller = Heat.WARM, Heat.WARM, None
+        trains = arguments is None or is_in_training(self._model, place)
+        return Call(callee, caller, heat, iterated, module.path, node.lineno, trains, arguments)
 
     def _called(self, callee: Value, arguments: Arguments) -> Iterator[tuple[FunctionKey, Arguments]]:
         for member in callee.members:

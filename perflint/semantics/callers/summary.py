@@ -33,6 +33,8 @@ class Call:
     """The function around the call; None at the top level."""
     heat: Heat
     """How often the call runs. WARM: as often as its caller, which may be called from other files."""
+    iterated: Heat
+    """How often the body of the loop over the result of the call runs; as often as the call if no loop goes over it."""
     path: Path
     line: int
     trains: bool

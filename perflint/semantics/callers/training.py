@@ -39,7 +39,7 @@ def _is_of_training(model: Model, function: FunctionNode) -> bool | None:
         if model.heat_map.is_given_away(info):
             return True
         for call in model.heat_map.callers(info):
-            if is_in_training(model, call):
+            if is_in_training(model, model.heat_map.place(call, info)):
                 return True
             is_called = True
             caller = _caller(model, call)

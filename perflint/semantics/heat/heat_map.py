@@ -14,6 +14,7 @@ from perflint.semantics.dataflow.definitions import ways_out
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.branches import Branches, is_in_body, loops_around
 from perflint.semantics.heat.call_graph import CallGraph
+from perflint.semantics.heat.generators import consumer, runs_by_result
 from perflint.semantics.heat.guards import asks_state, leaves, warns
 from perflint.semantics.heat.once import copies_for_checkpoint, runs_once
 from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps_results, steps_environment
@@ -83,7 +84,7 @@ class HeatMap:
         if isinstance(node, (ast.ExceptHandler, ast.Raise)) or self.guard(parent, node) is not None:
             return Heat.COLD
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return self._function(parent) if isinstance(node, ast.stmt) else around
+            return self._statement(parent, node) if isinstance(node, ast.stmt) else around
         if copies_for_checkpoint(self._model, node):
             return Heat.COLD
         if isinstance(parent, ast.Lambda) and around is not Heat.HOT and self._calls.bound_name(parent):
@@ -161,6 +162,16 @@ class HeatMap:
 
     # Functions
 
+    def _statement(self, function: FunctionNode, statement: ast.stmt) -> Heat:
+        """The heat of a statement of a function."""
+        heat, info = self._function(function), self._model.module.defined_by(function)
+        is_once = info is not None and info.is_generator and not runs_by_result(info, statement)
+        return Heat.WARM if is_once and heat is Heat.HOT else heat
+
+    def place(self, call: ast.Call, info: FunctionInfo) -> ast.AST:
+        """The node that runs as often as the function that a call calls: for a generator, in the loop over it."""
+        return consumer(self._model, call) if info.is_generator else call
+
     def _function(self, node: FunctionNode) -> Heat:
         info = self._model.module.defined_by(node)
         if info is None:
@@ -184,12 +195,13 @@ class HeatMap:
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
             if info.name != "__init__" and self._is_called_each_step_elsewhere(info):
                 return Heat.HOT
-        heats = {self.of(call) for call in callers}
+        heats = {self.of(self.place(call, info)) for call in callers}
         if Heat.HOT in heats:
             return Heat.HOT
         if Heat.WARM in heats and Heat.COLD in heats:
             # One that calls itself runs as often as others call it.
-            heats = {self.of(call) for call in callers if info.node not in self._model.ancestors(call)}
+            others = (call for call in callers if info.node not in self._model.ancestors(call))
+            heats = {self.of(self.place(call, info)) for call in others}
         stays_cold = heats == {Heat.COLD} and self._is_only_for(callers, info)
         if known is Heat.COLD or stays_cold or self.work.is_whole_training(info):
             is_hot = self._is_made_each_step(info) or self._is_summed_up_each_step(info)

@@ -159,7 +159,7 @@ class HeatReasons:
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[Step, ast.AST | None]:
         name, line = f"`{info.qualname}`", info.node.lineno
         callers = self._heat.callers(info)
-        alike = [call for call in callers if self._heat.of(call) is heat]
+        alike = [call for call in callers if self._heat.of(self._heat.place(call, info)) is heat]
         chain = self._model.chain(info) if not alike else None
         if chain is not None and chain.heat is heat:
             called = Step(f"in {name}, which {_OFTEN_CALLED[heat]}", line)
@@ -182,4 +182,4 @@ class HeatReasons:
         else:
             verb = "is" if self._model.target(call) else "may be"
             text = f"in {name}, which {verb} called: {quote(self._model, call)} on line {call.lineno}"
-        return Step(text, line), call
+        return Step(text, line), self._heat.place(call, info)

@@ -12,6 +12,7 @@ from perflint.findings import Frequency, Heat
 from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.heat.decoding import decoding_calls
+from perflint.semantics.heat.generators import yields
 from perflint.semantics.heat.training import is_in_training
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -52,7 +53,7 @@ def _in_function(model: Model, node: ast.AST) -> Frequency | ast.AST:
     inner = node
     for outer in model.ancestors(node):
         if isinstance(outer, LOOPS) and (stands_in(outer.body, inner) or inner is getattr(outer, "test", None)):
-            unit = _of_loop(model, outer)
+            unit = None if yields(outer) else _of_loop(model, outer)
             if unit is not None:
                 return unit
         if isinstance(outer, _FUNCTIONS) and stands_in(outer.body, inner):
@@ -97,9 +98,10 @@ def _of_callers(model: Model, function: ast.AST) -> tuple[frozenset[Frequency], 
     info = model.module.defined_by(function)
     if info is None or model.heat_map.training_step(info) is not None:
         return frozenset({Frequency.STEP}), frozenset()
-    calls = [call for call in model.heat_map.callers(info) if model.heat(call) is Heat.HOT]
-    if calls:
-        around = [_in_function(model, call) for call in calls]
+    places = (model.heat_map.place(call, info) for call in model.heat_map.callers(info))
+    hot = [place for place in places if model.heat(place) is Heat.HOT]
+    if hot:
+        around = [_in_function(model, place) for place in hot]
         units = frozenset(each for each in around if isinstance(each, Frequency))
         return units, frozenset(each for each in around if not isinstance(each, Frequency))
     chain = model.chain(info)
