@@ -34,7 +34,7 @@ def consumer(model: Model, call: ast.Call) -> ast.AST:
 
 
 def _outermost(model: Model, node: ast.expr) -> ast.expr:
-    """The call that goes over an expression bit by bit, and the one that does so over its results: `tqdm(zip(x, y))`."""
+    """The outermost call that goes over an expression bit by bit: `tqdm(zip(x, y))`."""
     parent = model.parent(node)
     while isinstance(parent, ast.Call) and node in parent.args and last_name(parent) not in _TAKES_ALL:
         node, parent = parent, model.parent(parent)
