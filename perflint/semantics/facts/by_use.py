@@ -51,6 +51,11 @@ def is_tensor(uses: set[str]) -> bool:
     return TENSOR in uses or not uses.isdisjoint(torch_api.tensor_only_methods())
 
 
+def is_computed(name: str) -> bool:
+    """True for an attribute that tensors have and modules do not: something that is moved to a GPU is a tensor then."""
+    return name in _REDUCED or name in torch_api.tensor_only_calls()
+
+
 def counts_elements(uses: set[str]) -> bool:
     """True if the attributes that are read of a name have `numel` among them, and others that no size has."""
     return "numel" in uses and any(not hasattr(tuple, each) for each in uses - {"numel"})
@@ -202,7 +207,7 @@ def _is_data(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 def _cast(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
     if call.args or call.keywords:
         return False
-    return _follower(call, parents) in torch_api.tensor_only_calls() | _REDUCED
+    return is_computed(_follower(call, parents))
 
 
 def _nonzero(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
@@ -212,7 +217,8 @@ def _nonzero(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 
 _REDUCED = frozenset(
-    "sum mean item tolist data max min mul div add sub pow abs view reshape flatten log squeeze".split()
+    """sum mean item tolist data max min mul div add sub pow abs view reshape flatten log squeeze argmax argmin any all
+    eq norm std var prod cumsum numel nonzero unique gather topk sort""".split()
 )
 """Attributes that tensors, arrays and scalars have, but modules do not."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.frozen import replace
-from perflint.semantics.facts import arrays, containers, named, tensors, torch_api
+from perflint.semantics.facts import arrays, by_use, containers, named, tensors, torch_api
 from perflint.semantics.facts.conventions import holds_outputs, is_device, is_output
 from perflint.semantics.interpreter import autograd
 from perflint.semantics.interpreter.frame import Frame, parts
@@ -57,8 +57,10 @@ def _of_tensor(frame: Frame, value: Tensor, name: str) -> Value:
 
 
 def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
-    if name in torch_api.tensor_only_methods():
-        return tensors.attribute(Tensor(value.near, evidence=Evidence.USE), name)
+    if name in torch_api.tensor_only_methods() or (value.moved and by_use.is_computed(name)):
+        # What is moved to a device and computed with is a tensor, as a module is not.
+        evidence = Evidence.CONVENTION if value.moved else Evidence.USE
+        return tensors.attribute(Tensor(value.near, evidence=evidence), name)
     if name == "dtype":
         return Dtype()
     if name == "grad" and "torch" in frame.module.packages:

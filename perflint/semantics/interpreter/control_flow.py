@@ -14,6 +14,7 @@ from perflint.semantics.interpreter.expressions import evaluate
 from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Names, join_names, parts
 from perflint.semantics.interpreter.narrowing import narrow
 from perflint.semantics.interpreter.patterns import matched, unmatched
+from perflint.semantics.interpreter.settled import by_branches
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import NONE, UNKNOWN, Const, Device, DeviceValue, Name, Sequence, Tensor, Unknown, Value
 
@@ -38,7 +39,9 @@ def _if(frame: Frame, node: ast.If) -> None:
             _place_with_caller(frame.names or {}, before, told[-1])
         after.append(frame.names)
     frame.names = join_names(after[0], after[1])
-    if before is not None and frame.names is not None and None not in after:
+    first, second = after
+    if before is not None and frame.names is not None and first is not None and second is not None:
+        by_branches(frame.names, before, first, second)
         _forget_test(frame.names, before, told, after)
 
 

@@ -17,6 +17,7 @@ from perflint.semantics.interpreter.lineage import is_enumeration
 from perflint.semantics.interpreter.narrowing import narrow
 from perflint.semantics.interpreter.operators import as_operand, binary, tensor_operation
 from perflint.semantics.interpreter.resolve import function_value, global_name, resolve
+from perflint.semantics.interpreter.settled import by_setting
 from perflint.semantics.lattice import MOST_KEYS, join, union
 from perflint.semantics.structure import FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import (
@@ -221,7 +222,13 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     frame.names = before
     if isinstance(test, Const) and frame.recorder is None:
         return yes if test.value else no
-    return no if _is_false_in_eager_code(frame, node.test) else join(yes, no)
+    if _is_false_in_eager_code(frame, node.test):
+        return no
+    joined = join(yes, no)
+    for branch, moved, stays in ((node.body, yes, no), (node.orelse, no, yes)):
+        if isinstance(branch, ast.Call):
+            joined = by_setting(moved, stays, joined)
+    return joined
 
 
 def _is_false_in_eager_code(frame: Frame, test: ast.expr) -> bool:

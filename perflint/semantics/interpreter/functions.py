@@ -17,6 +17,7 @@ from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
 from perflint.semantics.interpreter.memory import CallKey, Outcome
 from perflint.semantics.interpreter.promised_numbers import may_return_tensor, returned
+from perflint.semantics.interpreter.settled import by_returns
 from perflint.semantics.lattice import completed, union, widen
 from perflint.semantics.module import Module
 from perflint.semantics.questions import WHOLE
@@ -328,13 +329,14 @@ def run_body(inner: Frame, info: FunctionInfo) -> Value:
     """Run a function's body in its frame and return its result."""
     if isinstance(info.node, ast.Lambda):
         return inner.evaluate(info.node.body)
+    given = () if inner.names is None else tuple(inner.names.values())
     inner.run(info.node.body)
     if info.is_generator:
         return Sequence("iterator", union(inner.yields))
     is_stub = decorator_names(info.node) & {"abstractmethod", "overload"} or _is_left_out(info.node.body[-1])
     if inner.names is not None and not is_stub:
         inner.returns.append(NONE)
-    result = union(inner.returns)
+    result = by_returns(inner.returns, given)
     if decorator_names(info.node) & {"contextmanager", "asynccontextmanager"}:
         return Sequence("iterator", union(inner.yields))
     return result

@@ -39,7 +39,7 @@ def as_operand(value: Value) -> Value:
     if not value.is_open or not value.members[-1].moved:  # type: ignore[attr-defined]
         return value
     *known, moved = value.members
-    return union([*known, Tensor(moved.near, evidence=Evidence.USE)])  # type: ignore[attr-defined]
+    return union([*known, Tensor(moved.near, evidence=Evidence.CONVENTION)])  # type: ignore[attr-defined]
 
 
 def binary(left: Value, op: ast.operator, right: Value) -> Value:

@@ -1,0 +1,48 @@
+"""Tensors that one branch moves to the GPU: `if args.cuda: x = x.cuda()`.
+
+Whatever the test is, it stands for a setting of the program. So the tensor is on the device that is set, in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perflint.semantics.interpreter.frame import Names
+from perflint.semantics.lattice import union
+from perflint.semantics.values import Device, Tensor, Unknown, Value
+
+_ON_GPU = (Device.CUDA, Device.CALLER, Device.MODEL)
+
+
+def by_branches(joined: Names, before: Names, first: Names, second: Names) -> None:
+    """Put the tensors that one of two branches has moved to the GPU on the device that is set."""
+    for name, value in joined.items():
+        one, other = first.get(name), second.get(name)
+        if one is not None and other is not None and one is not other:
+            was = before.get(name)
+            for moved, stays in ((one, other), (other, one)):
+                if moved is not was:
+                    value = joined[name] = by_setting(moved, stays, value)
+
+
+def by_returns(returned: Sequence[Value], given: Sequence[Value]) -> Value:
+    """The result of a function, which may move only where a setting says so: `return x.cuda() if … else x`.
+
+    `given` are its arguments, which it has not moved itself.
+    """
+    joined = union(returned)
+    for moved in returned if len(returned) > 1 else ():
+        if not any(moved is each for each in given):
+            for stays in returned:
+                joined = by_setting(moved, stays, joined)
+    return joined
+
+
+def by_setting(moved: Value, stays: Value, joined: Value) -> Value:
+    """The value of two branches, where the first may be on the GPU and the second not: on the device that is set."""
+    if isinstance(moved, Unknown) and moved.moved and moved.near in _ON_GPU:
+        is_left = isinstance(stays, Unknown) and not stays.moved
+        return Unknown(Device.CALLER, moved=True) if is_left else joined
+    if isinstance(moved, Tensor) and moved.device is Device.CUDA and isinstance(joined, Tensor):
+        return joined.with_(device=Device.CALLER) if joined.device is Device.UNKNOWN else joined
+    return joined
