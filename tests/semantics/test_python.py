@@ -261,7 +261,7 @@ def f(data):
     with torch.no_grad(), contextlib.suppress(KeyError) as nothing:
         return host
     return cuda
-f(data)                 # -> tensor float 2
+f(data)                 # -> caller float 2
 
 def f(data):
     with torch.no_grad():
