@@ -78,6 +78,12 @@ class Blocks(NamedTuple):
     """The words in its imports, in `__all__` and in strings: the modules that it uses are among them."""
 
     @property
+    def holds_tests(self) -> bool:
+        """True if the text asks for a library of tests, or has a `test_…` and asserts something."""
+        has_test = any(block.name.rpartition(".")[2].startswith("test_") for block in self.blocks)
+        return not self.named.isdisjoint(("pytest", "unittest")) or (has_test and "assert" in self.words)
+
+    @property
     def words(self) -> frozenset[str]:
         """The words that any of its blocks may use."""
         return frozenset().union(*(block.words for block in self.blocks))

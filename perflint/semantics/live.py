@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perflint.semantics.blocks import Block, Blocks, words_of
-from perflint.semantics.test_files import is_test_path
+from perflint.semantics.test_files import is_among_tests, is_test_path
 
 _LEAST_SHARE = 0.5
 """If less of a project is live, its programs were not found."""
@@ -35,6 +35,11 @@ class Code(NamedTuple):
 
     path: Path
     blocks: Blocks
+
+    @property
+    def is_of_tests(self) -> bool:
+        """True if it is a test, or lies among tests."""
+        return is_among_tests(self.path) or (is_test_path(self.path) and self.blocks.holds_tests)
 
 
 class _Place(NamedTuple):
@@ -97,7 +102,7 @@ class Live:
     @cached_property
     def _found(self) -> set[tuple[Path, str]] | None:
         """The paths and names of the live definitions; None if they are not known."""
-        programs = [file for file in self._files if file.blocks.is_program and not is_test_path(file.path)]
+        programs = [file for file in self._files if file.blocks.is_program and not file.is_of_tests]
         if not programs:
             return None
         for _, text in self._settings:

@@ -17,17 +17,14 @@ def is_test_path(path: Path, root: Path | None = None) -> bool:
     return _is_named_so(path) or not {"test", "tests"}.isdisjoint(folders(path, root))
 
 
-def is_among_tests(path: Path, root: Path) -> bool:
+def is_among_tests(path: Path, root: Path | None = None) -> bool:
     """True if a file lies beside tests in `tests`, is `test/test_x.py`, or configures pytest."""
     around = folders(path, root)
     return path.name == "conftest.py" or "tests" in around or ("test" in around and _is_named_so(path))
 
 
 def holds_tests(structure: Structure) -> bool:
-    """True if a file asks for a library of tests, or has a `test_…` and asserts something.
-
-    `test_on_images.py` and `test/run.py` that do neither are programs.
-    """
+    """True if a file asks for a library of tests, or has a `test_…` and asserts something."""
     nodes = structure.nodes
     imported = {alias.name for node in nodes.get(ast.Import, ()) for alias in node.names}  # type: ignore[attr-defined]
     imported |= {node.module for node in nodes.get(ast.ImportFrom, ())}  # type: ignore[attr-defined]

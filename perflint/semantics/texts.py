@@ -130,6 +130,10 @@ class FileText:
         """True if a word, or a longer one with it, occurs in the text."""
         return word in self.text
 
+    def holds_tests(self) -> bool:
+        """True if it asks for a library of tests, or has a `test_…` and asserts something."""
+        return self.blocks.holds_tests
+
     def bases(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Its classes that have bases, with the words among these."""
         found = re.findall(_CLASS, self.text)

@@ -18,6 +18,7 @@ from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.semantics.search_path import ADDS_FOLDERS
 from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.test_files import is_among_tests, is_test_path
 from perflint.semantics.texts import FileText, Question
 
 
@@ -277,6 +278,12 @@ class View:
     def finds(self, path: Path, pattern: re.Pattern[str]) -> bool:
         """True if a regular expression matches somewhere in the text of a file."""
         return cast(bool, self._answer(Question("finds", (path, pattern))))
+
+    def is_of_tests(self, path: Path) -> bool:
+        """True if a file is a test, or lies among tests. `test_on_images.py`, which checks nothing, is a program."""
+        if not is_test_path(path):
+            return False
+        return is_among_tests(path) or cast(bool, self._answer(Question("holds_tests", (path,))))
 
     def bases(self, path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The classes of a file that have bases, with the words among these."""

@@ -61,6 +61,7 @@ def dead(files: dict[str, str]) -> list[str]:
         ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\n", "a.json": '{"one": {"startLine":1}}'}, ["one"]),
         # Modules that only tests import, or nothing.
         ({"lib.py": "def one(): ...\none\n", "tests/test_lib.py": "from lib import one\none()\n"}, ["", "", "one"]),
+        ({"lib.py": "def one(): ...\n", "test_images.py": "from lib import one\none()\n"}, []),
         ({"lib.py": "def one(): ...\none\n"}, ["", "one"]),
         # Nor by code that never runs.
         ({"lib.py": "def one(): ...\n", "run.py": "import lib\nx()\nif False:\n    lib.one()\n"}, ["one"]),

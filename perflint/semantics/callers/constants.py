@@ -11,7 +11,6 @@ from perflint.semantics.binders import How, defaults
 from perflint.semantics.callers.uses import calls_of, may_read_method, other_code_may_call, other_code_may_find
 from perflint.semantics.module import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name
-from perflint.semantics.test_files import is_test_path
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -117,7 +116,7 @@ def _may_assign(module: Module, attribute: str) -> bool:
 def _users(model: Model, name: str) -> list[Module | None]:
     """The files whose texts have a name, without tests; None for one that does not parse."""
     view, module = model.view, model.module
-    paths = {file.path for file in view.mentioning(name) if not is_test_path(file.path)} | {module.path}
+    paths = {file.path for file in view.mentioning(name) if not view.is_of_tests(file.path)} | {module.path}
     return [module if path == module.path else view.peek(path) for path in sorted(paths)]
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from perflint.semantics.binders import parameters
 from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name
-from perflint.semantics.test_files import is_test_path
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -32,7 +31,7 @@ def constant_of_field(model: Model, attribute: str) -> ast.Constant | None:
     view, module = model.view, model.module
     if attribute.startswith("__") or not view.project.is_whole or view.is_published(module.path):
         return None
-    paths = {file.path for file in view.mentioning(attribute) if not is_test_path(file.path)} | {module.path}
+    paths = {file.path for file in view.mentioning(attribute) if not view.is_of_tests(file.path)} | {module.path}
     try:
         found = [each for path in sorted(paths) for each in _declared(view.peek(path), attribute)]
     except _Set:

@@ -19,7 +19,6 @@ from perflint.semantics.interpreter.lineage import is_static
 from perflint.semantics.module import Module
 from perflint.semantics.regions.compiled import COMPILES, DEEPEST, Compiled
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, path_of
-from perflint.semantics.test_files import is_test_path
 from perflint.semantics.values import Instance, Value
 from perflint.semantics.view import Every, View
 
@@ -329,7 +328,7 @@ class Callers:
         lines: dict[Path, set[int]] = {function.path: set()}
         for call in calls:
             lines.setdefault(call.path, set()).add(call.line)
-        files = [file.path for file in self._view.mentioning(name) if not is_test_path(file.path)]
+        files = [file.path for file in self._view.mentioning(name) if not self._view.is_of_tests(file.path)]
         return all(path in lines for path in files) and not self._may_be_given_away(function, name, lines)
 
     def _may_be_given_away(self, function: FunctionKey, name: str, lines: Mapping[Path, set[int]]) -> bool:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from perflint.semantics.callers.reach import spellings
 from perflint.semantics.module import Module
-from perflint.semantics.test_files import is_test_path
 from perflint.semantics.view import View
 
 _MODEL = re.compile(r"^\s*class \w+\([^)]*\w*Module\b", re.MULTILINE)
@@ -89,7 +88,7 @@ def _users(view: View, module: Module) -> set[Path]:
         for name in module.definitions
         for file in view.importers(spelling, name)
     }
-    return {path for path in found if path != module.path and not is_test_path(path)}
+    return {path for path in found if path != module.path and not view.is_of_tests(path)}
 
 
 def _is_package(path: Path) -> bool:

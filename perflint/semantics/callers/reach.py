@@ -14,7 +14,6 @@ from pathlib import Path
 
 from perflint.semantics.callers.summary import FunctionKey
 from perflint.semantics.module import Module
-from perflint.semantics.test_files import is_test_path
 from perflint.semantics.texts import FileText
 from perflint.semantics.view import View
 
@@ -145,7 +144,7 @@ class Reach:
         """The files that define functions of a name, without tests."""
         pattern = re.compile(rf"\bdef {re.escape(name)}\b")
         for file in self._view.mentioning(name):
-            if not is_test_path(file.path) and self._view.finds(file.path, pattern):
+            if not self._view.is_of_tests(file.path) and self._view.finds(file.path, pattern):
                 yield file.path
 
     def naming(self, path: Path, word: str) -> Iterator[Path]:
@@ -154,7 +153,7 @@ class Reach:
         They have a budget of their own for each word.
         """
         left = self._budget
-        files = (file.path for file in self._view.mentioning(word) if not is_test_path(file.path))
+        files = (file.path for file in self._view.mentioning(word) if not self._view.is_of_tests(file.path))
         for other in sorted((file for file in files if file != path), key=lambda file: _distance(file, path)):
             length = self._view.length(other)
             module = self._view.peek(other) if length <= left and self._view.is_light(other, self._most_read) else None
@@ -201,8 +200,9 @@ class Reach:
             # A script imports the files beside it by their names, also in a package.
             files = (file for name in module.definitions for file in self._view.importers(path.stem, name))
             found.update((file.path, file) for file in files if file.path.parent == path.parent)
-        code = (file for file in found.values() if file.path.name != "__init__.py" and not is_test_path(file.path))
-        return sorted((file for file in code if file.path != path), key=lambda file: _distance(file.path, path))
+        others = (file for file in found.values() if file.path.name != "__init__.py" and file.path != path)
+        code = (file for file in others if not self._view.is_of_tests(file.path))
+        return sorted(code, key=lambda file: _distance(file.path, path))
 
 
 def spellings(view: View, module: Module) -> Iterator[str]:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 
 from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name
-from perflint.semantics.test_files import is_test_path
 from perflint.semantics.view import View
 
 _KEEP = frozenset(
@@ -113,7 +112,7 @@ def _is_read_by_name(view: View, module: Module) -> bool:
     last = module.name.rpartition(".")[2]
     path = rf"(?:\w+\.)*{re.escape(last)}"
     pattern = re.compile(rf"\b(?:{'|'.join(sorted(_BY_NAME))})\(\s*{path}\b|\b{path}\.__dict__")
-    around = (file for file in view.around(module.name) if not is_test_path(file.path))
+    around = (file for file in view.around(module.name) if not view.is_of_tests(file.path))
     return any(view.mentions(file.path, last) and view.finds(file.path, pattern) for file in around)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perflint.semantics.callers.reach import spellings
 from perflint.semantics.facts import conventions
-from perflint.semantics.test_files import folders, is_test_path
+from perflint.semantics.test_files import folders
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -28,7 +28,7 @@ def is_retired(model: Model) -> bool:
     for module in waiting:
         for name in spellings(model.view, module):
             for file in model.view.around(name):
-                if file.path in seen or is_test_path(file.path):
+                if file.path in seen or model.view.is_of_tests(file.path):
                     continue
                 other = model.view.peek(file.path)
                 if not _lies_in(file.path, root) or other is None or len(waiting) >= _MOST_FILES:

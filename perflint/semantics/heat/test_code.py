@@ -14,7 +14,7 @@ from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.retired import is_retired
 from perflint.semantics.heat.steps import by_name, checks
 from perflint.semantics.structure import last_name, root_of, walk
-from perflint.semantics.test_files import folders, is_test_path
+from perflint.semantics.test_files import folders
 
 if TYPE_CHECKING:
     from perflint.semantics.heat.call_graph import CallGraph
@@ -161,7 +161,7 @@ class TestCode:
         if info.name.startswith("_") or info.outer is not None:
             return False
         importers = self._model.view.importers(self._model.module.name, info.name)
-        return any(not is_test_path(file.path) for file in importers)
+        return any(not self._model.view.is_of_tests(file.path) for file in importers)
 
 
 def _is_test_decorator(node: ast.expr) -> bool:

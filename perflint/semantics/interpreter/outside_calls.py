@@ -31,7 +31,6 @@ from perflint.semantics.interpreter import (
 from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Applied, Frame
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.module import Module
-from perflint.semantics.test_files import is_test_path
 from perflint.semantics.values import (
     NONE,
     ON_CPU,
@@ -169,8 +168,9 @@ def _default(frame: Frame, by_type: bool) -> Value | None:
     if own:
         return union(own)
     # Another program may run the file without such a setting.
-    beside = (file.path for file in frame.view.beside(frame.module, _SETS_DEFAULT) if not is_test_path(file.path))
-    others = (other for path in beside if (other := frame.view.at(path)) is not None)
+    beside = (file.path for file in frame.view.beside(frame.module, _SETS_DEFAULT))
+    programs = (path for path in beside if not frame.view.is_of_tests(path))
+    others = (other for path in programs if (other := frame.view.at(path)) is not None)
     found = [value for other in others for value in _settings(frame, other, by_type)]
     on_gpu = any(value.device in (Device.CUDA, Device.CALLER) for value in found)
     return DeviceValue(Device.CALLER) if on_gpu else None

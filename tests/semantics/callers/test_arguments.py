@@ -691,7 +691,7 @@ f(torch.rand(3, device="cuda"))
 def f(x):
     x                               # -> ?
 # file: test_main.py
-import torch
+import pytest, torch
 from ops import f
 f(torch.rand(3, device="cuda"))
 ===

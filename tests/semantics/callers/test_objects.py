@@ -402,7 +402,7 @@ class Store:
     def read(self):
         self.table                  # -> ?
 # file: test_store.py
-import torch
+import pytest, torch
 from store import Store
 Store(torch.rand(3, device="cuda"))
 ===
