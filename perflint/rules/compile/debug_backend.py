@@ -31,8 +31,8 @@ class DebugBackend(Rule):
     ## Why is this bad
     These backends exist to find out which part of the compiler fails. They trace the program, guard it and compile it
     again like `inductor`, and then call the same kernels as without `torch.compile`: all of the overhead, and none of
-    the fusion. `TORCH_COMPILE_DEBUG` writes the graphs and the code of each compilation to files. The
-    cost has not been measured here.
+    the fusion. A forward of eight small blocks took 1.6 times as long with `aot_eager` as with `inductor`, on an H200.
+    `TORCH_COMPILE_DEBUG` writes the graphs and the code of each compilation to files, which was not measured.
 
     ## When it is fine
     - While a failure of the compiler is looked for: behind a flag, and in tests. Neither is reported.
@@ -65,7 +65,9 @@ class DebugBackend(Rule):
     """
 
     code, name = "TPF715", "debug-backend"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = ("debug-backend",)
+    costs = "with `aot_eager`, a forward of eight small blocks is {0} slower than with `inductor`"
     listens = (Files("backend", _VARIABLE),)
     since = (2, 0)
 
@@ -81,6 +83,7 @@ class DebugBackend(Rule):
                 site,
                 f"{quoted(model.source.written(node))} {does}",
                 confidence=Confidence.HIGH,
+                severity=None if isinstance(node, ast.expr) else Severity.INFO,
                 # It is said once, and holds for every step.
                 heat=Heat.HOT,
                 span=model.source.span(node),

@@ -17,7 +17,6 @@ from perflint.semantics.structure import keyword, last_name, names_in, walk
 from perflint.source.quoting import quoted
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
-_GROUP = "a group"
 _MERGES = r"reduce_param_groups|merge_param|_groups\.setdefault|defaultdict"
 
 
@@ -29,9 +28,10 @@ class GroupPerParameter(Rule):
 
     ## Why is this bad
     The fast forms of optimizers update all tensors of one group in a few kernels. With a group for each tensor, they
-    launch kernels for each, and Python goes through hundreds of groups in each step. It is a warning because others
-    measured it: [RF-DETR](https://github.com/roboflow/rf-detr/pull/1409) merged 465 groups into 28, and a training step
-    took 23% less time, on an L4 with torch 2.9. The cost has not been measured here.
+    launch kernels for each, and Python goes through hundreds of groups in each step. On an H200, a training step of
+    GPT-2 took 20% longer with a group for each parameter, and 23% longer with an optimizer for each. Others measured
+    it, too: [RF-DETR](https://github.com/roboflow/rf-detr/pull/1409) merged 465 groups into 28, and a training step
+    took 23% less time, on an L4 with torch 2.9.
 
     ## When it is fine
     - Each parameter has a learning rate of its own.
@@ -75,6 +75,8 @@ class GroupPerParameter(Rule):
 
     code, name = "TPF609", "group-per-parameter"
     effect, severity = Effect.COMPUTE, Severity.WARNING
+    measured = ("group-per-parameter-step-gpt", "optimizer-per-parameter-step-gpt")
+    costs = "a group for each parameter makes GPT-2 training {0} slower, and an optimizer for each {1}"
     listens = (Files("parameters()", also=("params", "optim"), unlike=_MERGES),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
@@ -84,7 +86,6 @@ class GroupPerParameter(Rule):
                 Site(model, node),
                 f"{quoted(model.source.written(node))} makes {what} for each parameter",
                 confidence=Confidence.HIGH,
-                severity=Severity.WARNING if what == _GROUP else Severity.INFO,
                 # It is made once, and each step goes through it.
                 heat=Heat.HOT,
                 help="Put all parameters with the same settings into one group.",
@@ -96,11 +97,11 @@ def _groups(model: Model) -> Iterator[tuple[ast.expr, str]]:
     for group in model.nodes(ast.Dict):
         for key, value in zip(group.keys, group.values, strict=True):
             if isinstance(key, ast.Constant) and key.value == "params" and _is_of_loop(model, group, value):
-                yield group, _GROUP
+                yield group, "a group"
     for call in model.nodes(ast.Call):
         held = keyword(call, "params") if model.target(call) == "builtins.dict" else None
         if held is not None and _is_of_loop(model, call, held):
-            yield call, _GROUP
+            yield call, "a group"
 
 
 def _optimizers(model: Model) -> Iterator[tuple[ast.expr, str]]:

@@ -11,10 +11,10 @@ os.environ["TORCH_LOGS"] = "1"
 
 
 def build(model: nn.Module) -> nn.Module:
-    return torch.compile(model, backend="eager")  # audit: TPF715
+    return torch.compile(model, backend="eager")  # error: TPF715
 
 
-@torch.compile(backend="aot_eager", dynamic=True)  # audit: TPF715
+@torch.compile(backend="aot_eager", dynamic=True)  # error: TPF715
 def step(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
@@ -23,7 +23,7 @@ BACKEND = "aot_eager_decomp_partition"
 
 
 def named(model: nn.Module) -> nn.Module:
-    return torch.compile(model, backend=BACKEND)  # audit: TPF715
+    return torch.compile(model, backend=BACKEND)  # error: TPF715
 
 
 # Look-alikes
@@ -57,7 +57,7 @@ DEFAULT = {"backend": "inductor"}
 
 
 def from_a_dict(model):
-    return torch.compile(model, **OPTIONS)  # audit: TPF715
+    return torch.compile(model, **OPTIONS)  # error: TPF715
 
 
 def from_a_dict_of_the_usual_back_end(model):

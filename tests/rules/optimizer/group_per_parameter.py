@@ -25,7 +25,7 @@ def of_a_list(model: nn.Module):
 
 
 def in_hooks(model: nn.Module):
-    return {p: torch.optim.AdamW([p], fused=True) for p in model.parameters()}  # audit: TPF609
+    return {p: torch.optim.AdamW([p], fused=True) for p in model.parameters()}  # error: TPF609
 
 
 # Look-alikes
