@@ -64,8 +64,8 @@ class Case:
 
     @property
     def golden(self) -> Path:
-        """The fixture after all fixes."""
-        return FIXTURES / self.family / f"{self.stem}.fixed.py"
+        """What all fixes change in the fixture."""
+        return FIXTURES / self.family / f"{self.stem}.fixed.diff"
 
     @property
     def classes(self) -> list[type[Rule]]:

@@ -51,7 +51,7 @@ def test_audit_profile(case: Case) -> None:
 def test_no_stray_fixtures() -> None:
     from tests.rules.harness import FIXTURES
 
-    endings = (".py", ".fixed.py", ".run.py", ".change.py")
+    endings = (".py", ".run.py", ".change.py")
     known = {case.fixture.with_suffix(ending) for case in CASES for ending in endings}
     stray = [str(path.relative_to(FIXTURES)) for path in sorted(FIXTURES.glob("*/*.py")) if path not in known]
     assert not stray, f"no rule module goes with {stray}"

@@ -1,4 +1,4 @@
-"""Every rule's fixes against the golden file beside its fixture."""
+"""Every rule's fixes against the diff beside its fixture."""
 
 from __future__ import annotations
 
@@ -38,22 +38,19 @@ def fixture(case: Case) -> str:
 @by_rule
 def test_golden(case: Case, update_golden: bool) -> None:
     before = fixture(case)
-    after = fix(before, case.rule).text
+    lines = (text.splitlines(keepends=True) for text in (before, fix(before, case.rule).text))
+    changed = "".join(difflib.unified_diff(*lines, case.fixture.name, "fixed", n=1))
     if update_golden:
-        if after == before:
-            case.golden.unlink(missing_ok=True)
+        if changed:
+            case.golden.write_text(changed, encoding="utf-8", newline="")
         else:
-            case.golden.write_text(after, encoding="utf-8", newline="")
+            case.golden.unlink(missing_ok=True)
         return
-    if after == before:
+    if not changed:
         assert not case.golden.exists(), f"{case} fixes nothing, so {case.golden.name} must not be there"
         return
-    assert case.golden.exists(), (
-        f"{case} has fixes: write {case.golden.name}, or run pytest --update-golden and read it"
-    )
-    golden = case.golden.read_text(encoding="utf-8")
-    diff = difflib.unified_diff(golden.splitlines(True), after.splitlines(True), "golden", "fixed")
-    assert after == golden, "\n" + "".join(diff)
+    assert case.golden.exists(), f"{case} has fixes: run pytest --update-golden and read {case.golden.name}"
+    assert changed == case.golden.read_text(encoding="utf-8")
 
 
 @by_rule
