@@ -1,4 +1,4 @@
-"""Parts of code that a trace does not tell apart: the head of a statement and its body, and the parts of one line."""
+"""Parts of code that a trace does not tell apart: an iterator and the code that runs it, and the parts of one line."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from perflint.findings import Span
 from perflint.source.text import Source
 
 
-def heads(source: Source) -> dict[Span, Span]:
-    """The heads of the compound statements, by the spans of the whole statements.
+def iterations(source: Source) -> dict[Span, Span]:
+    """The code that runs an iterator, by the position that Python gives for its calls.
 
-    When a `for` statement calls its iterator, Python gives the position of the whole statement.
+    For the iterator of a `for` statement, Python gives the whole statement: the code is its head. For the iterator that
+    `a, b = map(int, x)` unpacks, Python gives the targets: the code is the targets and the value.
     """
     found = {}
     for node in ast.walk(source.tree):
         if isinstance(node, ast.stmt) and (end := _end(node)) is not None:
-            whole, last = source.span(node), source.span(end)
-            found[whole] = Span(whole.line, whole.column, last.end_line, last.end_column)
+            found[source.span(node)] = _from_to(source, node, end)
+        elif isinstance(node, ast.Assign):
+            unpacking = (each for each in node.targets if isinstance(each, (ast.Tuple, ast.List)))
+            found |= {source.span(each): _from_to(source, each, node.value) for each in unpacking}
     return found
 
 
@@ -31,6 +34,11 @@ def may_be_skipped(source: Source, span: Span, ran: Iterable[int]) -> bool:
             if lines <= set(before) and source.span(part).contains(span):
                 return True
     return False
+
+
+def _from_to(source: Source, begin: ast.stmt | ast.expr, end: ast.expr) -> Span:
+    first, last = source.span(begin), source.span(end)
+    return Span(first.line, first.column, last.end_line, last.end_column)
 
 
 def _end(node: ast.AST) -> ast.expr | None:

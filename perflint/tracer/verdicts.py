@@ -32,7 +32,7 @@ from perflint.tracer.events import (
 from perflint.tracer.judges.base import FREE, NOTHING_WAITS, Case, times
 from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecided
 from perflint.tracer.moved import MovedLines
-from perflint.tracer.parts import heads, may_be_skipped
+from perflint.tracer.parts import iterations, may_be_skipped
 from perflint.tracer.profiles import ONE_OF, PART, READ
 from perflint.tracer.trace import BLIND, Trace
 from perflint.tracer.unseen.base import Facts
@@ -146,7 +146,7 @@ class _View:
         self._source = source
         self._name = name
         self._moved = moved
-        self._heads = heads(source)
+        self._iterations = iterations(source)
         self.is_stale = moved.is_changed
         self._step_ms = trace.step_ms
         has_costs = trace.profiled_steps > 0
@@ -269,9 +269,9 @@ class _View:
         return Verdict(Ruling.UNDECIDED, why_undecided(finding.code))
 
     def _span(self, place: Place | None) -> Span | None:
-        """The code of a place in this file, where it is now; of a compound statement its head."""
+        """The code of a place in this file, where it is now; that of an iterator, if the place is that of its calls."""
         span = self._moved.span(place) if place is not None and place.file == self._name else None
-        return self._heads.get(span, span) if span is not None else None
+        return self._iterations.get(span, span) if span is not None else None
 
     def _noted(self, finding: Finding) -> str:
         """The records of torch.compile at the place of a finding; empty if there are none."""

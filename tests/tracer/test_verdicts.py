@@ -198,6 +198,23 @@ def test_a_wait_of_an_iterator_is_not_one_of_the_body(perflint: Command) -> None
     assert [(finding["end_line"], ruling(finding)) for finding in head] == [(5, "confirmed")]
 
 
+UNPACKS = """\
+import torch
+
+
+def corners(boxes: torch.Tensor):
+    for box in boxes.cuda():
+        left, top = map(int, box)
+"""
+
+
+def test_a_wait_of_an_iterator_that_is_unpacked(perflint: Command) -> None:
+    perflint.write("train.py", UNPACKS)
+    traced = Traced(perflint.folder, UNPACKS).ran(5, 6).sync("left, top")
+    found = check(perflint, traced, text=UNPACKS)
+    assert {what: ruling(finding) for what, finding in found.items()} == {"map(int, box)": "confirmed"}
+
+
 def test_two_findings_in_one_chain_have_their_own_waits(perflint: Command) -> None:
     perflint.write("train.py", LOOP)
     traced = Traced(perflint.folder, LOOP).ran(5, 6, 7, 8, 9)
