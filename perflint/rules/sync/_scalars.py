@@ -39,6 +39,9 @@ READS = (*NUMBERS, *TRUTHS)
 """All calls that convert the contents of a tensor to Python objects."""
 
 TOLIST = "torch.Tensor.tolist"
+MAP = "builtins.map"
+
+_OF_ONE_NUMBER = frozenset(Name(name) for name in NUMBERS if name != TOLIST)
 
 _WITHOUT_METHODS = (Const, Scalar, Sequence, Mapping)
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
@@ -76,6 +79,16 @@ def list_at(site: CallSite) -> Read | None:
     """The read at the `.tolist()` of a tensor that may have dimensions, or None."""
     read = read_at(site)
     return None if read is None or site.target != TOLIST or _is_scalar(read.value) else read
+
+
+def mapped_at(site: CallSite) -> Read | None:
+    """The reads at `map(int, x)`, one of each element of `x`; None if it reads no tensors of the device."""
+    if len(site.node.args) != 2 or site.has_unpacking or site.value(site.node.args[0]) not in _OF_ONE_NUMBER:
+        return None
+    whole = site.node.args[1]
+    value = _elements(site.value(whole))
+    confidence = confidence_at(site, value)
+    return None if confidence is None else Read(site.node, whole, value, confidence)
 
 
 def confidence_at(site: Site, value: Value) -> Confidence | None:
@@ -243,7 +256,7 @@ def _are_alike(node: ast.expr) -> bool:
 
 
 def _elements(value: Value) -> Value:
-    """The elements that any() and all() test one by one."""
+    """The elements that any(), all() and map() take one by one."""
     for member in value.members:
         if isinstance(member, Sequence) and member.element.tensor is not None:
             return member.element

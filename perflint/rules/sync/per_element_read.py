@@ -14,7 +14,16 @@ from perflint.rules._proven import is_list
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._elements import Element, element_read
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, TOLIST, Read, read_at
+from perflint.rules.sync._scalars import (
+    DEVICE_TO_HOST_COPY,
+    MAP,
+    NUMBERS,
+    SCALAR_READ,
+    TOLIST,
+    Read,
+    mapped_at,
+    read_at,
+)
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
@@ -30,7 +39,7 @@ class PerElementRead(Rule):
     ## What it does
     Finds loops and comprehensions that read a tensor, or a collection of tensors, one element per
     iteration: `[t.item() for t in x]`, `for i in range(n): int(x[i])`,
-    `{k: v.item() for k, v in d.items()}`.
+    `{k: v.item() for k, v in d.items()}`, `map(int, x)`.
 
     ## Why is this bad
     Every iteration is a round trip between CPU and GPU: a copy of a few bytes and a wait for it.
@@ -79,22 +88,40 @@ class PerElementRead(Rule):
     effect, severity = Effect.SYNC, Severity.ERROR
     measured = ("per-element-read-policy", "per-element-read-gpt", "per-element-read-gpt-host-work")
     costs = "64 numbers read one by one in each step make training of a small MLP {0} slower, and of a GPT-2 {1}"
-    listens = (Calls(*NUMBERS),)
+    listens = (Calls(*NUMBERS, MAP),)
     replaces = (SCALAR_READ, DEVICE_TO_HOST_COPY)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
+        if site.target == MAP:
+            yield from self._of_map(site)
+            return
         read = read_at(site)
         element = None if read is None else element_read(site.model, read.node, read.tensor)
         if read is None or element is None:
             return
-        whole = quoted(site.text(element.whole))
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} makes the CPU wait once for each element of {whole}{often(site)}",
+            _message(site, read, element.whole),
             confidence=read.confidence,
             help=_cure(site, read.tensor, element.whole),
             fix=_fix(site, read, element),
         )
+
+    def _of_map(self, site: CallSite) -> Iterator[Finding]:
+        read = mapped_at(site)
+        if read is None:
+            return
+        yield self.finding(
+            site,
+            _message(site, read, read.tensor),
+            confidence=read.confidence,
+            help=f"Read all elements at once: pass `{_numbers(site, read.tensor)}`.",
+        )
+
+
+def _message(site: CallSite, read: Read, whole: ast.expr) -> str:
+    each = quoted(site.text(whole))
+    return f"{quoted(site.text(read.node))} makes the CPU wait once for each element of {each}{often(site)}"
 
 
 def _cure(site: CallSite, read: ast.expr, whole: ast.expr) -> str:
@@ -116,6 +143,17 @@ def _cure(site: CallSite, read: ast.expr, whole: ast.expr) -> str:
     return f"{before}: `{of}.tolist()`."
 
 
+def _numbers(site: CallSite, whole: ast.expr) -> str:
+    """The code that reads all elements of a tensor, or of a collection of tensors, at once."""
+    value, text = site.value(whole), site.text(whole)
+    if value.tensor is not None:
+        return f"{text if isinstance(whole, _IN_ONE_PIECE) else f'({text})'}.tolist()"
+    is_stackable = isinstance(value, Sequence) and value.type in ("list", "tuple")
+    return f"torch.stack({text if is_stackable else f'list({text})'}).tolist()"
+
+
+_IN_ONE_PIECE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+"""Expressions that a method may be called on without brackets."""
 _PARTS = frozenset({"split", "chunk", "unbind", "tensor_split", "split_with_sizes"})
 
 

@@ -54,6 +54,18 @@ def scripted(x: torch.Tensor) -> list[float]:
     return [float(each) for each in flat]  # error: TPF103
 
 
+def corners(box: torch.Tensor) -> tuple[int, int]:
+    left, top, *_ = map(int, box.cuda())  # error: TPF103
+    return left, top
+
+
+def by_map(out: torch.Tensor, y: torch.Tensor) -> list[float]:
+    out, y = out.cuda(), y.cuda()
+    losses = {"mse": F.mse_loss(out, y), "l1": F.l1_loss(out, y)}
+    first = list(map(torch.Tensor.item, out - y))  # error: TPF103
+    return first + list(map(float, losses.values()))  # error: TPF103
+
+
 # Look-alikes
 
 
@@ -76,6 +88,19 @@ def of_an_array(values: np.ndarray) -> list[float]:
 
 def of_strings(parts: list[str]) -> list[int]:
     return [int(part) for part in parts]
+
+
+def by_map_on_the_host(x: torch.Tensor, parts: list[str], array: np.ndarray) -> list[int]:
+    sizes = map(int, x.cuda().shape)
+    return [*sizes, *map(int, parts), *map(int, array), *map(int, x.cuda().cpu()), *map(float, x.cuda().tolist())]
+
+
+def map_of_unpacked(rows: list[list[str]], x: torch.Tensor) -> list[int]:
+    return list(map(int, *rows)) + list(map(int, *[x.cuda()]))
+
+
+def rows_by_map(x: torch.Tensor) -> list[torch.Tensor]:
+    return list(map(torch.relu, x.cuda()))
 
 
 def one_number_per_batch(model: nn.Module, batches: list[torch.Tensor]) -> list[float]:
