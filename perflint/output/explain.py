@@ -130,7 +130,7 @@ class _Text:
             if decision.finding.judgement is not None:
                 yield self._more(_judgement(decision.finding.judgement))
             if decision.finding.cost:
-                yield self._more(f"price: {printable(decision.finding.cost)}")
+                yield self._more(f"cost: {printable(decision.finding.cost)}")
         if silent and not self._all_rules:
             rules = count(len(silent), "rule")
             yield self._note(self._style("no finding", "bold"), f"{rules} looked at this line (`--all` lists them)")
