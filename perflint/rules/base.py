@@ -150,7 +150,7 @@ class Rule(HasOptions, ABC):
     """Base of all rules."""
 
     code: ClassVar[str]
-    """`TPF` and three digits, from the catalogue."""
+    """`TPF` and three digits: a number that is free among those of its family."""
     name: ClassVar[str]
     """The bad habit in kebab case: "allow <name>" reads well. The file is named alike."""
     effect: ClassVar[Effect]
