@@ -44,7 +44,7 @@ SECTIONS = (
 NEWEST = (1_000, 0)
 """A torch that has all that fixes write."""
 _MARKER = re.compile(r"#\s*(error|audit)\s*:\s*(TPF\d{3}(?:\s*,\s*TPF\d{3})*)\s*")
-_MARKER_LIKE = re.compile(r"#\s*(?:errors?|audits?)\b", re.IGNORECASE)
+_MARKER_LIKE = re.compile(r"#\s*(?:(?:errors?|audits?)\b|(?!noqa)\w+\s*:\s*TPF\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,9 @@ def test_both_markers_on_a_line() -> None:
 def test_malformed_markers_are_reported() -> None:
     fixture = parse_fixture(
         "a = 1  # error TPF101\nb = 1  # errors: TPF101\nc = 1  # error: TPF1\nd = 1  # Audit: TPF101\n"
+        "e = 1  # pedantic: TPF101\nf = 1  # noqa: TPF101\n"
     )
-    assert len(fixture.malformed) == 4
+    assert len(fixture.malformed) == 5
 
 
 def test_newlines_survive() -> None:
