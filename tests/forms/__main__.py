@@ -20,6 +20,7 @@ def main() -> None:
     parser.add_argument("--rule", action="append", help="only this rule, by its code")
     parser.add_argument("--form", action="append", help="only this form, by its name")
     parser.add_argument("--kind", action="append", choices=[kind.value for kind in Kind], help="only these examples")
+    parser.add_argument("--short", action="store_true", help="only the findings, without the texts of the forms")
     asked = parser.parse_args()
     kinds = [Kind(each) for each in asked.kind or ("pages", "fixtures")]
     if asked.write:
@@ -28,11 +29,11 @@ def main() -> None:
         return
     forms = [form for form in FORMS if not asked.form or title(form) in {each.replace("_", " ") for each in asked.form}]
     for kind in kinds:
-        for line in _shown(kind, asked.rule, forms):
+        for line in _shown(kind, asked.rule, forms, asked.short):
             print(line)
 
 
-def _shown(kind: Kind, rules: list[str] | None, forms: list[Form]) -> Iterator[str]:
+def _shown(kind: Kind, rules: list[str] | None, forms: list[Form], is_short: bool) -> Iterator[str]:
     for case in source_cases():
         for form in forms if not rules or case.rule.code in rules else ():
             for example, texts, difference in differences(kind, case, form):
@@ -43,7 +44,7 @@ def _shown(kind: Kind, rules: list[str] | None, forms: list[Form]) -> Iterator[s
                     f"lost: {found}: {example.text.splitlines()[found.line - 1].strip()}" for found in difference.lost
                 )
                 yield from (f"new: {found}" for found in difference.new)
-                for name, text in texts.items():
+                for name, text in () if is_short else texts.items():
                     yield f"----- {name}.py"
                     yield from (f"{number:3} {line}" for number, line in enumerate(text.splitlines(), 1))
 
