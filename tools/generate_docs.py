@@ -110,7 +110,9 @@ def main() -> None:
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stray = sorted(set(RULES.glob("*.md")) - wanted.keys() - {NOT_A_RULE})
     for path in [*old, *stray]:
-        print(f"{path.relative_to(ROOT)} {'is out of date' if path in wanted else 'belongs to no rule'}")
+        state = "is out of date" if path in wanted else "belongs to no rule"
+        done = "" if check else ": written" if path in wanted else ": removed"
+        print(f"{path.relative_to(ROOT)} {state}{done}")
     if check:
         raise SystemExit(bool(old or stray))
     for path in old:
