@@ -148,6 +148,7 @@ class Model:
 
     @cached_property
     def _recorder(self) -> Recorder:
+        """The values and targets of all nodes. The first question about one runs the interpreter over the file."""
         callers = self.callers
         if self.part is not None and callers is not None:
             self.view.outside, self.view.every_call = callers.arguments, callers.every
