@@ -187,6 +187,11 @@ def _raises_again(handler: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
+def test_the_design_has_the_layers_in_order() -> None:
+    text = " ".join((ROOT.parent / "docs" / "design.md").read_text(encoding="utf-8").split())
+    assert f"layers to its left: {', '.join(LAYERS)}. " in text
+
+
 def test_every_folder_is_a_layer() -> None:
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").is_file()}
     assert folders <= set(LAYERS)
