@@ -24,6 +24,7 @@ from perflint.semantics.interpreter.lineage import (
 from perflint.semantics.interpreter.memory import AttributeRun, ClassFacts
 from perflint.semantics.interpreter.moves import anywhere, moves
 from perflint.semantics.interpreter.resolve import class_at, resolve
+from perflint.semantics.interpreter.settled import by_code
 from perflint.semantics.lattice import join, union
 from perflint.semantics.module import Module
 from perflint.semantics.structure import CONSTRUCTORS, ClassInfo, FunctionInfo
@@ -260,7 +261,8 @@ def _body(frame: Frame, cls: str) -> Names:
     # As deep as any other, whatever asks first.
     inner = Frame(frame.view, module, frame.budget, names={})
     inner.run([s for s in info.node.body if isinstance(s, (ast.Assign, ast.AnnAssign))])
-    found = {name: resolve(inner, module, value) for name, value in (inner.names or {}).items()}
+    values = {name: resolve(inner, module, value) for name, value in (inner.names or {}).items()}
+    found = {name: by_code(frame, info.node.name, name, value) for name, value in values.items()}
     for statement in info.node.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             value = found.get(statement.target.id, UNKNOWN)

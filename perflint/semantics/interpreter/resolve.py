@@ -11,6 +11,7 @@ from perflint.semantics.facts import libraries, torch_api
 from perflint.semantics.interpreter.decorators import captured
 from perflint.semantics.interpreter.frame import Budget, Frame, Names
 from perflint.semantics.interpreter.memory import ClassFacts
+from perflint.semantics.interpreter.settled import by_code
 from perflint.semantics.interpreter.top_levels import take_over
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
@@ -68,7 +69,7 @@ def _with_rebindings(frame: Frame, module: Module, name: str, value: Value) -> V
     state = frame.view.state(module)
     if state.is_running:
         return value
-    value = _filled(value)
+    value = by_code(frame, module.name.rpartition(".")[2], name, _filled(value))
     bound = _rebindings(module).get(name, ())
     if not bound:
         return value
@@ -228,7 +229,9 @@ def _resolve(frame: Frame, module: Module, name: str) -> Value:
     if owner is None:
         return _resolve_below(frame, module, base, last)
     found = _defined(frame, owner, last)
-    return UNKNOWN if found is None else resolve(frame, owner, found)
+    if found is None:
+        return UNKNOWN
+    return by_code(frame, base.rpartition(".")[2], last, resolve(frame, owner, found))
 
 
 def _resolve_below(frame: Frame, module: Module, base: str, last: str) -> Value:

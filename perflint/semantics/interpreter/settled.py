@@ -1,15 +1,18 @@
-"""Tensors that one branch moves to the GPU: `if args.cuda: x = x.cuda()`.
+"""Devices that are settings of a program.
 
-Whatever the test is, it stands for a setting of the program. So the tensor is on the device that is set, in both.
+If one branch moves a tensor to the GPU (`if args.cuda: x = x.cuda()`), the test stands for a setting, whatever it is.
+So the tensor is on the device that is set, in both branches. A device that other code assigns (`Config.DEVICE = …`) is
+a setting, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from perflint.semantics.interpreter.frame import Names
+from perflint.semantics.interpreter.frame import Frame, Names
 from perflint.semantics.lattice import union
-from perflint.semantics.values import Device, Tensor, Unknown, Value
+from perflint.semantics.values import Const, Device, DeviceValue, Tensor, Unknown, Value
 
 _ON_GPU = (Device.CUDA, Device.CALLER, Device.MODEL)
 
@@ -46,3 +49,12 @@ def by_setting(moved: Value, stays: Value, joined: Value) -> Value:
     if isinstance(moved, Tensor) and moved.device is Device.CUDA and isinstance(joined, Tensor):
         return joined.with_(device=Device.CALLER) if joined.device is Device.UNKNOWN else joined
     return joined
+
+
+def by_code(frame: Frame, owner: str, name: str, value: Value) -> Value:
+    """A variable of a class or module, for code that runs later: the device that is set if other code assigns it."""
+    is_text = isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith(("cpu", "cuda"))
+    if not is_text and not isinstance(value, DeviceValue):
+        return value
+    assigns = re.compile(rf"\b{re.escape(owner)}\.{re.escape(name)}\s*=(?!=)")
+    return DeviceValue(Device.CALLER) if frame.view.matching(assigns) else value

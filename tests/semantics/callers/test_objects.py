@@ -505,3 +505,34 @@ Store(torch.rand(3, device="cuda"))
 @programs(NOT_MADE)
 def test_not_made(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+ASSIGNED = """
+# file: config.py
+import torch
+device = torch.device("cpu")
+class Config:
+    DEVICE = torch.device("cpu")
+    name = "cpu"
+    other = "cpu"
+# file: ops.py
+import torch, config
+from config import Config
+def f():
+    torch.ones(2, device=config.device)     # -> caller float 1
+    torch.ones(2, device=Config.DEVICE)     # -> caller float 1
+    torch.ones(2, device=Config.name)       # -> caller float 1
+    torch.ones(2, device=Config.other)      # -> cpu float 1
+# file: main.py
+import config, ops, sys
+config.device = sys.argv[1]
+config.Config.DEVICE = sys.argv[1]
+def main(name):
+    config.Config.name = name
+    print(config.Config.other == name)
+"""
+
+
+@programs(ASSIGNED)
+def test_devices_that_other_code_assigns(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
