@@ -28,11 +28,14 @@ def added_folders(texts: Iterable[tuple[Path, str]], folders: Collection[Path]) 
 
 
 def _named(text: str) -> Iterator[tuple[str, ...]]:
-    """The parts of the names of folders: of each text in a call, and of all of them, which the call may join."""
+    """The parts of the names of folders: of each text in a call, and of all of them, which the call may join.
+
+    A call without a text gets the folder from elsewhere in the file: `add_path(join(here, "lib"))`.
+    """
     for call in _CALL.findall(text):
         said = [_parts(each) for each in _TEXT.findall(call)]
         yield tuple(part for parts in said for part in parts)
-        yield from said
+        yield from said or map(_parts, _TEXT.findall(text))
 
 
 def _parts(text: str) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ FOLDERS = [Path("/"), *map(Path, ("/p", "/p/include", "/p/src", "/p/src/lib", "/
         ("sys.path.append(os.path.join(HERE, '..', 'src', 'lib'))", ["/p/src/lib", "/p/src"]),
         ("sys.path.extend(['include', 'src'])", ["/p/include", "/p/src"]),
         ("sys.path.append(str(ROOT))", []),
+        ("def add(folder):\n    sys.path.insert(0, folder)\nadd(join(HERE, 'include'))", ["/p/include"]),
+        ("def add(folder):\n    sys.path.insert(0, folder)\nadd(join(HERE, 'other'))", []),
         ("sys.path.append('..')", []),
         ("sys.path.append('/opt/other')", []),
         ("print(sys.path, 'include')", []),
