@@ -573,3 +573,20 @@ def f(names):
 @table(OF_A_LOCAL_NAME)
 def test_the_methods_that_are_called_of_a_local_name_say_what_it_holds(case: Case) -> None:
     check(case)
+
+
+ANEW = """
+def f(x):
+    x = torch.FloatTensor(x).to("cuda")     # -> cuda float
+    return x.unsqueeze(0)
+
+def f(x):
+    x                   # -> caller
+    x = x.to("cuda")
+    return x.unsqueeze(0)
+"""
+
+
+@table(ANEW)
+def test_parameters_that_are_made_anew(case: Case) -> None:
+    check(case)

@@ -412,7 +412,9 @@ def _acts(model: Model, loop: ast.AST) -> ast.Call | None:
 
 
 def _reads_tensor(model: Model, call: ast.Call) -> bool:
-    """True if an argument of a call is computed from a tensor that may be on the GPU."""
+    """True if an argument of a call is computed from a tensor that may be on the GPU, or by code that is not known."""
+    if any(isinstance(given, ast.Name) and model.value(given).is_unknown for given in call.args):
+        return True
     parts = (node for given in call.args for node in walk(given) if isinstance(node, ast.expr))
     tensors = filter(None, (model.value(part).tensor for part in parts))
     return any(tensor.device not in (Device.CPU, Device.META) for tensor in tensors)

@@ -13,7 +13,7 @@ from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import info_of, is_tensor_class, lineage
 from perflint.semantics.interpreter.replaced import replaced_by_tensor
 from perflint.semantics.lattice import union
-from perflint.semantics.structure import FunctionInfo, last_name
+from perflint.semantics.structure import FunctionInfo, last_name, names_in, root_of
 from perflint.semantics.values import (
     NONE,
     PROMISE,
@@ -359,8 +359,20 @@ def local_by_use(info: FunctionInfo, name: str) -> Value:
     return Instance("torch.nn.Module") if by_use.is_module(uses) else UNKNOWN
 
 
+def _is_made_anew(info: FunctionInfo, name: str) -> bool:
+    """True if a function makes something else of a parameter before all other uses: `x = torch.tensor(x)`."""
+    body = [] if isinstance(info.node, ast.Lambda) else info.node.body
+    first = next((statement for statement in body if name in names_in(statement)), None)
+    if not isinstance(first, ast.Assign) or not isinstance(first.value, ast.Call):
+        return False
+    is_bound = any(isinstance(target, ast.Name) and target.id == name for target in first.targets)
+    return is_bound and root_of(first.value) != name
+
+
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
+    if uses and _is_made_anew(info, name):
+        uses = set()
     if by_use.is_tensor(uses) or uses >= {"shape", "device"}:
         return Tensor(device, evidence=Evidence.USE)
     if uses >= {by_use.PART, "cpu"} or by_use.counts_elements(uses):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once_per_node
@@ -53,16 +54,16 @@ _LONGEST_READER = 40
 
 
 def writes_results(model: Model, node: ast.AST) -> bool:
-    """True if the function around a node writes results to a file, in a file of a project that updates no weights.
+    """True if the loop around a node, or its function if it is in none, writes results to a file.
 
-    Not in a model, nor in code that a package offers to others.
+    Only in a file of a project that updates no weights. Not in a model, nor in code that a package offers to others.
     """
     if updates_weights(model) or model.is_offered or is_in_model(model, node):
         return False
-    function = model.function(node)
-    return function is not None and is_one_of_many(model) and _writes(model, function)
+    around = next((loop for loop in loops_around(model, node) if isinstance(loop, LOOPS)), None) or model.function(node)
+    return around is not None and is_one_of_many(model) and _writes(model, around)
 
 
 @once_per_node
-def _writes(model: Model, function: ast.AST) -> bool:
-    return any(isinstance(node, ast.Call) and conventions.makes_bytes(last_name(node)) for node in walk(function))
+def _writes(model: Model, around: ast.AST) -> bool:
+    return any(isinstance(node, ast.Call) and conventions.makes_bytes(last_name(node)) for node in walk(around))
