@@ -49,9 +49,9 @@ def uses(call: str, names: str = "used", module: str = "helper") -> str:
         ({"model.py": uses("used(x)")}, False),
         ({"model.py": uses("total(x)", "total")}, True),
         ({"model.py": uses("totals(x)", "totals as total")}, False),
-        ({"model.py": uses("used(x)"), "test_model.py": uses("total(x)", "total")}, False),
+        ({"model.py": uses("used(x)"), "test_model.py": "import pytest\n" + uses("total(x)", "total")}, False),
         ({}, True),
-        ({"test_model.py": uses("used(x)")}, True),
+        ({"test_model.py": "import pytest\n" + uses("used(x)")}, True),
         ({"pkg/__init__.py": "from helper import used\n"}, True),
     ],
 )
@@ -123,7 +123,7 @@ RUN = "from helper import used\n\n\ndef run(x):\n    return used(x){call}\n\n\ni
     [
         ("", {}, False),
         (", helper.decode_step(x)", {}, True),
-        ("", {"test_helper.py": "from helper import decode_step\n\ndecode_step(1)\n"}, False),
+        ("", {"test_helper.py": "import pytest\nfrom helper import decode_step\n\ndecode_step(1)\n"}, False),
         ("", {"bench.py": "from helper import decode_step\n\ndecode_step(1)\n"}, True),
         ("", {"conf/run.yaml": "_target_: helper.decode_step\n"}, True),
         ("", {"package.json": '{"name": "helper"}'}, False),

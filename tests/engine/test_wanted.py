@@ -34,7 +34,7 @@ MODEL = USES + "\n\nclass Net(nn.Module):\n    pass\n"
         ({"report.py": USES, "net.py": MODEL}, True),
         ({"pkg/__init__.py": "from helper import mean_size\n"}, True),
         ({"report.py": USES, "pkg/__init__.py": "from report import report\n"}, True),
-        ({"test_report.py": USES}, True),
+        ({"test_report.py": "import pytest\n" + USES}, True),
         ({f"report{index}.py": USES for index in range(9)}, True),
     ],
 )
