@@ -55,7 +55,7 @@ from perflint.semantics.values import (
     scalar_type,
 )
 
-MOST_MEMBERS = 6
+MOST_MEMBERS = 8
 """The number of members of a union; more of them are `ANYTHING`, except a tensor."""
 
 
