@@ -182,7 +182,7 @@ class _Job:
                     _show(evidence, self._arguments)
                     return 0
                 tuning.oldest = self._settings(evidence).torch_version
-                tuning.search(self._changes(tuning.outcome, tuning.oldest))
+                tuning.search(self._changes(tuning.outcome))
         except Refused as refused:
             sys.stderr.write(message_text("error", f"the original program: {refused.reason}", None, self._style()))
             return 1
@@ -192,20 +192,14 @@ class _Job:
         sys.stdout.write(tuning_text(tuning.outcome, options.style(self._arguments, sys.stdout), stopped))
         return status
 
-    def _changes(self, outcome: Outcome, oldest: tuple[int, int] | None) -> list[Change]:
-        """The changes to try: those that are wanted, could pay by the trace, and need no newer torch than `oldest`.
-
-        Notes the others as refused.
-        """
+    def _changes(self, outcome: Outcome) -> list[Change]:
+        """The changes to try: those that are wanted and could pay by the trace. Notes the others as refused."""
         found = []
         for change in (self._fixes(), *CHANGES):
             share = change.forecast(self._traced) if self._traced is not None else 1.0
             if not _wants(change.name, self._arguments):
                 continue
-            if oldest is not None and change.since is not None and oldest < change.since:
-                first, allowed = (".".join(map(str, version)) for version in (change.since, oldest))
-                outcome.refused[change.name] = f"it needs torch {first}, and the project allows {allowed}"
-            elif share < LEAST - 1:
+            if share < LEAST - 1:
                 outcome.refused[change.name] = f"by the trace it could save {share:.1%} of a step at most"
             else:
                 found.append(change)

@@ -30,8 +30,6 @@ class Change:
     """Turns its graphs off in a new file, for the proof that they compute the same."""
     again: bool = False
     """True if it is tried again once it is kept, since it changes one place at a time."""
-    since: tuple[int, int] | None = None
-    """The first torch that has all that it writes; None if any has."""
     instead: Callable[[], Sequence[Change]] = tuple
     """Makes other forms of it, to be tried where it is not kept."""
     parts: Callable[[], Sequence[Change]] = tuple
@@ -78,7 +76,6 @@ REPLAY = Change(
     "models are replayed as CUDA graphs, with the kernels that they have",
     lambda texts, evidence: compiled(texts, evidence, CUDAGRAPHS),
     _idle,
-    since=(2, 2),
 )
 COMPILE = Change(
     "compile",
@@ -86,12 +83,9 @@ COMPILE = Change(
     compiled,
     _compiling,
     eager=without_graphs,
-    since=(2, 2),
     instead=lambda: [REPLAY],
 )
-"""`torch.nn.Module.compile` and `torch.compiler.cudagraph_mark_step_begin` are there from 2.2 on."""
-GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs, since=(2, 1))
-"""`torch.cuda.graph(capture_error_mode=)` is there from 2.1 on, as are tensors as learning rates."""
+GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs)
 
 
 def fixes(

@@ -25,6 +25,8 @@ CUDAGRAPHS = 'backend="cudagraphs"'
 _MARK = "torch.compiler.cudagraph_mark_step_begin()"
 _EAGER = '@torch.compiler.set_stance("force_eager")'
 _EAGER_SINCE = (2, 6)
+_SINCE = (2, 2)
+"""The first torch with `torch.nn.Module.compile` and `torch.compiler.cudagraph_mark_step_begin`."""
 
 
 def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD) -> dict[str, str]:
@@ -47,20 +49,18 @@ def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD)
     paths = {path for each in seen.models for path in (each.path, each.holder)}
     paths |= {path for path, _ in seen.evaluations}
     finders = {path: _Finder(Source(path, texts[path])) for path in paths}
-    places: dict[tuple[str, str, int], ast.stmt] = {}
-    for model in seen.models:
-        path, statement = finders[model.holder].place(model)
-        places[path, model.name, statement.lineno] = statement
+    places = dict.fromkeys((each.holder, each.name, *finders[each.holder].place(each)) for each in seen.models)
     edits: dict[str, list[Edit]] = defaultdict(list)
-    for path, name, line in places:
-        margin = indentation(finders[path].source, line)
+    # On an older torch, the program stays as it is.
+    is_old = evidence.oldest is not None and evidence.oldest < _SINCE
+    for path, name, line, margin in places:
         call = f"{name}.compile({'' if is_graph else mode})"
-        text = f"{margin}if torch.cuda.is_available():\n{margin}{one_level(margin)}{call}\n"
+        old = f' and hasattr({name}, "compile")' if is_old else ""
+        text = f"{margin}if torch.cuda.is_available(){old}:\n{margin}{one_level(margin)}{call}\n"
         edits[path].append(insert(line, 1, text))
     if len(places) > 1 and not is_graph:
-        first = seen.models[0]
-        source = finders[first.path].source
-        edits[first.path].append(_mark(source, finders[first.path].loop(first.line)))
+        path, body = _step_of(finders, evidence)
+        edits[path].append(_mark(finders[path].source, body[0], is_old))
     has_stance = evidence.oldest is None or evidence.oldest >= _EAGER_SINCE
     for path, line in seen.evaluations if has_stance else ():
         edits[path] += finders[path].eager(line)
@@ -70,9 +70,25 @@ def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD)
     return {path: edited(finders[path].source, changes) for path, changes in edits.items()}
 
 
-def _mark(source: Source, loop: ast.For | ast.While) -> Edit:
-    first = loop.body[0]
-    return insert(first.lineno, 1, f"{indentation(source, first.lineno)}{_MARK}\n")
+def _step_of(finders: Mapping[str, _Finder], evidence: Evidence) -> tuple[str, list[ast.stmt]]:
+    """The file and the statements of one step: those of the loop around it, or of the function that makes it.
+
+    Raises Refused.
+    """
+    first = evidence.seen.models[0]
+    try:
+        return first.path, finders[first.path].loop(first.line).body
+    except Refused as refused:
+        for path, line in ((path, line) for path, lines in evidence.seen.steps.items() for line in sorted(lines)):
+            if path in finders:
+                return path, finders[path].body(line)
+        raise refused
+
+
+def _mark(source: Source, first: ast.stmt, is_old: bool) -> Edit:
+    margin = indentation(source, first.lineno)
+    test = f'{margin}if hasattr(torch, "compiler"):\n{one_level(margin)}' if is_old else ""
+    return insert(first.lineno, 1, f"{test}{margin}{_MARK}\n")
 
 
 class _Finder:
@@ -82,15 +98,15 @@ class _Finder:
         self.source = source
         self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
 
-    def place(self, model: Model) -> tuple[str, ast.stmt]:
-        """The file, and the statement in front of which the model is compiled. Raises Refused."""
+    def place(self, model: Model) -> tuple[int, str]:
+        """The line in front of which the model is compiled, and its margin. Raises Refused."""
         if model.copies > 1:
             raise Refused("the model is replicated", model.holder_line)
         if not model.name:
             raise Refused(f"no name for the model of {model.path}:{model.line} was found", model.holder_line)
         statement = self._statement(model.holder_line)
         if model.name.startswith("self."):
-            return model.holder, self._behind_init(statement, model.name)
+            return self._behind_binding(statement, model.name)
         name = model.name.partition(".")[0]
         around = list(self._statements_around(statement))
         stores = [each for each in (statement, *around) if name in stored_names(each)]
@@ -100,7 +116,7 @@ class _Finder:
         self._require_bound(name, outer)
         if not self.source.lines[outer.lineno - 1][: self.source.span(outer).column - 1].isspace() and outer.col_offset:
             raise Refused("two statements share a line", outer)
-        return model.holder, outer
+        return outer.lineno, indentation(self.source, outer.lineno)
 
     def eager(self, line: int) -> Iterator[Edit]:
         """The edit that keeps a function from compiling: its shapes and modes would need graphs of their own."""
@@ -116,6 +132,20 @@ class _Finder:
             if isinstance(each, (ast.For, ast.While)):
                 return each
         raise Refused("several models are called outside of a loop", line)
+
+    def body(self, line: int) -> list[ast.stmt]:
+        """The statements of the innermost loop around a line, or of its function. Raises Refused."""
+        try:
+            return self.loop(line).body
+        except Refused:
+            node: ast.AST = self._statement(line)
+            while not isinstance(node, (ast.Module, Function)):
+                node = self._parents[node]
+            body = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+            if not body:
+                raise
+            is_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+            return body[1:] if is_text and len(body) > 1 else body
 
     def _statement(self, line: int) -> ast.stmt:
         """The innermost statement on a line."""
@@ -142,18 +172,23 @@ class _Finder:
         if isinstance(scope, Function) and name not in stored_names(scope):
             raise Refused(f"the model `{name}` is passed as an expression, not by a name", statement)
 
-    def _behind_init(self, statement: ast.stmt, name: str) -> ast.stmt:
-        """The statement of `__init__` behind the last one that binds an attribute."""
+    def _behind_binding(self, statement: ast.stmt, name: str) -> tuple[int, str]:
+        """The place behind the last statement that binds an attribute, in the only method that does."""
         holder: ast.AST = statement
         while not isinstance(holder, (ast.Module, ast.ClassDef)):
             holder = self._parents[holder]
-        made = [each for each in holder.body if getattr(each, "name", "") == "__init__"]
-        body = made[0].body if made and isinstance(made[0], ast.FunctionDef) else []
         attribute = ".".join(name.split(".")[:2])
-        bound = [at for at, each in enumerate(body) if attribute in {path_of(node) for node in _stored(each)}]
-        if not bound or bound[-1] + 1 == len(body):
-            raise Refused(f"`{name}` is not made in the `__init__` of its class", statement)
-        return body[bound[-1] + 1]
+        bound = [
+            (method, each)
+            for method in holder.body
+            if isinstance(method, ast.FunctionDef)
+            for each in method.body
+            if attribute in {path_of(node) for node in _stored(each)} and not _is_none(getattr(each, "value", None))
+        ]
+        if not bound or len({method for method, _ in bound}) > 1:
+            raise Refused(f"`{name}` is not made in one method of its class", statement)
+        last = bound[-1][1]
+        return (last.end_lineno or last.lineno) + 1, indentation(self.source, last.lineno)
 
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -163,3 +198,7 @@ def _stored(statement: ast.stmt) -> Iterator[ast.AST]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node
+
+
+def _is_none(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -48,11 +48,12 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     lines = {call.lineno for call in calls} - idle
     backwards = [("a.py", call.lineno) for call in calls if getattr(call.func, "attr", "") == "backward"]
     owners = [("a.py", each.lineno if isinstance(each, ast.FunctionDef) else 1) for each in (tree, *functions)]
-    names = tuple((*owner, "model") for owner in owners)
     models = [
-        Model("a.py", call.lineno, "a.py", call.lineno, "model", 1, names)
+        Model(
+            "a.py", call.lineno, "a.py", call.lineno, "", 1, tuple((*each, ast.unparse(call.func)) for each in owners)
+        )
         for call in calls
-        if ast.unparse(call.func) == "model"
+        if ast.unparse(call.func) in ("model", "network")
     ]
     seen = Seen({"a.py": steps}, called, models, lines={"a.py": lines}, backwards=backwards)
     return outline("a.py", {"a.py": text}, seen)

@@ -179,10 +179,41 @@ def test_refusals(old: str, new: str, reason: str) -> None:
 def test_models_of_other_places_are_refused() -> None:
     with pytest.raises(Refused, match="is passed as an expression, not by a name"):
         written(HEAD + FUNCTIONS.replace("train(3, net", "train(3, nn.Sequential(net)"))
-    with pytest.raises(Refused, match="is not made in the `__init__` of its class"):
+    with pytest.raises(Refused, match="is not made in one method of its class"):
         written(
-            HEAD + METHOD.replace("__init__(self)", "build(self)").replace("Trainer()", "Trainer(); trainer.build()")
+            HEAD
+            + METHOD.replace(
+                "    def __init__", "    def reset(self):\n        self.net = nn.Linear(4, 1)\n\n    def __init__"
+            )
         )
+
+
+def test_a_model_is_compiled_where_a_method_makes_it() -> None:
+    built = METHOD.replace("__init__(self)", "build(self)").replace("Trainer()", "Trainer(); trainer.build()")
+    assert 'self.net.compile(mode="reduce-overhead")\n' in written(HEAD + built)
+
+
+def test_several_models_of_a_function_that_makes_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = HEAD + METHOD.replace(
+        "        self.optimizer =", "        self.other = nn.Linear(1, 1)\n        self.optimizer =", 1
+    )
+    text = re.sub(r"self\.net\((.*?)\)\.", r"self.other(self.net(\1)).", text, count=1)
+    new = written(text)
+    assert new.count(".compile(") == 2 and new.count("cudagraph_mark_step_begin") == 1
+    assert ran(new, monkeypatch)[0] == ran(text, monkeypatch)[0]
+
+
+def test_an_old_torch_runs_the_program_as_it_is() -> None:
+    evidence = Evidence(seen(HEAD + SCRIPT), (), 10.0, 1.0, (1, 1))
+    assert (
+        'if torch.cuda.is_available() and hasattr(net, "compile"):\n'
+        in compiled({"a.py": HEAD + SCRIPT}, evidence)["a.py"]
+    )
+    evidence = Evidence(seen(HEAD + TWO), (), 10.0, 1.0, (1, 1))
+    assert (
+        '    if hasattr(torch, "compiler"):\n        torch.compiler.cudagraph'
+        in compiled({"a.py": HEAD + TWO}, evidence)["a.py"]
+    )
 
 
 def test_a_model_is_compiled_in_the_block_that_makes_it() -> None:

@@ -17,6 +17,7 @@ REFUSED = {
     "added_before": "`penalty.backward()` may leave gradients to which the step adds its own",
     "autocast_around": "autocast around the step keeps copies of weights, which a graph would not renew",
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
+    "given_model": "the backward pass is not in the block of the optimizer's step",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
     "wrapped_optimizer": "`self.count` outside of the step is changed",
     "writes_input": "the step writes to one of its inputs, and a graph gets copies of them",

@@ -52,7 +52,7 @@ class BackwardFinder(Finder):
             region.whole.pop(0)
             region.before.pop(0)
         if not self._calls_model(region):
-            moved = next((each.reason for each in reversed(region.before)), None)
+            moved = next((each.reason for each in reversed(region.before) if not _clears(each.statement)), None)
             raise moved or stop or Refused("the model is called outside of the block of the backward pass", backward)
         self._require_plain_autocast(region)
         for node in (node for each in region.kept for node in ast.walk(each)):
@@ -61,10 +61,14 @@ class BackwardFinder(Finder):
         return region
 
     def _clears(self, statement: ast.stmt, bound: set[str]) -> bool:
-        if not any(is_method(node, "zero_grad") for node in ast.walk(statement)):
+        if not _clears(statement):
             return False
         parts = [each for each in simple(statement) if isinstance(each, ast.stmt)]
         only = all(isinstance(each, ast.Expr) and is_method(each.value, "zero_grad") for each in parts)
         if not only or bound & {name.id for name in loaded_names(statement)}:
             raise Refused("gradients are cleared in the middle of other work", statement)
         return True
+
+
+def _clears(statement: ast.stmt) -> bool:
+    return any(is_method(node, "zero_grad") for node in ast.walk(statement))

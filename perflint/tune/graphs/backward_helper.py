@@ -5,18 +5,20 @@ import torch
 
 
 class GraphedBackward:
-    """Calls `step`, a forward and backward pass of models, three times, then replays it as a CUDA graph. Results are
-    copies. On a CPU, `step` is just called. Each shape of tensors has a graph of its own; the last eight are kept."""
+    """Calls `step`, the forward and backward pass of models, three times, then replays it as a CUDA graph. It is just
+    called on a CPU. The models are among its inputs or given here. Each shape of tensors has a graph of its own; the
+    last eight are kept. Results are copies."""
 
     def __init__(self, step, *models, most=8):
         self.step, self.models, self.most, self.graphs, self.stream = step, models, most, {}, None
 
     def __call__(self, *inputs):
-        parameters = [x for model in self.models for x in model.parameters()]
-        device = next((x.device for x in parameters), torch.device("cpu"))
-        if device.type != "cuda":
-            return self.step(*inputs)
         leaves, form = torch.utils._pytree.tree_flatten(inputs)
+        models = [*self.models, *(x for x in leaves if isinstance(x, torch.nn.Module))]
+        parameters = [x for model in models for x in model.parameters()]
+        device = next((x.device for x in parameters), torch.device("cpu"))
+        if device.type != "cuda" or not hasattr(torch, "compiler"):  # torch is older than 2.1
+            return self.step(*inputs)
         key = [(x.shape, x.dtype) if torch.is_tensor(x) else (x, getattr(x, "training", type(x))) for x in leaves]
         key += [(x.data_ptr(), x.requires_grad) for x in parameters]
         self.stream = self.stream or torch.cuda.Stream(device)

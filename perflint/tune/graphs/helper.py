@@ -5,7 +5,7 @@ import torch
 
 
 class GraphedStep:
-    """Calls `step` three times, then replays it as a CUDA graph. Results are copies. On a CPU, `step` is just called.
+    """Calls `step` three times, then replays it as a CUDA graph. Results are copies. `step` is just called on a CPU.
     Each shape of tensors and each value of other inputs has a graph of its own; the last eight are kept."""
 
     def __init__(self, step, *optimizers, most=8):
@@ -14,7 +14,7 @@ class GraphedStep:
     def __call__(self, *inputs):
         groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         states, device = [optimizer.state for optimizer in self.optimizers], groups[0]["params"][0].device
-        if device.type != "cuda":
+        if device.type != "cuda" or not hasattr(torch, "compiler"):  # torch is older than 2.1
             return self.step(*inputs)
         if list(map(id, states)) != list(map(id, self.states)):  # the first call, or a checkpoint was loaded
             self.states, self.graphs, self.stream = states, {}, torch.cuda.Stream(device)

@@ -47,7 +47,9 @@ class Sorter:
         numbers: Collection[str],
         optimizers: Sequence[ast.expr],
         switches_modes: bool,
+        takes_holders: bool = False,
     ) -> None:
+        """`takes_holders` is true if the helper finds models, in place of `optimizers`, among the inputs."""
         self._tree = tree
         self._region = region
         self._purity = purity
@@ -56,6 +58,7 @@ class Sorter:
         self._numbers = numbers
         self._optimizers = optimizers
         self._switches_modes = switches_modes
+        self._takes_holders = takes_holders
         self._bound = {name for each in region.kept for name in stored_names(each)}
         self._scope = region.owner
 
@@ -66,7 +69,11 @@ class Sorter:
         needed, sure = _needed(self._region.kept)
         order = dict.fromkeys(name.id for each in self._region.kept for name in loaded_names(each))
         varying = [name for name in order if name in needed and self._varies(name, anchor)]
-        given = [each for name in varying for each in self._elements(name) or [Given(name, (), name)]]
+        given = [
+            each
+            for name in varying
+            for each in self._elements(name) or self._attributes(name) or [Given(name, (), name)]
+        ]
         given += self._tests(anchor)
         given += self._paths(anchor, {place for each in given for place in each.places})
         returned = self._returned(needed)
@@ -101,6 +108,20 @@ class Sorter:
             for key, places in found.items()
         ]
 
+    def _attributes(self, name: str) -> list[Given]:
+        """The attributes that the step reads of an object, such as options; empty if it uses it in another way."""
+        nodes = [node for each in self._region.kept for node in ast.walk(each)]
+        called = {node.func for node in nodes if isinstance(node, ast.Call)}
+        found: dict[str, list[ast.expr]] = {}
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and path_of(node.value) == name and node not in called:
+                if isinstance(node.ctx, ast.Load):
+                    found.setdefault(node.attr, []).append(node)
+        uses = sum(isinstance(node, ast.Name) and node.id == name for node in nodes)
+        if uses != sum(map(len, found.values())):
+            return []
+        return [Given(self._free(key), tuple(places), ast.unparse(places[0])) for key, places in found.items()]
+
     def _anchor(self) -> ast.stmt | None:
         """The outermost loop of the owner in which no optimizer is bound, or a function that is called in a loop.
 
@@ -116,7 +137,9 @@ class Sorter:
             raise Refused("the optimizer is made in the loop of the step", self._region.loops[-1])
         if isinstance(self._scope, ast.Module):
             raise Refused("the step is not in a loop", self._region.whole[0])
-        return self._scope if self._scope in self._tree.body and self._made_before(roots) else None
+        if self._scope not in self._tree.body:
+            return None
+        return self._scope if self._takes_holders or self._made_before(roots) else None
 
     def _made_before(self, roots: Collection[str]) -> bool:
         """True if the module binds names once, before the function that is the owner of the step."""

@@ -166,7 +166,10 @@ class _Outliner:
         switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in self._texts.values())
         known = numbers(self._trees.values())
         purity = self._purity(self._is_step)
-        names = Sorter(self._source.tree, region, purity, assigned, known, holders, switches).sort()
+        takes_holders = helper is BACKWARD
+        names = Sorter(self._source.tree, region, purity, assigned, known, holders, switches, takes_holders).sort()
+        given = {each.text for each in names.given if takes_holders}
+        holders = [each for each in holders if ast.unparse(each) not in given]
         return Writer(self._source, region, names, holders, helper).text()
 
     def _require_plain(self, others: Sequence[tuple[re.Pattern[str], str]]) -> None:

@@ -82,8 +82,10 @@ class Writer:
             if before.strip() or lines & set(head):
                 raise Refused("two statements share a line", each)
             lines |= set(head)
-            texts = (node for node in ast.walk(each) if isinstance(node, (ast.Constant, ast.JoinedStr)))
-            if any(node.lineno != node.end_lineno for node in texts):
+            texts = [node for node in ast.walk(each) if isinstance(node, (ast.Constant, ast.JoinedStr))]
+            long = [self._source.written(node) for node in texts if node.lineno != node.end_lineno]
+            # Parts side by side may have other margins.
+            if any(quote in text for text in long for quote in ('"""', "'''")):
                 raise Refused("a text of several lines stands in the step", each)
 
     def _call(self) -> str:
@@ -142,7 +144,7 @@ class Writer:
         parameters = [each.name for each in self._names.given]
         results = [*self._names.returned, *self._lifts.values()]
         returned = f"({results[0]},)" if len(results) == 1 else ", ".join(results) or "()"
-        holders = ", ".join(self._holders)
+        holders = "".join(f", {each}" for each in self._holders)
         anchor = self._names.anchor
         if anchor is None:
             yield from self._method(parameters, returned, holders)
@@ -151,7 +153,7 @@ class Writer:
         inside = margin + self._unit
         head = self._bracketed(f"def {self._function}", parameters, margin)
         text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
-        text += f"{margin}{self._graphed} = {self._helper_class.name}({self._function}, {holders})\n\n"
+        text += f"{margin}{self._graphed} = {self._helper_class.name}({self._function}{holders})\n\n"
         yield insert(anchor.lineno, 1, text)
 
     def _method(self, parameters: Sequence[str], returned: str, holders: str) -> Iterator[Edit]:
@@ -176,7 +178,7 @@ class Writer:
         head = self._bracketed(f"def {self._function}", ["self", *parameters], margin)
         text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
         yield insert(min([owner.lineno, *(each.lineno for each in owner.decorator_list)]), 1, text)
-        line = f"{inside}self.{self._graphed} = {self._helper_class.name}(self.{self._function}, {holders})\n"
+        line = f"{inside}self.{self._graphed} = {self._helper_class.name}(self.{self._function}{holders})\n"
         yield insert(_end(made) + 1, 1, line)
 
     @property
