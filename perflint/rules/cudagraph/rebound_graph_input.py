@@ -7,17 +7,19 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
+from perflint.rules._memory.flows import made
 from perflint.rules.base import Files, Rule
-from perflint.rules.cudagraph._rates import frozen_rates
-from perflint.rules.cudagraph._replays import Recorded, is_visible, loop_around, place_of, recorded, replays
+from perflint.rules.cudagraph._replays import Recorded, is_between, is_visible, loop_around, place_of, recorded, replays
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
+from perflint.semantics.regions.captured import Capture
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk
-from perflint.semantics.values import scalar_type
+from perflint.semantics.values import Const, Instance, Origin, Scalar, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
+_SCHEDULERS = "torch.optim.lr_scheduler."
 _Rebinding = ast.Assign | ast.AugAssign
 
 
@@ -115,7 +117,7 @@ class ReboundGraphInput(Rule):
                     else "Keep the number in a tensor on the GPU, and fill that.",
                     fix=None if is_number or _is_global(model, assignment, path) else _fix(model, assignment, path),
                 )
-        for node, capture in frozen_rates(model):
+        for node, capture in _frozen_rates(model):
             yield self.finding(
                 site,
                 f"{quoted(model.source.written(node))} does not reach the CUDA graph of line {capture.start.lineno}: "
@@ -218,3 +220,65 @@ def _fix(model: Model, assignment: _Rebinding, path: str) -> Fix | None:
         return None
     edit = replace(model.source, model.source.span(assignment), f"{path}.copy_({code(new)})")
     return Fix("Copy into the graph's input", Safety.RISKY, (edit,))
+
+
+def _frozen_rates(model: Model) -> Iterator[tuple[ast.Call | ast.Assign | ast.AugAssign, Capture]]:
+    """The changes of a learning rate around replays that the recorded step of its optimizer does not see."""
+    recorded = _recorded(model)
+    if not recorded:
+        return
+    every = replays(model)
+    for node, optimizer in (*_scheduled(model), *_assigned(model)):
+        capture = None if optimizer.origin is None else recorded.get(optimizer.origin)
+        if capture is not None and is_between(model, node, capture, every):
+            yield node, capture
+
+
+def _recorded(model: Model) -> dict[Origin, Capture]:
+    """The captures of steps of optimizers whose learning rate is a number, by the place that makes the optimizer."""
+    found: dict[Origin, Capture] = {}
+    for call in model.nodes(ast.Call):
+        if model.target(call) != "torch.optim.Optimizer.step":
+            continue
+        optimizer, capture = model.call(call).receiver, model.captures.of(call)
+        if capture is not None and isinstance(optimizer, Instance) and optimizer.origin is not None:
+            rate = optimizer.argument("lr")
+            is_number = rate is None or (isinstance(rate, Scalar) and rate.type == "float") or isinstance(rate, Const)
+            if optimizer.arguments is not None and is_number:
+                found[optimizer.origin] = capture
+    return found
+
+
+def _scheduled(model: Model) -> Iterator[tuple[ast.Call, Instance]]:
+    """The steps of schedulers, with the optimizer."""
+    for call in model.nodes(ast.Call):
+        target = model.target(call)
+        if target.startswith(_SCHEDULERS) and target.endswith(".step"):
+            scheduler = model.call(call).receiver
+            optimizer = scheduler.argument("optimizer") if isinstance(scheduler, Instance) else None
+            if isinstance(optimizer, Instance):
+                yield call, optimizer
+
+
+def _assigned(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign, Instance]]:
+    """The assignments `group["lr"] = rate` of numbers, with the optimizer of the group."""
+    statements: list[ast.Assign | ast.AugAssign] = [*model.nodes(ast.Assign), *model.nodes(ast.AugAssign)]
+    for statement in statements:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        if isinstance(target, ast.Subscript) and model.value(target.slice) == Const("lr"):
+            optimizer = _owner(model, target.value)
+            if isinstance(optimizer, Instance):
+                yield statement, optimizer
+
+
+def _owner(model: Model, group: ast.expr) -> object:
+    """The optimizer of `optimizer.param_groups[0]`, or of the variable of a loop over its groups."""
+    group = made(model, group)
+    if isinstance(group, ast.Subscript):
+        group = group.value
+    elif isinstance(group, ast.Name):
+        named = (each for each in model.nodes(ast.For) if path_of(each.target) == group.id)
+        group = next((each.iter for each in named if is_inside(model, group, each)), group)
+    if isinstance(group, ast.Attribute) and group.attr == "param_groups":
+        return model.value(group.value)
+    return None

@@ -3,26 +3,94 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from enum import Enum
 
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
-from perflint.rules._methods import in_tests
-from perflint.rules.evaluation._beside import beside
-from perflint.rules.evaluation._callees import MODULE_CALL, arguments, has_hooks
+from perflint.rules._methods import in_tests, is_self_or_cls, is_true
+from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, arguments, has_hooks
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._contexts import contexts, speaks_of_autograd
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import ESCAPES, Fate
 from perflint.rules.evaluation._modules import Holder, modules
-from perflint.rules.evaluation._parameters import may_have_parameters
 from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import is_foreign, is_of_another_library, is_other_code
 from perflint.rules.evaluation._runs import Surety, is_model, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.rules.evaluation._training import gets_optimizer, is_called_in_training, wants_gradient
-from perflint.semantics.values import Instance
+from perflint.semantics.facts.rule_conventions import words
+from perflint.semantics.memo import once
+from perflint.semantics.module import Module
+from perflint.semantics.structure import keyword, last_name, walk
+from perflint.semantics.values import Instance, Value
+
+_WITHOUT = re.compile(
+    r"Loss|Pool|Pad|Dropout|LU$|Soft|Hard|Sigmoid|Tanh|Flatten|Identity|Upsampl|Shuffl|Similarity|Distance|Fold|"
+    r"ChannelShuffle|Threshold|Mish|Module$|Sequential|ModuleList|ModuleDict|ParameterList|ParameterDict|InstanceNorm"
+)
+"""Names in torch.nn of modules without parameters of their own."""
+_DEEPEST = 4
+
+
+class _Beside:
+    """The ways of a file beside the results of its models."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._flows, self._carriers, self._modules = flows(survey), carriers(survey), modules(survey)
+        self._read: dict[Holder, dict[Scope, list[ast.expr]]] = {}
+        self._explained: dict[Scope, bool] = {}
+
+    def reads_loss(self, scope: Scope, holder: Holder) -> bool:
+        """True if a function trains through an attribute of a model, or through a method that gets no input."""
+        flow = self._flows.of(scope)
+        return any(Fate.GRADIENT in flow.fate(node) for node in self._attributes(holder).get(scope, ()))
+
+    def reads_attribute(self, scope: Scope, holder: Holder) -> bool:
+        """True if a function reads an attribute of a model, or calls a method that gets no input."""
+        return bool(self._attributes(holder).get(scope))
+
+    def _attributes(self, holder: Holder) -> dict[Scope, list[ast.expr]]:
+        """The reads of attributes of a model, and the calls of its methods without arguments, by function."""
+        known = self._read.get(holder)
+        if known is None:
+            known = self._read[holder] = {}
+            for use in self._modules.uses(holder):
+                node = self._attribute_of(use)
+                if node is not None:
+                    known.setdefault(self._survey.scope_around(use), []).append(node)
+        return known
+
+    def _attribute_of(self, use: ast.expr) -> ast.expr | None:
+        around = self._survey.model.parent(use)
+        if not isinstance(around, ast.Attribute) or around.attr in NO_RESULTS:
+            return None
+        call = self._survey.model.parent(around)
+        if not isinstance(call, ast.Call) or call.func is not around:
+            return around
+        return None if arguments(call) else call
+
+    def explains_training(self, scope: Scope) -> bool:
+        """True if each loss that a function backpropagates is seen to come from a run of a model."""
+        known = self._explained.get(scope)
+        if known is None:
+            carried, stored = self._carriers.inside(scope), self._stored(scope)
+            losses = [loss for call in scope.calls if (loss := list(_backpropagated(call)))]
+            known = self._explained[scope] = all(
+                any(Carry.TRAINED in carried.get(each, Carry.NONE) or dotted(each) in stored for each in loss)
+                for loss in losses
+            )
+        return known
+
+    def _stored(self, scope: Scope) -> set[str]:
+        """The names and attributes that get a value with a seen gradient in a function: `self.loss = …`."""
+        carried = self._carriers.inside(scope)
+        stores = (node for node in scope.nodes if isinstance(node, ast.Assign))
+        trained = (node for node in stores if Carry.TRAINED in carried.get(node.value, Carry.NONE))
+        return {path for node in trained for path in map(dotted, node.targets) if path}
 
 
 class Why(Enum):
@@ -62,7 +130,7 @@ class _Finder:
     def __init__(self, survey: Survey) -> None:
         self.survey, self.model = survey, survey.model
         self.modules, self.flows, self.carriers = modules(survey), flows(survey), carriers(survey)
-        self.beside, self.proofs = beside(survey), proofs(survey)
+        self.beside, self.proofs = _beside(survey), proofs(survey)
 
     def of(self, scope: Scope) -> Iterator[Wasted]:
         named = {run.call: run.receiver for run in runs(self.survey, scope) if run.surety is not Surety.PASSED}
@@ -75,7 +143,7 @@ class _Finder:
                 yield found
 
     def _judge(self, scope: Scope, call: ast.Call, holder: Holder) -> Wasted | None:
-        if self.modules.is_frozen(holder) or not may_have_parameters(self.survey, self.model.value(call.func)):
+        if self.modules.is_frozen(holder) or not _may_have_parameters(self.survey, self.model.value(call.func)):
             return None
         if any(forward.stores or forward.suspends or forward.asks for forward in self.flows.callees.classes(call.func)):
             return None
@@ -160,3 +228,63 @@ class _Finder:
                 if any(self._runs_recorded(each, depth - 1) for each in self.survey.called(call) if each is not scope):
                     return True
         return False
+
+
+@once
+def _beside(survey: Survey) -> _Beside:
+    """The ways of a file beside the results of its models."""
+    return _Beside(survey)
+
+
+def _backpropagated(call: ast.Call) -> Iterator[ast.expr]:
+    """The expressions of which one is the loss: `loss.backward()`, `accelerator.backward(loss)`."""
+    if "backward" in words(last_name(call)):
+        yield from call.args
+        if isinstance(call.func, ast.Attribute) and not is_self_or_cls(call.func.value):
+            yield call.func.value
+
+
+def _may_have_parameters(survey: Survey, value: Value) -> bool:
+    """True if a module may have parameters with gradients: not if the known code of its class has none."""
+    made = [member.cls for member in value.members if isinstance(member, Instance)]
+    return not made or any(_may_have(survey, name) for name in made)
+
+
+def _may_have(survey: Survey, name: str) -> bool:
+    if name.startswith("torch.nn."):
+        plain = name.rpartition(".")[2]
+        return plain in ("Module", "Sequential", "ModuleList", "PReLU") or _WITHOUT.search(plain) is None
+    module, _, qualname = name.rpartition(".")
+    home = survey.model.view.loaded(module)
+    info = home.klass(qualname) if home is not None else None
+    return home is None or info is None or _makes_parameters(home, info.node, _DEEPEST)
+
+
+def _makes_parameters(home: Module, node: ast.ClassDef, depth: int) -> bool:
+    """True if a class makes parameters, or parts that are not seen."""
+    for base in node.bases:
+        if _full_name(home, base) != "torch.nn.Module" and _part_makes(home, dotted(base), depth):
+            return True
+    return any(isinstance(inner, ast.Call) and _call_makes(home, inner, depth) for inner in walk(node))
+
+
+def _call_makes(home: Module, call: ast.Call, depth: int) -> bool:
+    name, last = _full_name(home, call.func), last_name(call)
+    if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+        asked = keyword(call, "requires_grad")
+        return asked is None or is_true(asked)
+    if name.startswith("torch.nn.") and not name.startswith("torch.nn.functional."):
+        return last[:1].isupper() and (last == "PReLU" or _WITHOUT.search(last) is None)
+    made_here = any(c.isupper() for c in last[:1]) and not name.startswith(("torch.", "numpy.", "self."))
+    return made_here and not last.endswith(("Error", "Warning")) and _part_makes(home, dotted(call.func), depth)
+
+
+def _full_name(home: Module, node: ast.expr) -> str:
+    head, dot, rest = dotted(node).partition(".")
+    return f"{home.imports.get(head, head)}{dot}{rest}"
+
+
+def _part_makes(home: Module, name: str, depth: int) -> bool:
+    """True if a class that another is made of, or of the kind of, makes parameters; so does one that is not seen."""
+    part = home.klass(name) if name and depth else None
+    return part is None or _makes_parameters(home, part.node, depth - 1)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
-from perflint.rules.evaluation._differentiated import differentiated, perhaps_differentiated
 from perflint.rules.evaluation._fix import context_of, decorate, under_no_grad
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate
@@ -21,13 +20,16 @@ from perflint.rules.evaluation._regions import (
     regions,
 )
 from perflint.rules.evaluation._runs import Run, mode_before
-from perflint.rules.evaluation._scopes import Survey, survey
-from perflint.rules.evaluation._training import is_called_in_training
+from perflint.rules.evaluation._scopes import Scope, Survey, survey
+from perflint.rules.evaluation._training import is_called_in_training, trains
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
 from perflint.semantics.around import statement_of
 from perflint.semantics.facts import rule_conventions
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
+
+_ELSEWHERE = Fate.PASSED | Fate.STORED
 
 
 class EvalWithoutNoGrad(Rule):
@@ -208,7 +210,7 @@ def _recorded(region: Region) -> Run | None:
     survey, scope = region.survey, region.scope
     flow, known = flows(survey).of(scope), modules(survey)
     left_by = Fate.GRADIENT
-    if scope in differentiated(survey):
+    if scope in _differentiated(survey):
         left_by |= Fate.RETURNED
     recorded = [
         run
@@ -225,7 +227,7 @@ def _recorded(region: Region) -> Run | None:
 
 def _may_train(region: Region, run: Run) -> bool:
     """True if the result of a run goes, through a caller that trains, to unknown code."""
-    if region.scope not in perhaps_differentiated(region.survey):
+    if region.scope not in _perhaps_differentiated(region.survey):
         return False
     return Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call)
 
@@ -272,3 +274,45 @@ def _advice(region: Region, run: Run) -> str:
     if Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call):
         return f"Decorate `{region.scope.name}` with `@{context}`, unless a caller trains through its result."
     return f"Decorate `{region.scope.name}` with `@{context}`."
+
+
+@once
+def _differentiated(survey: Survey) -> set[Scope]:
+    """The functions whose result reaches a backward pass in a caller."""
+    return _returning(survey, {scope for scope, _, fate in _results(survey) if Fate.GRADIENT in fate})
+
+
+@once
+def _perhaps_differentiated(survey: Survey) -> set[Scope]:
+    """The functions whose result goes to unknown code in a caller that trains: it may reach a backward pass there."""
+    found = {
+        scope
+        for scope, caller, fate in _results(survey)
+        if fate & _ELSEWHERE and caller.name and trains(survey, caller)
+    }
+    return _returning(survey, found)
+
+
+@once
+def _results(survey: Survey) -> list[tuple[Scope, Scope, Fate]]:
+    """The functions that others of the file call, with the caller and the fate of the result there."""
+    return [
+        (scope, caller, flows(survey).of(caller).fate(call))
+        for scope, calls in survey.callers.items()
+        for caller, call in calls
+    ]
+
+
+def _returning(survey: Survey, found: set[Scope]) -> set[Scope]:
+    """Some functions, and those whose results these return."""
+    returned: dict[Scope, list[Scope]] = {}
+    for scope, caller, fate in _results(survey):
+        if Fate.RETURNED in fate:
+            returned.setdefault(caller, []).append(scope)
+    waiting = list(found)
+    while waiting:
+        for scope in returned.get(waiting.pop(), ()):
+            if scope not in found:
+                found.add(scope)
+                waiting.append(scope)
+    return found

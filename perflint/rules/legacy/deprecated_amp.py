@@ -112,10 +112,8 @@ class DeprecatedAmp(Rule):
     - [torch.cuda.amp.autocast, deprecated](https://docs.pytorch.org/docs/stable/amp.html#torch.cuda.amp.autocast)
     """
 
-    code = "TPF902"
-    name = "deprecated-amp"
-    effect = Effect.CORRECTNESS
-    severity = Severity.WARNING
+    code, name = "TPF902", "deprecated-amp"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
     listens = (Files("amp", pattern=_amp.MENTIONED),)
     since = (2, 4)
     is_deprecation = True

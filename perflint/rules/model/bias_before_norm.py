@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
@@ -12,19 +13,28 @@ from perflint.fixes.edits import with_one_more
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
+from perflint.rules._methods import is_self
 from perflint.rules._weights import loads_weights
 from perflint.rules.base import Files, Rule
-from perflint.rules.model._context import another_file_sets_biases, freezes_norms, touches_bias
 from perflint.rules.model._flow import handed_over
-from perflint.rules.model._layers import Built, cancels, has_bias, layer, norm
+from perflint.rules.model._layers import Built, cancels, has_bias, is_norm, layer, norm
 from perflint.rules.model._module_lists import side_by_side
 from perflint.rules.model._sequence import neighbours
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import walk
 from perflint.semantics.symbols import Symbols
+from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
+
+# A pattern that begins with letters finds the files for the slower one.
+_BIASES = re.compile(r"bias(?<=\.bias)(?<!\bself\.bias)\b")
+_SETS = re.compile(r"(?<![\w.])(?!self\b)\w+(?:\.\w+)*\.bias\.\w|init\.\w+\(\s*(?!self\b)\w+(?:\.\w+)*\.bias\b")
+"""`m.bias.data.zero_()` and `nn.init.zeros_(m.bias)`."""
+_ASKS = re.compile(r"bias(?<=\.bias)\s+(?:is|and|or)\b|if\s+(?:not\s+)?[\w.]+\.bias\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +125,8 @@ class BiasBeforeNorm(Rule):
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
 
-    code = "TPF301"
-    name = "bias-before-norm"
-    effect = Effect.COMPUTE
-    severity = Severity.WARNING
+    code, name = "TPF301", "bias-before-norm"
+    effect, severity = Effect.COMPUTE, Severity.WARNING
     measured = (
         "bias-before-norm-resnet50-float32",
         "bias-before-norm-resnet50-bfloat16",
@@ -132,11 +140,11 @@ class BiasBeforeNorm(Rule):
         pairs = {pair.layer.call: pair for pair in _pairs(model, model.symbols)}
         if not pairs:
             return
-        frozen, published = freezes_norms(model), is_published(model)
-        keeps = frozen or published or loads_weights(model) or another_file_sets_biases(model)
+        frozen, published = _freezes_norms(model), is_published(model)
+        keeps = frozen or published or loads_weights(model) or _another_file_sets_biases(model)
         linear = Counter(_holder(model, call) for call, pair in pairs.items() if _is_linear(pair))
         for call, pair in pairs.items():
-            by_hand = touches_bias(model, pair.layer.made.cls)
+            by_hand = _touches_bias(model, pair.layer.made.cls)
             yield self.finding(
                 site,
                 f"{quoted(site.text(call))} adds a bias, which the `{pair.norm.kind}` after it subtracts again",
@@ -220,3 +228,83 @@ def _fix(site: FileSite, pair: _Pair) -> Fix | None:
     if edit is None:
         return None
     return Fix("Pass `bias=False`", Safety.RISKY, (edit,), proof="the norm is the only reader of the layer's output")
+
+
+def _freezes_norms(model: Model) -> bool:
+    """True if a file puts norms, but not whole models, in evaluation mode: their statistics then stay."""
+    for node in model.nodes(ast.Call):
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "eval":
+            continue
+        value = model.value(node.func.value)
+        if isinstance(value, Instance) and is_norm(value):
+            return True
+        if any("Norm" in ast.unparse(test) for test in _tests_around(model, node)):
+            return True
+    return False
+
+
+def _touches_bias(model: Model, cls: str) -> bool:
+    """True if code of the file needs the bias of some object that may be of a layer class to be a tensor.
+
+    Code that asks first, as in `if m.bias is not None`, does not.
+    """
+    return any(not _is_another(model, node.value, cls) for node in _needed_biases(model, model.source.tree))
+
+
+def _another_file_sets_biases(model: Model) -> bool:
+    """True if a file that may run with this one sets biases of other objects, and nowhere tests if they are there."""
+    others = (file.path for file in model.view.beside(model.module, _BIASES) if file.path != model.module.path)
+    return any(model.view.finds(path, _SETS) and not model.view.finds(path, _ASKS) for path in others)
+
+
+@once_per_node
+def _needed_biases(model: Model, tree: ast.Module) -> list[ast.Attribute]:
+    """The places that use the biases of other objects without a test for None."""
+    biases = (node for node in model.nodes(ast.Attribute) if node.attr == "bias")
+    return [node for node in biases if not is_self(node.value) and not _is_asked(model, node)]
+
+
+def _is_another(model: Model, node: ast.expr, cls: str) -> bool:
+    """True if an object is known to be of a class other than `cls`, by its value or by an `isinstance` around."""
+    value = model.value(node)
+    own = cls.rpartition(".")[2]
+    if isinstance(value, Instance) and value.cls.startswith("torch.nn."):
+        known = value.cls.rpartition(".")[2]
+        if known not in ("Module", own) and not known.startswith("_"):
+            return True
+    for test in _tests_around(model, node):
+        # Classes are also recognized by their names: `m.__class__.__name__.find("BatchNorm") != -1`.
+        words = {each.value for each in walk(test) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+        if any("Norm" in word for word in words) and not any(word and word in own for word in words):
+            return True
+        for call in walk(test):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance" and len(call.args) == 2:
+                others = set(_last_names(call.args[1])).isdisjoint({own, "_ConvNd", "Module"})
+                if others and ast.unparse(call.args[0]) == ast.unparse(node):
+                    return True
+    return False
+
+
+def _is_asked(model: Model, node: ast.Attribute) -> bool:
+    """True if a condition around the place, or the place itself, tests whether the bias is there."""
+    written = ast.unparse(node)
+    parent = model.parent(node)
+    if isinstance(parent, (ast.Compare, ast.If, ast.BoolOp, ast.IfExp)):
+        return True
+    return any(written in ast.unparse(test) for test in _tests_around(model, node))
+
+
+def _tests_around(model: Model, node: ast.AST) -> Iterator[ast.expr]:
+    inner: ast.AST = node
+    for around in model.ancestors(node):
+        in_block = isinstance(around, (ast.If, ast.While)) and inner in around.body
+        if isinstance(around, (ast.If, ast.While, ast.IfExp)) and (in_block or inner is around.body):
+            yield around.test
+        elif isinstance(around, ast.BoolOp):
+            yield around
+        inner = around
+
+
+def _last_names(node: ast.expr) -> Iterator[str]:
+    for part in node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]:
+        yield ast.unparse(part).rpartition(".")[2]

@@ -7,13 +7,22 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
+from perflint.rules._numbers import integer
+from perflint.rules._sources import called, operands, sources
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
-from perflint.rules.model._heads import repeated_heads
 from perflint.rules.precision._region import region
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import is_none, last_name
+from perflint.semantics.structure import is_none, keyword, last_name
+from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
+
+_SAME = frozenset({"to", "type_as", "type", "contiguous", "float", "half", "bfloat16", "clone", "cuda", "detach"})
+_JOINS = frozenset({"reshape", "view", "flatten", "contiguous"})
+_SPREADS = frozenset({"expand", "repeat"})
+_HEADS = 1
+"""The axis of the heads of the arguments of attention: (batch, heads, tokens, width)."""
 
 
 class RepeatedHeads(Rule):
@@ -79,7 +88,7 @@ class RepeatedHeads(Rule):
         if not (mask is None or is_none(mask)) or site.has_unpacking:
             return
         given = [site.argument(name, at) for at, name in enumerate(("query", "key", "value"))]
-        found = [None if each is None else repeated_heads(site.model, each) for each in given[1:]]
+        found = [None if each is None else _repeated_heads(site.model, each) for each in given[1:]]
         copies = [each for each in found if each is not None]
         if not copies or any(each is not None and _is_cast(site, each) for each in given):
             return
@@ -97,3 +106,97 @@ def _is_cast(site: CallSite, given: ast.expr) -> bool:
     """True if an argument is converted to float32 for the call."""
     made_of = made(site.model, given)
     return isinstance(made_of, ast.Call) and last_name(made_of) == "float"
+
+
+def _repeated_heads(model: Model, node: ast.expr) -> ast.Call | None:
+    """The call that copies each head of a key or value several times, one after the other; None if there is none."""
+    seen: set[ast.expr] = set()
+    copies = (_copies(model, source, _HEADS, seen) for source in sources(model, node))
+    return next((each for each in copies if each is not None), None)
+
+
+def _copies(model: Model, node: ast.expr, axis: int, seen: set[ast.expr]) -> ast.Call | None:
+    """The call that copies along an axis of the value of an expression."""
+    node = made(model, node)
+    while isinstance(node, ast.Call) and node not in seen:
+        seen.add(node)
+        inner, *rest = operands(model, node) or [node.func]
+        name = called(model, node)
+        if name in ("transpose", "swapaxes", "swapdims"):
+            axis = _other(model, rest, axis)
+        elif name == "permute":
+            axis = _taken(model, rest, axis)
+        elif name == "repeat_interleave":
+            return node if _is_along(model, node, rest, axis) else None
+        elif name in _JOINS and _is_widened(model, inner, axis):
+            return node
+        elif name == "repeat" and model.target(node) in ("einops.repeat", "einops.einops.repeat"):
+            return node if _is_grouped(rest) else None
+        elif name not in _SAME:
+            return None
+        if axis < 0:
+            return None
+        found = sources(model, inner)
+        if len(found) > 1:
+            return next((each for each in (_copies(model, one, axis, seen) for one in found) if each is not None), None)
+        node = found[0]
+    return None
+
+
+def _of_four(axis: int | None) -> int:
+    return -1 if axis is None else axis % 4
+
+
+def _other(model: Model, axes: list[ast.expr], axis: int) -> int:
+    """The axis that a transposition puts at a place; -1 if it is not known."""
+    first, second = [_of_four(integer(model, each)) for each in axes] if len(axes) == 2 else (-1, -1)
+    if -1 in (first, second):
+        return -1
+    return second if axis == first else first if axis == second else axis
+
+
+def _taken(model: Model, order: list[ast.expr], axis: int) -> int:
+    axes = order[0].elts if len(order) == 1 and isinstance(order[0], (ast.Tuple, ast.List)) else order
+    return _of_four(integer(model, axes[axis])) if len(axes) == 4 else -1
+
+
+def _is_along(model: Model, call: ast.Call, rest: list[ast.expr], axis: int) -> bool:
+    """True if `repeat_interleave` copies each element of an axis a number of times."""
+    times, along = keyword(call, "repeats"), keyword(call, "dim")
+    if times is None and rest:
+        times, *rest = rest
+    along = along or (rest[0] if rest else None)
+    if times is None or model.value(times).tensor is not None or model.value(times) == Const(1):
+        return False
+    at = integer(model, along)
+    return at is not None and _of_four(at) == axis
+
+
+def _is_widened(model: Model, node: ast.expr, axis: int) -> bool:
+    """True for `x[:, :, None].expand(…)`: a new axis behind the heads, along which nothing is copied yet."""
+    for each in sources(model, node):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in _SPREADS:
+            if any(_new_axis(model, new) == axis + 1 for new in sources(model, each.func.value)):
+                return True
+    return False
+
+
+def _new_axis(model: Model, node: ast.expr) -> int | None:
+    """The place of the axis that `x[:, :, None]` or `x.unsqueeze(2)` adds."""
+    if isinstance(node, ast.Call) and last_name(node) == "unsqueeze":
+        at = integer(model, keyword(node, "dim") or operands(model, node)[-1])
+        return None if at is None else at % 5
+    parts = node.slice.elts if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) else []
+    new = [place for place, part in enumerate(parts) if is_none(part)]
+    rest = [part for part in parts if not is_none(part)]
+    is_plain = all(isinstance(part, ast.Slice) and part.lower is None and part.upper is None for part in rest)
+    return new[0] if len(new) == 1 and is_plain else None
+
+
+def _is_grouped(rest: list[ast.expr]) -> bool:
+    """True for `b h t d -> b (h n) t d`."""
+    text = rest[0].value if rest and isinstance(rest[0], ast.Constant) else None
+    left, _, right = text.partition("->") if isinstance(text, str) else ("", "", "")
+    names = left.split()
+    inner = right.partition("(")[2].partition(")")[0].split()
+    return len(names) == 4 and len(inner) == 2 and inner[0] == names[_HEADS] and inner[1] not in names

@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from perflint.findings import Confidence, weakest
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import calls_named
 from perflint.rules._visible import is_private
-from perflint.rules.optimizer._copying import copies_state
+from perflint.rules.model._flow import attributes
 from perflint.rules.placement import place_confidence
 from perflint.semantics.binders import How
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of
-from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Scalar, Value
+from perflint.semantics.values import (
+    NONE,
+    Const,
+    Device,
+    DeviceValue,
+    Dtype,
+    Instance,
+    Mapping,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+)
 
+_OTHERWISE = re.compile(
+    r"\bdef +load_state_dict\b|_load_from_state_dict|load_state_dict_(?:pre|post)_?hook|set_extra_state"
+    r"|\.load_state_dict *=[^=]|set_swap_module_params_on_conversion|__setstate__|__setattr__"
+)
+"""Ways for a class or a file to do something else with loaded tensors."""
+_KEPT = ("torch.optim.", "torch.amp.", "torch.cuda.amp.")
+_DEEPEST = 6
 COUNTING = frozenset(f"torch.optim.{name}" for name in ("Adam", "AdamW", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam"))
 """Optimizers that read their step counters on the CPU."""
 _OF_OPTIMIZERS = (frozenset({"param_groups"}), frozenset({"add_param_group"}), frozenset({"zero_grad", "step"}))
@@ -190,4 +210,76 @@ def _is_copied(model: Model, call: ast.Call) -> bool:
         return False
     if any(keyword.arg not in ("state_dict", "strict") for keyword in call.keywords):
         return False
-    return copies_state(model, model.value(owner.value))
+    return _copies_state(model, model.value(owner.value))
+
+
+def _copies_state(model: Model, value: Value) -> bool:
+    """True if something is a module, an optimizer or a scaler whose class, and those of its parts, are all known.
+
+    These copy; a class of the file may do otherwise, and so may a class that is not in sight.
+    """
+    if model.matches(_OTHERWISE):
+        return False
+    members = value.members
+    return bool(members) and all(isinstance(each, Instance) and _copies(model, each, _DEEPEST) for each in members)
+
+
+def _copies(model: Model, made: Instance, depth: int) -> bool:
+    # Without a constructor call in sight, an annotation says the class, and a derived one may be meant.
+    if made.arguments is None or depth == 0:
+        return False
+    if made.cls.startswith(_KEPT):
+        return not any(map(_holds_tensor, _options(made.arguments)))
+    if not model.is_module(made) or not all(_is_harmless(model, given, depth) for _, given in made.arguments):
+        return False
+    if made.cls.startswith("torch.nn."):
+        return True
+    home, _, name = made.cls.rpartition(".")
+    info = model.module.klass(name) if home == model.module.name else None
+    return info is not None and _is_made_of_known(model, info.node, depth)
+
+
+def _options(arguments: Iterable[tuple[str, Value]]) -> Iterator[Value]:
+    """The options of an optimizer, which keeps them as they are loaded, also those of its groups of parameters."""
+    for name, given in arguments:
+        if name != "params":
+            yield given
+        elif isinstance(given, Sequence):
+            groups = (each for each in given.items or (given.element,) if isinstance(each, Mapping))
+            yield from (value for group in groups for key, value in group.items if key != "params")
+
+
+def _holds_tensor(value: Value) -> bool:
+    """True for a tensor, and for a list or tuple with one."""
+    if isinstance(value, Sequence):
+        return any(map(_holds_tensor, value.items if value.items is not None else (value.element,)))
+    return value.tensor is not None
+
+
+def _is_made_of_known(model: Model, definition: ast.ClassDef, depth: int) -> bool:
+    """True if a class is derived from `torch.nn.Module` itself, and all that its methods assign to `self` is known."""
+    bases = [model.value(base) for base in definition.bases]
+    if definition.keywords or len(bases) != 1 or getattr(bases[0], "name", "") != "torch.nn.Module":
+        return False
+    return all(
+        value is not None and _is_harmless(model, model.value(value), depth - 1)
+        for attribute in attributes(model, definition).values()
+        for value in attribute.assigned
+    )
+
+
+def _is_harmless(model: Model, value: Value, depth: int) -> bool:
+    """True if an attribute or argument holds no object that may load in a way of its own."""
+    return bool(value.members) and all(_is_harmless_member(model, each, depth) for each in value.members)
+
+
+def _is_harmless_member(model: Model, value: Value, depth: int) -> bool:
+    if isinstance(value, (Const, Scalar, Tensor, DeviceValue, Dtype)):
+        return True
+    if isinstance(value, Sequence):
+        items = value.items if value.items is not None else (value.element,)
+        return depth > 0 and all(_is_harmless(model, each, depth - 1) for each in items)
+    if isinstance(value, Mapping):
+        items = (*(each for _, each in value.items), *([value.element] if not value.items else []))
+        return depth > 0 and all(_is_harmless(model, each, depth - 1) for each in items)
+    return isinstance(value, Instance) and _copies(model, value, depth - 1)

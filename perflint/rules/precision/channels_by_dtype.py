@@ -81,10 +81,8 @@ class ChannelsByDtype(Rule):
       (https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
     """
 
-    code = "TPF374"
-    name = "channels-by-dtype"
-    effect = Effect.COMPUTE
-    severity = Severity.WARNING
+    code, name = "TPF374", "channels-by-dtype"
+    effect, severity = Effect.COMPUTE, Severity.WARNING
     measured = ("int8-step-1000", "int8-step-1008", "int8-step-2008")
     costs = None
     listens = (Files("Linear", "Conv", also=EIGHT_BITS), Calls("torch._scaled_mm"))

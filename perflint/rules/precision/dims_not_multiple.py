@@ -90,10 +90,8 @@ class DimsNotMultiple(Rule):
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
 
-    code = "TPF351"
-    name = "dims-not-multiple"
-    effect = Effect.COMPUTE
-    severity = Severity.ERROR
+    code, name = "TPF351", "dims-not-multiple"
+    effect, severity = Effect.COMPUTE, Severity.ERROR
     measured = ("linear-step-1001-bfloat16", "width-764-step", "conv-step-254-bfloat16", "linear-step-300-bfloat16")
     costs = None
     listens = (Files("Linear", "Conv", "Attention", "Transformer"),)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.frozen import dataclass
 from perflint.rules._importers import is_published
 from perflint.rules._takers import is_taken
 from perflint.rules._weights import loads_weights
 from perflint.rules.base import Files, Option, Rule
-from perflint.rules.precision._literals import rewritten
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import VOCABULARY, Size, layers, padded
 from perflint.rules.worth import Grid, conditions, cost, grid, slower
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
+
+_SIZED = re.compile(r"torch\.nn\.\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +108,8 @@ class VocabNotPadded(Rule):
       (https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
     """
 
-    code = "TPF352"
-    name = "vocab-not-padded"
-    effect = Effect.COMPUTE
-    severity = Severity.ERROR
+    code, name = "TPF352", "vocab-not-padded"
+    effect, severity = Effect.COMPUTE, Severity.ERROR
     measured = ("vocabulary-50257-step",)
     costs = None
     listens = (Files("Linear", "Embedding"),)
@@ -232,7 +232,7 @@ def _confidence(table: _Table, around: Setting, published: bool) -> Confidence:
 
 def _fix(model: Model, table: _Table, multiple: int) -> Fix | None:
     better = padded(table.size.value, multiple)
-    edits = rewritten(model, table.size.value, better)
+    edits = _rewritten(model, table.size.value, better)
     if not edits or any(is_taken(model, name) for name in _constants(model, table.size.value)):
         return None
     return Fix(f"Pad the vocabulary to {better}", Safety.RISKY, edits)
@@ -245,3 +245,28 @@ def _constants(model: Model, size: int) -> Iterator[str]:
             if isinstance(statement.value, ast.Constant) and statement.value.value == size:
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def _rewritten(model: Model, old: int, new: int) -> tuple[Edit, ...]:
+    """The edits that write `new` wherever the file writes `old`.
+
+    Empty if the number also stands for something else: compared with, computed with,
+    an index, an argument of anything but a layer.
+    """
+    edits: list[Edit] = []
+    for node in model.nodes(ast.Constant):
+        if type(node.value) is int and node.value == old:
+            if not _is_a_size(model, node):
+                return ()
+            edits.append(Edit(model.source.span(node), str(new)))
+    return tuple(edits)
+
+
+def _is_a_size(model: Model, node: ast.Constant) -> bool:
+    """True if a number is given to a layer, or to a name: by assignment, as a default, as a keyword."""
+    parent = model.parent(node)
+    if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.arguments)):
+        return True
+    if isinstance(parent, ast.keyword):
+        return True
+    return isinstance(parent, ast.Call) and _SIZED.fullmatch(model.target(parent)) is not None

@@ -46,7 +46,5 @@ class SuppressionWithoutReason(CommentRule):
     - [Suppressions](../guide/suppressions.md)
     """
 
-    code = "TPF983"
-    name = "suppression-without-reason"
-    effect = Effect.CORRECTNESS
-    severity = Severity.WARNING
+    code, name = "TPF983", "suppression-without-reason"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING

@@ -46,7 +46,5 @@ class UnknownSuppression(CommentRule):
     - [Suppressions](../guide/suppressions.md)
     """
 
-    code = "TPF982"
-    name = "unknown-suppression"
-    effect = Effect.CORRECTNESS
-    severity = Severity.WARNING
+    code, name = "TPF982", "unknown-suppression"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING

@@ -47,7 +47,5 @@ class UnusedSuppression(CommentRule):
     - [Suppressions](../guide/suppressions.md)
     """
 
-    code = "TPF981"
-    name = "unused-suppression"
-    effect = Effect.CORRECTNESS
-    severity = Severity.WARNING
+    code, name = "TPF981", "unused-suppression"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING

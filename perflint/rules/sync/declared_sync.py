@@ -52,9 +52,7 @@ class DeclaredSync(DeclaredRule):
     - [sync-functions](../guide/settings.md#sync-functions)
     """
 
-    code = "TPF137"
-    name = "declared-sync"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF137", "declared-sync"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("explicit-synchronize-gpt", "explicit-synchronize-gpt-host-work", "explicit-synchronize-policy")
     costs = None

@@ -75,10 +75,8 @@ class DistributionsValidate(Rule):
       expensive, so you may want to disable it once a model is working"
     """
 
-    code = "TPF127"
-    name = "distributions-validate"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF127", "distributions-validate"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("distributions-validate-gpt", "distributions-validate-gpt-host-work", "distributions-validate-policy")
     listens = (Calls(*distributions.constructors(), *distributions.members()), Files(_SWITCH))
 

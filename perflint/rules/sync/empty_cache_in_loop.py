@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.rules._methods import serves_tests
 from perflint.rules._statements import block_of, removal
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
-from perflint.rules.sync._freeing import asks_for_memory, ends_loop, frees_memory, is_once, is_retry, measures_memory
 from perflint.rules.worth import cost, sentence
-from perflint.semantics.around import inside, loops_around, repeats
+from perflint.semantics.around import Loop, inside, loops_around, repeats, targets
+from perflint.semantics.binders import LOOPS
+from perflint.semantics.facts import rule_conventions
+from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_cleaning
 from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
-
+_HOUSEKEEPING = ("gc.", "time.", "logging.", "psutil.", "os.", "ctypes.", "torch.cuda.", "torch.accelerator.")
+_MEASURES = frozenset(
+    """max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats mem_get_info
+    reset_peak_memory_stats reset_max_memory_allocated memory_summary""".split()
+)
+_LEAVE = (ast.Return, ast.Break)
 _COLLECT = "gc.collect"
 _OF_TENSORS = frozenset("forward backward argmax softmax log_softmax matmul unsqueeze squeeze permute item".split())
 """Methods that hardly anything but tensors and modules has."""
@@ -152,17 +156,17 @@ def _is_meant(site: CallSite) -> bool:
     for outer in inside(model, site.node):
         if isinstance(outer, ast.ExceptHandler):
             return True
-        if isinstance(outer, (ast.If, ast.While)) and asks_for_memory(model, outer.test):
+        if isinstance(outer, (ast.If, ast.While)) and _asks_for_memory(model, outer.test):
             return True
-        if isinstance(outer, ast.If) and is_once(model, outer):
+        if isinstance(outer, ast.If) and _is_once(model, outer):
             return True
         if isinstance(outer, ast.stmt) and _follows_deletion(site, outer):
             return True
-    if site.heat is not Heat.HOT and frees_memory(model, site.node):
+    if site.heat is not Heat.HOT and _frees_memory(model, site.node):
         return True
-    if ends_loop(model, site.node):
+    if _ends_loop(model, site.node):
         return True
-    return any(is_retry(loop) or _builds_module(model, loop) for loop in loops_around(model, site.node))
+    return any(_is_retry(loop) or _builds_module(model, loop) for loop in loops_around(model, site.node))
 
 
 def _follows_deletion(site: CallSite, statement: ast.stmt) -> bool:
@@ -207,9 +211,9 @@ def _is_model(value: object) -> bool:
 def _fix(site: CallSite) -> Fix | None:
     """Where it certainly runs in each step of a program, of a function that does other things."""
     model, statement = site.model, site.model.parent(site.node)
-    if site.heat is not Heat.HOT or serves_tests(model) or frees_memory(model, site.node):
+    if site.heat is not Heat.HOT or serves_tests(model) or _frees_memory(model, site.node):
         return None
-    if measures_memory(model, site.node):
+    if _measures_memory(model, site.node):
         return None
     if not isinstance(statement, ast.Expr) or _is_explained(model, statement) or _follows_release(model, statement):
         return None
@@ -236,3 +240,86 @@ def _is_explained(model: Model, statement: ast.Expr) -> bool:
     span, lines = model.source.span(statement), model.source.lines
     above = lines[span.line - 2].strip() if span.line > 1 else ""
     return above.startswith("#") or "#" in lines[span.end_line - 1][span.end_column - 1 :]
+
+
+def _frees_memory(model: Model, node: ast.AST) -> bool:
+    """True if the function around a call does nothing but free memory, and measure and tell how much it was."""
+    function = model.function(node)
+    if function is None:
+        return False
+    return all(_is_housekeeping(model, call) for call in walk(function) if isinstance(call, ast.Call))
+
+
+def _is_housekeeping(model: Model, call: ast.Call) -> bool:
+    if model.target(call).startswith(_HOUSEKEEPING):
+        return True
+    return bool(rule_conventions.frees_memory(last_name(call)))
+
+
+def _measures_memory(model: Model, node: ast.AST) -> bool:
+    """True if the function around a call measures memory, or handles the lack of it."""
+    function = model.function(node)
+    if function is None:
+        return False
+    for part in walk(function):
+        if isinstance(part, ast.Call) and model.target(part).rpartition(".")[2] in _MEASURES:
+            return True
+        if isinstance(part, ast.ExceptHandler) and part.type is not None and "OutOfMemory" in ast.dump(part.type):
+            return True
+    return False
+
+
+def _asks_for_memory(model: Model, test: ast.expr) -> bool:
+    """True if a test measures memory."""
+    return any(isinstance(node, ast.Call) and "mem" in model.target(node) for node in walk(test))
+
+
+def _is_retry(loop: Loop) -> bool:
+    """True if a loop tries something again until it succeeds: each further iteration follows a failure."""
+    if not isinstance(loop, (ast.For, ast.While)):
+        return False
+    for statement in loop.body:
+        if isinstance(statement, ast.Try) and statement.handlers:
+            if any(isinstance(each, (ast.Return, ast.Break)) for each in (*statement.body, *statement.orelse)):
+                return True
+            if isinstance(loop.body[-1], (ast.Return, ast.Break)):
+                return True
+    return False
+
+
+def _ends_loop(model: Model, node: ast.AST) -> bool:
+    """True if a branch with a node leaves the loop around it at its end, so that it runs once for the whole loop."""
+    if next(loops_around(model, node), None) is None:
+        return False
+    for outer in (node, *inside(model, node)):
+        if isinstance(outer, LOOPS):
+            return False
+        if isinstance(outer, ast.stmt) and isinstance(block_of(model, outer)[-1], _LEAVE):
+            return True
+    return False
+
+
+def _is_once(model: Model, branch: ast.If) -> bool:
+    """True if a branch runs when a counter has a certain value: `if step == 1000:`."""
+    test = branch.test
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = (test.left, test.comparators[0])
+    return any(
+        _is_number(one) and isinstance(other, (ast.Name, ast.Attribute)) and _counts(model, branch, other)
+        for one, other in (sides, sides[::-1])
+    )
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _counts(model: Model, branch: ast.If, counter: ast.expr) -> bool:
+    """True if the loops around a branch count with a name or attribute."""
+    text = ast.unparse(counter)
+    for loop in loops_around(model, branch):
+        if any(text in names_in(target) for target, _ in targets(loop)):
+            return True
+    around = model.function(branch) or model.module.tree
+    return any(isinstance(each, ast.AugAssign) and ast.unparse(each.target) == text for each in walk(around))

@@ -63,10 +63,8 @@ class EqualOnDevice(Rule):
     - [torch.equal](https://docs.pytorch.org/docs/stable/generated/torch.equal.html)
     """
 
-    code = "TPF121"
-    name = "equal-on-device"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF121", "equal-on-device"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("equal-on-device-gpt", "equal-on-device-gpt-host-work", "equal-on-device-policy")
     listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
 

@@ -87,10 +87,8 @@ class GradscalerHostReads(Rule):
     - [torch.optim.AdamW](https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html): `fused`
     """
 
-    code = "TPF124"
-    name = "gradscaler-host-reads"
-    effect = Effect.SYNC
-    severity = Severity.ERROR
+    code, name = "TPF124", "gradscaler-host-reads"
+    effect, severity = Effect.SYNC, Severity.ERROR
     measured = ("gradscaler-get-scale-gpt", "gradscaler-get-scale-gpt-host-work", "gradscaler-step-gpt")
     listens = (Calls(*(f"{scaler}.{method}" for scaler in _SCALERS for method in _WHAT)),)
 

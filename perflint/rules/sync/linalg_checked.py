@@ -100,10 +100,8 @@ class LinalgChecked(Rule):
       function synchronizes that device with the CPU"
     """
 
-    code = "TPF126"
-    name = "linalg-checked"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF126", "linalg-checked"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("linalg-checked-gpt", "linalg-checked-gpt-host-work", "linalg-checked-policy")
     listens = (Calls(*_CHECKED, *_ITERATIVE, *_NORMS, "torch.linalg.matrix_power"),)
 

@@ -86,11 +86,9 @@ class ListIndex(Rule):
     - [Tensor indexing](https://docs.pytorch.org/cppdocs/notes/tensor_indexing.html)
     """
 
-    code = "TPF118"
-    name = "list-index"
+    code, name = "TPF118", "list-index"
+    effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.NUMBERS
-    effect = Effect.SYNC
-    severity = Severity.WARNING
     measured = ("list-index-gpt", "list-index-gpt-host-work", "list-index-policy")
     listens = (SubscriptSite,)
 

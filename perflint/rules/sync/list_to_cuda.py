@@ -117,11 +117,9 @@ class ListToCuda(Rule):
     - [register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html)
     """
 
-    code = "TPF117"
-    name = "list-to-cuda"
+    code, name = "TPF117", "list-to-cuda"
+    effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.NUMBERS
-    effect = Effect.SYNC
-    severity = Severity.WARNING
     measured = ("list-to-cuda-gpt", "list-to-cuda-gpt-host-work", "list-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, *_LEGACY, *_NEW, *MOVES),)
     replaces = ("TPF201",)

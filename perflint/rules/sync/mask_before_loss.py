@@ -6,14 +6,33 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, lowered, surest
+from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
+from perflint.rules._memory.flows import behind
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._masked import FUNCTIONS, MaskedLoss, masked_loss, setting
 from perflint.rules.sync.nonzero_family import indexed
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Const, scalar_type
+from perflint.semantics.values import Const, Instance, scalar_type
 from perflint.source.quoting import quoted
+
+_FUNCTIONS = ("torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss")
+"""Losses that can ignore rows by their target."""
+_MODULES = ("torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss")
+
+
+@dataclass(frozen=True, slots=True)
+class _MaskedLoss:
+    """`loss(x[mask], y[mask])`."""
+
+    input: ast.Subscript
+    target: ast.Subscript
+
+    @property
+    def mask(self) -> ast.expr:
+        """The index of both."""
+        return self.input.slice
+
 
 _IGNORED = -100
 """The default of `ignore_index`."""
@@ -97,11 +116,11 @@ class MaskBeforeLoss(Rule):
         "mask-before-loss-masked-words-host-work",
     )
     costs = "with 15% of the rows ignored it costs GPT-2 training {0}; with 85% ignored, the mask is faster"
-    listens = (Calls(*FUNCTIONS, "torch.nn.Module.__call__"),)
+    listens = (Calls(*_FUNCTIONS, "torch.nn.Module.__call__"),)
     replaces = ("TPF110",)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        found = masked_loss(site)
+        found = _masked_loss(site)
         confidence = None if found is None else _confidence(site, found)
         if found is None or confidence is None:
             return
@@ -116,7 +135,7 @@ class MaskBeforeLoss(Rule):
         )
 
 
-def _confidence(site: CallSite, found: MaskedLoss) -> Confidence | None:
+def _confidence(site: CallSite, found: _MaskedLoss) -> Confidence | None:
     """How sure it is that the rows are counted on the device."""
     known = [
         confidence
@@ -144,7 +163,7 @@ def _is_comparison(node: ast.Compare) -> bool:
     return len(node.ops) == 1 and isinstance(node.ops[0], (ast.NotEq, ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE))
 
 
-def _fix(site: CallSite, found: MaskedLoss) -> Fix | None:
+def _fix(site: CallSite, found: _MaskedLoss) -> Fix | None:
     """Pass all rows, and set the target of those that the mask leaves out to the number that the loss ignores."""
     compared = _comparison(site, found.mask)
     ignored = _ignored(site)
@@ -166,7 +185,7 @@ def _fix(site: CallSite, found: MaskedLoss) -> Fix | None:
 
 def _ignored(site: CallSite) -> int | None:
     """The target that the loss ignores; None if it is not known."""
-    value = setting(site, "ignore_index")
+    value = _setting(site, "ignore_index")
     if value is None:
         return _IGNORED
     number = value.value if isinstance(value, Const) else None
@@ -175,3 +194,36 @@ def _ignored(site: CallSite) -> int | None:
 
 def _is_number(site: CallSite, node: ast.expr) -> bool:
     return scalar_type(site.value(node)) in ("int", "float")
+
+
+def _masked_loss(site: CallSite) -> _MaskedLoss | None:
+    """The arguments of a call of such a loss, if input and target have the same index."""
+    given = site.argument("input", 0), site.argument("target", 1)
+    first, second = (each and behind(site.model, each) for each in given)
+    if not isinstance(first, ast.Subscript) or not isinstance(second, ast.Subscript):
+        return None
+    if site.has_unpacking or not _is_loss(site):
+        return None
+    if ast.dump(first.slice) != ast.dump(second.slice) or _setting(site, "reduction") == Const("none"):
+        return None
+    return _MaskedLoss(first, second)
+
+
+def _setting(site: CallSite, name: str) -> object:
+    """The value of an argument of a loss or, for a module, of its constructor; None if it is not passed."""
+    made = _module(site)
+    if made is not None:
+        return made.argument(name)
+    given = site.argument(name)
+    return None if given is None else site.value(given)
+
+
+def _is_loss(site: CallSite) -> bool:
+    return site.target in _FUNCTIONS or _module(site) is not None
+
+
+def _module(site: CallSite) -> Instance | None:
+    if site.target != "torch.nn.Module.__call__":
+        return None
+    value = site.value(site.node.func)
+    return value if isinstance(value, Instance) and value.cls in _MODULES else None

@@ -65,10 +65,8 @@ class MaskedFillCudaScalar(Rule):
     - [torch.where](https://docs.pytorch.org/docs/stable/generated/torch.where.html)
     """
 
-    code = "TPF112"
-    name = "masked-fill-cuda-scalar"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF112", "masked-fill-cuda-scalar"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = (
         "masked-fill-cuda-scalar-gpt",
         "masked-fill-cuda-scalar-gpt-host-work",

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from perflint.findings import Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
+from perflint.frozen import dataclass
+from perflint.rules._memory.flows import ahead, behind
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._drawn import NAMES, Draw, drawn_on_host
+from perflint.rules.placement import MOVES, move
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY
-from perflint.semantics.sites import CallSite
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Device
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
+
+_OTHER_DEVICES = ("mps", "npu", "xpu", "xla", "hpu", "cpu")
+_NAMES = ("torch.multinomial", "torch.Tensor.multinomial")
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """`torch.multinomial(p.cpu(), n).to(device)`."""
+
+    leaves: ast.Call
+    """`p.cpu()`."""
+    returns: tuple[ast.Call, ...]
+    """`….to(device)`, and all other moves of the result to the GPU."""
+    confidence: Confidence
+    """How sure it is that `p` is on the device."""
 
 
 class MultinomialOnCpu(Rule):
@@ -79,11 +100,11 @@ class MultinomialOnCpu(Rule):
     effect, severity = Effect.SYNC, Severity.ERROR
     measured = ("multinomial-on-host-gpt-1", "multinomial-on-host-gpt-32")
     costs = "drawing each token on the CPU makes GPT-2 decoding {0} slower for one sequence, {1} for 32"
-    listens = (Calls(*NAMES),)
+    listens = (Calls(*_NAMES),)
     replaces = (DEVICE_TO_HOST_COPY, "TPF201")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        draw = drawn_on_host(site)
+        draw = _drawn_on_host(site)
         if draw is None:
             return
         yield self.finding(
@@ -96,7 +117,7 @@ class MultinomialOnCpu(Rule):
         )
 
 
-def _fix(site: CallSite, draw: Draw) -> Fix | None:
+def _fix(site: CallSite, draw: _Draw) -> Fix | None:
     source = site.model.source
     written = source.concrete(draw.leaves)
     if not isinstance(written, cst.Call) or not isinstance(written.func, cst.Attribute):
@@ -105,3 +126,60 @@ def _fix(site: CallSite, draw: Draw) -> Fix | None:
     if site.target == "torch.multinomial":
         kept = kept.with_changes(lpar=[], rpar=[])
     return Fix("Draw on the GPU", Safety.UNSAFE, (replace(source, source.span(draw.leaves), kept),))
+
+
+def _drawn_on_host(site: CallSite) -> _Draw | None:
+    """The probabilities of a call of `multinomial`; None unless they go to the CPU for it and the result back.
+
+    A generator belongs to one device: a call with one is meant to draw there.
+    """
+    if site.has_unpacking or site.argument("generator") is not None or site.argument("out") is not None:
+        return None
+    given = _given(site)
+    leaves = None if given is None else behind(site.model, given)
+    returns = tuple(each for each in _chain(site.model, site.node) if _moves(site.model, each))
+    if not isinstance(leaves, ast.Call) or not returns:
+        return None
+    left = site.model.call(leaves)
+    if left.target not in ("torch.Tensor.cpu", "torch.Tensor.to") or left.receiver is None:
+        return None
+    value = site.value(leaves).tensor
+    if value is None or value.device is not Device.CPU:
+        return None
+    confidence = device_confidence(left.receiver)
+    if confidence is None or _is_for_other_devices(site):
+        return None
+    return _Draw(leaves, returns, confidence)
+
+
+def _is_for_other_devices(site: CallSite) -> bool:
+    """True if a branch that asks for a device other than CUDA decides on the call: it may lack the operator."""
+    tests = (each.test for each in site.model.ancestors(site.node) if isinstance(each, (ast.If, ast.IfExp)))
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith(_OTHER_DEVICES)
+        for test in tests
+        for part in walk(test)
+    )
+
+
+def _chain(model: Model, node: ast.expr) -> Iterator[ast.Call]:
+    """The methods that are called on the result of an expression, one on the other's."""
+    while True:
+        node = ahead(model, node)
+        attribute = model.parent(node)
+        call = None if attribute is None else model.parent(attribute)
+        if not isinstance(attribute, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not attribute:
+            return
+        yield call
+        node = call
+
+
+def _given(site: CallSite) -> ast.expr | None:
+    if site.target == "torch.Tensor.multinomial":
+        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    return site.argument("input", 0)
+
+
+def _moves(model: Model, call: ast.Call) -> bool:
+    site = model.call(call)
+    return site.target in MOVES and move(site) is not None

@@ -110,11 +110,9 @@ class NonzeroFamily(Rule):
       host-device synchronization"
     """
 
-    code = "TPF110"
-    name = "nonzero-family"
+    code, name = "TPF110", "nonzero-family"
+    effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.SELECTION
-    effect = Effect.SYNC
-    severity = Severity.WARNING
     measured = ("nonzero-family-gpt", "nonzero-family-gpt-host-work", "nonzero-family-policy")
     listens = (Calls(*_FUNCTIONS, *_METHODS), SubscriptSite)
 

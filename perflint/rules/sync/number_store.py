@@ -93,11 +93,9 @@ class NumberStore(Rule):
     - [Tensor.index_fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html)
     """
 
-    code = "TPF135"
-    name = "number-store"
+    code, name = "TPF135", "number-store"
+    effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.NUMBERS
-    effect = Effect.SYNC
-    severity = Severity.WARNING
     measured = ("number-store-gpt", "number-store-gpt-host-work", "number-store-policy")
     listens = (SubscriptSite,)
 

@@ -55,10 +55,8 @@ class OneHotNoClasses(Rule):
     - [torch.nn.functional.one_hot](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html)
     """
 
-    code = "TPF115"
-    name = "one-hot-no-classes"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF115", "one-hot-no-classes"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("one-hot-no-classes-gpt", "one-hot-no-classes-gpt-host-work", "one-hot-no-classes-policy")
     listens = (Calls("torch.nn.functional.one_hot"),)
 

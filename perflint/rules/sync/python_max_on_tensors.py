@@ -73,11 +73,9 @@ class PythonMaxOnTensors(Rule):
     - [torch.clamp](https://docs.pytorch.org/docs/stable/generated/torch.clamp.html)
     """
 
-    code = "TPF120"
-    name = "python-max-on-tensors"
+    code, name = "TPF120", "python-max-on-tensors"
+    effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.MANY
-    effect = Effect.SYNC
-    severity = Severity.WARNING
     measured = ("python-max-on-tensors-gpt", "python-max-on-tensors-gpt-host-work", "python-max-on-tensors-policy")
     listens = (Calls("builtins.max", "builtins.min", "builtins.sorted"),)
 

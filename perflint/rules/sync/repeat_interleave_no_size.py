@@ -54,10 +54,8 @@ class RepeatInterleaveNoSize(Rule):
       output_size "will avoid stream synchronization"
     """
 
-    code = "TPF114"
-    name = "repeat-interleave-no-size"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF114", "repeat-interleave-no-size"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = (
         "repeat-interleave-no-size-gpt",
         "repeat-interleave-no-size-gpt-host-work",

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from itertools import takewhile
+from typing import TypeGuard
 
-from perflint.findings import Effect, Finding, Need, Severity
+from perflint.findings import Effect, Finding, Fix, Heat, Need, Severity
 from perflint.rules._advice import read_later
+from perflint.rules._statements import block_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._joined import read_together
-from perflint.rules.sync._kept import kept_on_device
-from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, number_at
+from perflint.rules.sync._lists import listed_on_device
+from perflint.rules.sync._meters import averaged_on_device
+from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, Read, number_at
+from perflint.rules.sync._sums import summed_on_device
 from perflint.rules.sync._tested import asked_together
+from perflint.semantics.around import inside, loops_around, statement_of
+from perflint.semantics.binders import LOOPS
+from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_read
 from perflint.semantics.sites import CallSite, ExpressionSite
+from perflint.semantics.structure import names_in, stands_in, walk
+from perflint.semantics.values import Device, Tensor
 from perflint.source.quoting import quoted
+
+_LEAVES = (ast.Break, ast.Return, ast.Continue, ast.Raise)
+_TRIES = (ast.Try, ast.TryStar)
+_METHODS = ("append", "update")
 
 
 class ScalarReadInLoop(Rule):
@@ -129,5 +144,115 @@ class ScalarReadInLoop(Rule):
             f"{quoted(site.text(read.node))} blocks the CPU until the GPU catches up{often(site)}",
             confidence=read.confidence,
             help=read_later(site, read.node, read.tensor),
-            fix=kept_on_device(site, read) or read_together(site, read) or (None if joined is None else joined.fix),
+            fix=_kept_on_device(site, read) or read_together(site, read) or (None if joined is None else joined.fix),
         )
+
+
+def _kept_on_device(site: CallSite, read: Read) -> Fix | None:
+    """The fix for a number that goes into a sum, an average or a list; None if the CPU waits beside it in any case."""
+    fix = None if _is_handled(site.model, read.node) else _kept(site, read)
+    return None if fix is None or _waits_anyway(site.model, read) else fix
+
+
+def _waits_anyway(model: Model, read: Read) -> bool:
+    """True if the CPU waits in each iteration although a number stays on the GPU."""
+    return _waits_beside(model, read.node) or _is_read_again(model, read) or _waits_for_number(model, read.node)
+
+
+def _is_handled(model: Model, read: ast.expr) -> bool:
+    """True if a `try` in the loop handles what the read raises, which is an error of any kernel before it."""
+    inner: ast.AST = read
+    for outer in inside(model, read):
+        if isinstance(outer, LOOPS):
+            return False
+        if isinstance(outer, _TRIES) and stands_in(outer.body, inner):
+            return bool(outer.handlers)
+        inner = outer
+    return False
+
+
+def _kept(site: CallSite, read: Read) -> Fix | None:
+    return summed_on_device(site, read) or averaged_on_device(site, read) or listed_on_device(site, read)
+
+
+def _waits_beside(model: Model, read: ast.expr) -> bool:
+    """True if a statement of the same kind, in a row with that of a read, needs its number in each iteration."""
+    statement = statement_of(model, read)
+    if statement is None:
+        return False
+    block = block_of(model, statement)
+    at = block.index(statement)
+    row = (*takewhile(_gathers, reversed(block[:at])), *takewhile(_gathers, block[at + 1 :]))
+    found = [node for other in row for node in walk(other) if isinstance(node, ast.Call)]
+    if any(_is_item(node) and not model.target(node) for node in found):
+        # Only tensors and arrays have such numbers: an unknown one may be on the GPU, too.
+        return True
+    calls = (model.call(node) for node in found)
+    numbers = ((call, number_at(call)) for call in calls if call.target in NUMBERS)
+    return any(number is not None and _kept(call, number) is None for call, number in numbers)
+
+
+def _is_read_again(model: Model, read: Read) -> bool:
+    """True if each iteration needs the same number elsewhere: `total += loss.item()`, `bar.set(loss.item())`."""
+    loop = next((outer for outer in inside(model, read.node) if isinstance(outer, LOOPS)), None)
+    if loop is None or not isinstance(read.tensor, ast.Name):
+        return False
+    uses = model.names(loop, read.tensor.id)
+    return any(use is not read.tensor and _needs_number(model, use) for use in uses if model.heat(use) is not Heat.COLD)
+
+
+def _needs_number(model: Model, use: ast.Name) -> bool:
+    """True if the CPU waits for the number of a tensor, and no fix keeps it on the GPU."""
+    outer = model.parent(use)
+    if isinstance(outer, ast.Attribute):
+        outer = model.parent(outer)
+    if isinstance(outer, ast.FormattedValue):
+        return outer.value is use
+    if not isinstance(outer, ast.Call):
+        return False
+    call = model.call(outer)
+    number = number_at(call) if call.target in NUMBERS else None
+    return number is not None and number.tensor is use and _kept(call, number) is None
+
+
+def _gathers(statement: ast.stmt) -> bool:
+    """True for `total += …`, `values.append(…)` and `meter.update(…)`."""
+    if isinstance(statement, ast.AugAssign):
+        return True
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+
+
+def _waits_for_number(model: Model, node: ast.expr) -> bool:
+    """True if the loop around a node reads another number in each iteration, which decides if it goes on."""
+    loop = next(loops_around(model, node), None)
+    if isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+        return any(_is_read(model, each) for decides in _decisions(loop) for each in walk(decides) if each is not node)
+    return False
+
+
+def _decisions(loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[ast.expr]:
+    """The tests that end a loop or an iteration of it, and the values of the names in its own test."""
+    asked = names_in(loop.test) if isinstance(loop, ast.While) else set()
+    if isinstance(loop, ast.While):
+        yield loop.test
+    for statement in loop.body:
+        if isinstance(statement, ast.Assign) and any(names_in(target) & asked for target in statement.targets):
+            yield statement.value
+        if isinstance(statement, ast.If) and any(isinstance(each, _LEAVES) for each in statement.body):
+            yield statement.test
+
+
+def _is_read(model: Model, node: ast.AST) -> bool:
+    """True for `x.item()` of anything but a tensor that is known to be on the CPU."""
+    if not _is_item(node) or not isinstance(node.func, ast.Attribute):
+        return False
+    held = model.value(node.func.value)
+    return not (isinstance(held, Tensor) and held.device is Device.CPU)
+
+
+def _is_item(node: ast.AST) -> TypeGuard[ast.Call]:
+    """True for a call `x.item()`."""
+    if not isinstance(node, ast.Call) or node.args or node.keywords:
+        return False
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "item"

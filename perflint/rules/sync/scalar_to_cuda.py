@@ -88,11 +88,9 @@ class ScalarToCuda(Rule):
     - [torch.full](https://docs.pytorch.org/docs/stable/generated/torch.full.html)
     """
 
-    code = "TPF116"
-    name = "scalar-to-cuda"
+    code, name = "TPF116", "scalar-to-cuda"
+    effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.NUMBERS
-    effect = Effect.SYNC
-    severity = Severity.WARNING
     measured = ("scalar-to-cuda-gpt", "scalar-to-cuda-gpt-host-work", "scalar-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, NEW_TENSOR, *MOVES),)
     replaces = ("TPF201",)

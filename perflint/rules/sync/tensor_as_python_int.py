@@ -73,11 +73,9 @@ class TensorAsPythonInt(Rule):
     - [torch.cuda.set_sync_debug_mode](https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html)
     """
 
-    code = "TPF119"
-    name = "tensor-as-python-int"
+    code, name = "TPF119", "tensor-as-python-int"
+    effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.DECISION
-    effect = Effect.SYNC
-    severity = Severity.WARNING
     measured = ("tensor-as-python-int-gpt", "tensor-as-python-int-gpt-host-work", "tensor-as-python-int-policy")
     listens = (Calls(*_PYTHON, *torch_api.numbers()), SubscriptSite)
 

@@ -63,10 +63,8 @@ class UniqueOnDevice(Rule):
     - [torch.unique](https://docs.pytorch.org/docs/stable/generated/torch.unique.html)
     """
 
-    code = "TPF113"
-    name = "unique-on-device"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF113", "unique-on-device"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("unique-on-device-gpt", "unique-on-device-gpt-host-work", "unique-on-device-policy")
     listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
 

@@ -172,10 +172,8 @@ class WaitingOperator(Rule):
     - [torch.cuda.set_sync_debug_mode](https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html)
     """
 
-    code = "TPF136"
-    name = "waiting-operator"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF136", "waiting-operator"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = (
         "waiting-operator-gpt",
         "waiting-operator-gpt-host-work",

@@ -63,7 +63,5 @@ class CollectorPause(TracedRule):
     - [gc.freeze](https://docs.python.org/3/library/gc.html#gc.freeze)
     """
 
-    code = "TPF192"
-    name = "collector-pause"
-    effect = Effect.PIPELINE
-    severity = Severity.INFO
+    code, name = "TPF192", "collector-pause"
+    effect, severity = Effect.PIPELINE, Severity.INFO

@@ -59,7 +59,5 @@ class MeasuredAutocast(TracedRule):
     - [Automatic mixed precision](https://docs.pytorch.org/docs/stable/amp.html)
     """
 
-    code = "TPF994"
-    name = "measured-autocast"
-    effect = Effect.COMPUTE
-    severity = Severity.WARNING
+    code, name = "TPF994", "measured-autocast"
+    effect, severity = Effect.COMPUTE, Severity.WARNING

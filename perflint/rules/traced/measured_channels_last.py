@@ -51,7 +51,5 @@ class MeasuredChannelsLast(TracedRule):
     - [Channels last memory format](https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html)
     """
 
-    code = "TPF993"
-    name = "measured-channels-last"
-    effect = Effect.COMPUTE
-    severity = Severity.WARNING
+    code, name = "TPF993", "measured-channels-last"
+    effect, severity = Effect.COMPUTE, Severity.WARNING

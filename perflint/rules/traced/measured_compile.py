@@ -85,7 +85,5 @@ class MeasuredCompile(TracedRule):
     - [torch.nn.Module.compile](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile)
     """
 
-    code = "TPF991"
-    name = "measured-compile"
-    effect = Effect.COMPUTE
-    severity = Severity.WARNING
+    code, name = "TPF991", "measured-compile"
+    effect, severity = Effect.COMPUTE, Severity.WARNING

@@ -51,7 +51,5 @@ class MeasuredTf32(TracedRule):
     - [torch.set_float32_matmul_precision](https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html)
     """
 
-    code = "TPF992"
-    name = "measured-tf32"
-    effect = Effect.COMPUTE
-    severity = Severity.WARNING
+    code, name = "TPF992", "measured-tf32"
+    effect, severity = Effect.COMPUTE, Severity.WARNING

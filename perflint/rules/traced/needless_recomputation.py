@@ -56,7 +56,5 @@ class NeedlessRecomputation(TracedRule):
     - [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html)
     """
 
-    code = "TPF194"
-    name = "needless-recomputation"
-    effect = Effect.COMPUTE
-    severity = Severity.INFO
+    code, name = "TPF194", "needless-recomputation"
+    effect, severity = Effect.COMPUTE, Severity.INFO

@@ -57,7 +57,5 @@ class RepeatedForward(TracedRule):
     - [torch.Tensor: in-place correctness checks](https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)
     """
 
-    code = "TPF191"
-    name = "repeated-forward"
-    effect = Effect.COMPUTE
-    severity = Severity.INFO
+    code, name = "TPF191", "repeated-forward"
+    effect, severity = Effect.COMPUTE, Severity.INFO

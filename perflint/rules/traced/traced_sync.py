@@ -50,7 +50,5 @@ class TracedSync(TracedRule):
     - [torch.cuda.set_sync_debug_mode](https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html)
     """
 
-    code = "TPF199"
-    name = "traced-sync"
-    effect = Effect.SYNC
-    severity = Severity.INFO
+    code, name = "TPF199", "traced-sync"
+    effect, severity = Effect.SYNC, Severity.INFO

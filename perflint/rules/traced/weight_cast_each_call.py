@@ -62,7 +62,5 @@ class WeightCastEachCall(TracedRule):
     - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
     """
 
-    code = "TPF193"
-    name = "weight-cast-each-call"
-    effect = Effect.COMPUTE
-    severity = Severity.INFO
+    code, name = "TPF193", "weight-cast-each-call"
+    effect, severity = Effect.COMPUTE, Severity.INFO

@@ -29,21 +29,20 @@ from perflint.rules.placement import (
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.transfer._batches import batch_of, is_only_read, pinning, takes_non_blocking
 from perflint.rules.transfer._computed import computed_there
-from perflint.rules.transfer._tables import moves_own_table
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around, targets
 from perflint.semantics.lattice import union
+from perflint.semantics.memo import once
+from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_move
 from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import names_in
-from perflint.semantics.values import NONE, Device, Value
+from perflint.semantics.structure import CONSTRUCTORS, names_in, path_of
+from perflint.semantics.values import NONE, Device, Tensor, Value
 from perflint.source.quoting import quoted
 
 _CHOOSES = ("torch.where", "torch.Tensor.where")
 _CREATED = (Content.FILLED, Content.NUMBER, Content.DATA)
 """The contents of tensors that are created on the CPU for the copy, which more precise rules report."""
-
-
 _STREAMS = re.compile(r"\b(?:Stream|stream|set_stream)\(")
 
 
@@ -123,11 +122,9 @@ class BlockingH2d(Rule):
       pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
     """
 
-    code = "TPF201"
-    name = "blocking-h2d"
+    code, name = "TPF201", "blocking-h2d"
+    effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.MOVE
-    effect = Effect.SYNC
-    severity = Severity.WARNING
     measured = ("blocking-h2d-gpt", "blocking-h2d-gpt-host-work", "blocking-h2d-policy", "copy-pageable-resnet50")
     listens = (Calls(*MOVES, "torch.Tensor.copy_", *_CHOOSES), SubscriptSite)
 
@@ -167,8 +164,6 @@ def _is_of_pinned(fix: Fix | None) -> bool:
 
 
 _WITHOUT_BLOCKING = "Copy without blocking the CPU"
-
-
 _PINNED_COST = "blocking copies of pinned images cost training of a ResNet-50 {0}"
 
 
@@ -202,7 +197,7 @@ def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
         source = Confidence.MEDIUM
     elif source in (None, Confidence.LOW) and value.tensor is not None and given_on_cpu(site.model, receiver):
         source = Confidence.MEDIUM
-    elif source is None and moves_own_table(site, receiver):
+    elif source is None and _moves_own_table(site, receiver):
         source = Confidence.LOW
     if source is None:
         return None
@@ -348,3 +343,49 @@ def _of_batch(site: CallSite) -> Fix | None:
         return None
     message = "Pin the batches of the loader and copy them without blocking the CPU"
     return Fix(message, Safety.UNSAFE, (*pins.edits, edit), pins.imports)
+
+
+def _moves_own_table(site: CallSite, receiver: ast.expr) -> bool:
+    """True if a move is the first one of an attribute that the constructor leaves on the CPU: later ones copy nothing.
+
+    Of several methods that move it, the first in the file stands for all. An attribute of a module that its class
+    registers moves with the module.
+    """
+    path = path_of(receiver)
+    statement = site.model.parent(site.node)
+    if not path.startswith("self.") or path.count(".") != 1 or not isinstance(statement, ast.Assign):
+        return False
+    if [path_of(target) for target in statement.targets] != [path]:
+        return False
+    around = site.model.function(site.node)
+    info = site.model.module.defined_by(around)
+    if info is None or not info.owner or info.name in CONSTRUCTORS:
+        return False
+    constructed, moved = _assigned(site.model)
+    if moved.get((info.owner, path)) is not statement.targets[0]:
+        return False
+    values = [site.model.value(target) for target in constructed.get((info.owner, path), ())]
+    return bool(values) and all(
+        isinstance(value, Tensor) and value.device is Device.CPU and not value.leaf for value in values
+    )
+
+
+@once
+def _assigned(model: Model) -> tuple[dict[tuple[str, str], list[ast.expr]], dict[tuple[str, str], ast.expr]]:
+    """By class and path, the targets of constructors that are attributes of `self`, and the first `self.x = self.x.f()`
+    of other methods."""
+    constructed: dict[tuple[str, str], list[ast.expr]] = {}
+    moved: dict[tuple[str, str], ast.expr] = {}
+    for statement in model.nodes(ast.Assign):
+        for target in statement.targets:
+            path = path_of(target)
+            function = model.function(statement) if path.startswith("self.") else None
+            info = model.module.defined_by(function)
+            if info is None or not info.owner:
+                continue
+            if info.name in CONSTRUCTORS:
+                constructed.setdefault((info.owner, path), []).append(target)
+            elif isinstance(statement.value, ast.Call) and isinstance(statement.value.func, ast.Attribute):
+                if path_of(statement.value.func.value) == path:
+                    moved.setdefault((info.owner, path), target)
+    return constructed, moved

@@ -137,10 +137,8 @@ class CreateThenMove(Rule):
       device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
 
-    code = "TPF204"
-    name = "create-then-move"
-    effect = Effect.SYNC
-    severity = Severity.WARNING
+    code, name = "TPF204", "create-then-move"
+    effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("create-then-move-gpt-host-work", "create-then-move-gpt", "create-then-move-policy")
     costs = "a tensor of 1024 × 1024 copied once per step costs GPT-2 training {0} if 2 ms of CPU work follows"
     listens = (Calls(*MOVES),)

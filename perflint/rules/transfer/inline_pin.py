@@ -60,10 +60,8 @@ class InlinePin(Rule):
       pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
     """
 
-    code = "TPF203"
-    name = "inline-pin"
-    effect = Effect.TRANSFER
-    severity = Severity.INFO
+    code, name = "TPF203", "inline-pin"
+    effect, severity = Effect.TRANSFER, Severity.INFO
     measured = ("copy-inline-pin-resnet50", "copy-inline-pin-resnet50-host-work")
     listens = (Calls("torch.Tensor.to", "torch.Tensor.cuda"),)
 

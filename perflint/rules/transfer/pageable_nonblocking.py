@@ -65,10 +65,8 @@ class PageableNonblocking(Rule):
       pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
     """
 
-    code = "TPF202"
-    name = "pageable-nonblocking"
-    effect = Effect.TRANSFER
-    severity = Severity.WARNING
+    code, name = "TPF202", "pageable-nonblocking"
+    effect, severity = Effect.TRANSFER, Severity.WARNING
     measured = ("copy-pageable-nonblocking-resnet50", "copy-pageable-nonblocking-resnet50-host-work")
     costs = "images copied from pageable memory make training of a ResNet-50 {0} slower"
     listens = (Calls("torch.Tensor.to", "torch.Tensor.cuda"),)
