@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass, field
-from perflint.semantics.around import is_inside, statement_of
+from perflint.rules._memory.flows import behind
+from perflint.rules._statements import block_of
+from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 
@@ -83,18 +85,14 @@ def _giver(model: Model, taker: ast.Call) -> ast.Call | None:
 
 
 def source_of(model: Model, taker: ast.Call, argument: ast.expr) -> ast.Call | None:
-    """The call whose result an expression in `taker` is; None if the result has other uses."""
-    if isinstance(argument, ast.Call):
-        return argument
-    if not isinstance(argument, ast.Name):
+    """The call whose result an expression in `taker` always is; None if the result has other uses."""
+    made = behind(model, argument)
+    if not isinstance(made, ast.Call) or made is argument:
+        return argument if isinstance(argument, ast.Call) else None
+    before, after = statement_of(model, made), statement_of(model, taker)
+    if before is None or after is None or before not in block_of(model, after):
         return None
-    statement = statement_of(model, taker)
-    if statement is None or not _always_runs(model, taker, statement):
-        return None
-    definition = _definition(model, statement, argument.id)
-    if definition is None or not _is_last_use(model, definition, statement, argument):
-        return None
-    return definition.value if isinstance(definition.value, ast.Call) else None
+    return made if _always_runs(model, taker, after) else None
 
 
 def _always_runs(model: Model, node: ast.AST, statement: ast.stmt) -> bool:
@@ -107,64 +105,3 @@ def _always_runs(model: Model, node: ast.AST, statement: ast.stmt) -> bool:
         if isinstance(around, (ast.IfExp, ast.BoolOp, ast.Lambda, ast.comprehension, ast.ListComp, ast.GeneratorExp)):
             return False
     return False
-
-
-def _definition(model: Model, statement: ast.stmt, name: str) -> ast.Assign | None:
-    """The assignment `name = f(…)` above a statement in its block that nothing between touches."""
-    for before in reversed(_block(model, statement)[0]):
-        if isinstance(before, ast.Assign) and isinstance(before.value, ast.Call):
-            (target, *others) = before.targets
-            if not others and isinstance(target, ast.Name) and target.id == name:
-                return before
-        if _mentions(before, name):
-            return None
-    return None
-
-
-def _block(model: Model, statement: ast.stmt) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The statements above and below one in its block."""
-    parent = model.parent(statement)
-    for block in (getattr(parent, name, None) for name in ("body", "orelse", "finalbody")):
-        if isinstance(block, list) and statement in block:
-            index = block.index(statement)
-            return block[:index], block[index + 1 :]
-    return [], []
-
-
-def _mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == name for each in walk(node))
-
-
-def _is_last_use(model: Model, definition: ast.Assign, statement: ast.stmt, use: ast.Name) -> bool:
-    """True if the value that a definition gives to a name is read by one use alone."""
-    loads = [
-        each
-        for each in walk(statement)
-        if isinstance(each, ast.Name) and each.id == use.id and isinstance(each.ctx, ast.Load)
-    ]
-    if loads != [use]:
-        return False
-    if isinstance(statement, ast.Return):
-        return True
-    if isinstance(statement, ast.Assign) and any(
-        isinstance(target, ast.Name) and target.id == use.id for target in statement.targets
-    ):
-        return True
-    return _is_dead_after(model, definition, statement, use.id)
-
-
-def _is_dead_after(model: Model, definition: ast.Assign, statement: ast.stmt, name: str) -> bool:
-    """True if no later read of a name can see its value after a statement."""
-    function = model.function(statement)
-    if function is None or model.symbols.declares(function, name):
-        return False
-    looped = any(isinstance(around, (ast.For, ast.AsyncFor, ast.While)) for around in model.ancestors(statement))
-    end = (statement.end_lineno or statement.lineno, statement.end_col_offset or 0)
-    for node in walk(function):
-        if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
-            continue
-        if looped and not is_inside(model, node, definition) and not is_inside(model, node, statement):
-            return False
-        if (node.lineno, node.col_offset) >= end:
-            return False
-    return True

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
-from perflint.frozen import dataclass
-from perflint.rules._memory.flows import body_around
+from perflint.rules._memory.flows import flow_around
 from perflint.rules._methods import is_self_or_cls
 from perflint.rules._turns import Call, call_in_loop, heads
 from perflint.rules.transfer._loops import Loop
 from perflint.semantics.around import inside
 from perflint.semantics.binders import LOOPS
+from perflint.semantics.dataflow.flow import Bound, Use
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.structure import keyword, names_in, walk
 from perflint.semantics.values import Class, Const, DeviceValue, Dtype, Function, Instance, Scalar, Value
@@ -23,17 +23,9 @@ _TENSOR_METHODS = frozenset(
     "abs clone cpu cuda exp flatten float log max mean min mul pow reshape sqrt square squeeze sum t to "
     "transpose unsqueeze view".split()
 )
+_MOST = 200
+"""Bindings and uses of one name that are followed."""
 _HARMLESS = ("torch.", "numpy.", "builtins.", "random.", "math.", "time.")
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A place in a loop that binds a name, and the expression that it takes the value from."""
-
-    statement: ast.AST
-    value: ast.expr
-    certain: bool
-    """True if each iteration of the loop comes by, before it goes on."""
 
 
 class Turn:
@@ -42,6 +34,8 @@ class Turn:
     def __init__(self, model: Model, loop: Loop | FunctionNode) -> None:
         self.model = model
         self.loop = loop
+        self.flow = flow_around(model, loop if isinstance(loop, LOOPS) else first_of(loop))
+        self.inner = set(walk(loop))
         if isinstance(loop, LOOPS):
             self.data = {name for target, _ in heads(model, loop) for name in names_in(target)}
         else:
@@ -49,16 +43,30 @@ class Turn:
             self.data = set() if call is None else _data_of_call(model, call)
 
     @cached_property
-    def bindings(self) -> dict[str, list[Binding]]:
-        """The bindings in the body of the loop, in source order."""
-        found: dict[str, list[Binding]] = {}
-        for node in walk(self.loop):
-            for name, value in _bound(node):
-                if node is not self.loop:
-                    found.setdefault(name, []).append(Binding(node, value, self._is_certain(node, name)))
-        for places in found.values():
-            places.sort(key=lambda each: (each.value.lineno, each.value.col_offset))
+    def bindings(self) -> Mapping[str, list[Bound]]:
+        """The values that names get in an iteration, by name."""
+        return self._by_name(lambda node: node in self.inner and self.model.parent(node) is not self.loop)
+
+    @cached_property
+    def _before(self) -> Mapping[str, list[Bound]]:
+        """The values that names get in the function outside of the loop."""
+        return self._by_name(lambda node: isinstance(self.loop, LOOPS) and node not in self.inner)
+
+    def _by_name(self, is_wanted: Callable[[ast.AST], bool]) -> Mapping[str, list[Bound]]:
+        found: dict[str, list[Bound]] = {}
+        for node, bound in self.flow.stored.items():
+            if is_wanted(node) and self._value(bound) is not None and not self._is_of_comprehension(bound):
+                found.setdefault(bound.name, []).append(bound)
         return found
+
+    def _value(self, bound: Bound) -> ast.expr | None:
+        """The expression that a name takes a value from; that which is added to it, if it is changed in place."""
+        changed = self.model.parent(bound.node) if bound.node is not None else None
+        return changed.value if isinstance(changed, ast.AugAssign) else bound.value
+
+    def _is_of_comprehension(self, bound: Bound) -> bool:
+        outer = inside(self.model, bound.node) if bound.node is not None else ()
+        return any(isinstance(each, ast.comprehension) and each.iter is bound.value for each in outer)
 
     def origins(self, *expressions: ast.expr) -> set[str] | None:
         """The names, bound in this iteration, that expressions derive from with their graph.
@@ -74,40 +82,41 @@ class Turn:
                 if not self._is_plain(use):
                     return None
                 continue
-            if use.id in found:
+            bound = self.flow.used.get(use)
+            if use.id in found or (bound is not None and self._is_of_comprehension(bound)):
                 continue
-            places, is_data = self.bindings.get(use.id), use.id in self.data
-            if places is None:
-                if not is_data and not self.is_fresh(use) and not self._is_local_to_comprehension(use):
+            values, is_data = self.bindings.get(use.id), use.id in self.data
+            if values is None:
+                if not is_data and not self.is_fresh(use):
                     return None
                 continue
-            if not is_data and self._is_carried(use.id, places):
+            if not is_data and self._is_carried(use.id):
                 return None
             found.add(use.id)
-            waiting += [inner for place in places for inner in self._uses_of(place)]
+            waiting += [inner for value in values for inner in self._uses_of(value)]
         return found
 
     def with_graph(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
         """True if a name of this iteration may stand for more than data and fresh tensors."""
         if name in seen:
             return False
-        for place in self.bindings.get(name, ()):
-            if self._is_off(place.statement):
+        for bound in self.bindings.get(name, ()):
+            value = self._value(bound)
+            if value is None or self._is_off(value):
                 continue
-            for node in walk(place.value):
+            for node in walk(value):
                 if isinstance(node, ast.Call) and not self._is_harmless(node):
                     return True
                 if isinstance(node, ast.keyword) and node.arg == "requires_grad":
                     return True
-            if any(self.with_graph(use.id, seen | {name}) for use in self._names(place)):
+            uses = (use for use in self._uses(value) if isinstance(use, ast.Name))
+            if any(self.with_graph(use.id, seen | {name}) for use in uses):
                 return True
         return False
 
-    def _names(self, place: Binding) -> Iterator[ast.Name]:
-        yield from (use for use in self._uses_of(place) if isinstance(use, ast.Name))
-
-    def _uses_of(self, place: Binding) -> list[ast.expr]:
-        return [] if self._is_off(place.statement) else list(self._uses(place.value))
+    def _uses_of(self, bound: Bound) -> list[ast.expr]:
+        value = self._value(bound)
+        return [] if value is None or self._is_off(value) else list(self._uses(value))
 
     def _is_harmless(self, call: ast.Call) -> bool:
         """True if a call makes no graph of arguments that have none."""
@@ -125,7 +134,7 @@ class Turn:
             if isinstance(each, ast.Attribute):
                 if each.attr in _LEAVES_GRAPH:
                     continue
-                if isinstance(each.value, ast.Name) and each.value.id not in self.bindings | dict.fromkeys(self.data):
+                if isinstance(each.value, ast.Name) and each.value.id not in (*self.bindings, *self.data):
                     yield each
                     continue
                 stack.append(each.value)
@@ -164,19 +173,6 @@ class Turn:
             return isinstance(self.model.value(node.value), Instance) and not is_self_or_cls(node.value)
         return False
 
-    @cached_property
-    def _before(self) -> dict[str, list[Binding]]:
-        """The bindings of the function outside of the loop."""
-        found: dict[str, list[Binding]] = {}
-        if not isinstance(self.loop, LOOPS):
-            return found
-        inner = set(walk(self.loop))
-        for node in walk(body_around(self.model, self.loop)):
-            if node not in inner:
-                for name, value in _bound(node):
-                    found.setdefault(name, []).append(Binding(node, value, True))
-        return found
-
     def is_fresh(self, node: ast.expr, depth: int = 6) -> bool:
         """True if something from before the loop, or made of what it iterates over, is data alone."""
         if isinstance(node, ast.Constant) or self._is_plain(node):
@@ -187,10 +183,8 @@ class Turn:
             if node.id in self.data or node.id in self.bindings:
                 own = self.origins(node)
                 return own is not None and not any(map(self.with_graph, own))
-            places = self._before.get(node.id, [])
-            return bool(places) and all(
-                self._is_off(place.statement) or self.is_fresh(place.value, depth - 1) for place in places
-            )
+            values = [value for bound in self._before.get(node.id, ()) if (value := self._value(bound)) is not None]
+            return bool(values) and all(self._is_off(value) or self.is_fresh(value, depth - 1) for value in values)
         if isinstance(node, ast.Attribute):
             return node.attr in _LEAVES_GRAPH
         if isinstance(node, ast.Call):
@@ -209,51 +203,19 @@ class Turn:
             given.append(call.func.value)
         return all(self.is_fresh(each, depth - 1) for each in given)
 
-    def _is_local_to_comprehension(self, use: ast.Name) -> bool:
-        for outer in inside(self.model, use):
-            for generator in getattr(outer, "generators", ()):
-                if use.id in names_in(generator.target):
-                    return True
-        return False
+    def _is_carried(self, name: str) -> bool:
+        """True if an iteration may read, with its graph, the value that a name has when it begins."""
+        older = [bound for bound in self.flow.bounds if bound.name == name and self._is_older(bound)]
+        reached = (self.flow.reach(bound, _MOST) for bound in older)
+        return any(reach is None or any(map(self._reads_graph, reach.uses)) for reach in reached)
 
-    def _is_carried(self, name: str, places: list[Binding]) -> bool:
-        """True if an iteration may read the value that the iteration before it gave to a name."""
-        first = places[0]
-        own = {use.id for use in self._uses_of(first) if isinstance(use, ast.Name)}
-        if name in own or isinstance(first.statement, ast.AugAssign):
-            return True
-        if not first.certain and not self._is_read_in_branch(name, first):
-            return True
-        start = (first.value.lineno, first.value.col_offset)
-        reads = (node for node in walk(self.loop) if isinstance(node, ast.Name) and node.id == name)
-        return any(isinstance(read.ctx, ast.Load) and (read.lineno, read.col_offset) < start for read in reads)
+    def _reads_graph(self, use: Use) -> bool:
+        outer = self.model.parent(use)
+        return use in self.inner and not (isinstance(outer, ast.Attribute) and outer.attr in _LEAVES_GRAPH)
 
-    def _is_read_in_branch(self, name: str, place: Binding) -> bool:
-        """True if a name that one branch binds is read in that branch alone."""
-        inner: ast.AST = place.statement
-        for outer in inside(self.model, place.statement):
-            if isinstance(outer, ast.If):
-                branch = outer.body if inner in outer.body else outer.orelse
-                within = {part for each in branch for part in walk(each)}
-                return not any(
-                    isinstance(node, ast.Name) and node.id == name and node not in within for node in walk(self.loop)
-                )
-            inner = outer
-        return False
-
-    def _is_certain(self, node: ast.AST, name: str) -> bool:
-        inner = node
-        for outer in inside(self.model, node):
-            if outer is self.loop:
-                return True
-            if isinstance(outer, ast.If):
-                other = outer.orelse if inner in outer.body else outer.body
-                if not any(name == bound for each in other for part in walk(each) for bound, _ in _bound(part)):
-                    return False
-            elif isinstance(outer, (ast.Try, ast.While)):
-                return False
-            inner = outer
-        return not isinstance(self.loop, LOOPS)
+    def _is_older(self, bound: Bound) -> bool:
+        """True for the value with which an iteration begins."""
+        return bound.loop is self.loop or (bound.node in self.inner and isinstance(bound.node, ast.arg))
 
     def _is_off(self, node: ast.AST) -> bool:
         """True if autograd is off where a statement runs."""
@@ -272,21 +234,6 @@ def _data_of_call(model: Model, call: Call) -> set[str]:
     return passed | {name for name in around.data - call.given.keys() if not around.with_graph(name)}
 
 
-def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a node binds, each with the expression behind it."""
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from ((name, node.value) for name in _stored(target))
-    elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
-        if node.value is not None:
-            yield from ((name, node.value) for name in _stored(node.target))
-    elif isinstance(node, (ast.For, ast.AsyncFor)):
-        yield from ((name, node.iter) for name in _stored(node.target))
-    elif isinstance(node, (ast.With, ast.AsyncWith)):
-        for item in node.items:
-            if item.optional_vars is not None:
-                yield from ((name, item.context_expr) for name in _stored(item.optional_vars))
-
-
-def _stored(target: ast.expr) -> Iterator[str]:
-    yield from (each.id for each in walk(target) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+def first_of(function: FunctionNode) -> ast.AST:
+    """The first part of the body of a function."""
+    return function.body if isinstance(function, ast.Lambda) else function.body[0]
