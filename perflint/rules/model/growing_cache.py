@@ -10,6 +10,7 @@ from perflint.rules._memory.flows import flow_around, made
 from perflint.rules._sources import sources
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
+from perflint.semantics.facts.tensors import makes_tensors
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of, walk
@@ -151,5 +152,11 @@ def _growths(model: Model, target: ast.expr, value: ast.expr) -> Iterator[ast.Ca
         elements = joined.elts if isinstance(joined, (ast.List, ast.Tuple)) else []
         first = [made(model, each) for each in elements[:1]]
         if along is not None and model.value(along) != Const(0) and len(elements) == 2:
-            if any(model.source.written(each) == text for each in first):
+            if any(model.source.written(each) == text for each in first) and not _is_other(model, elements[1]):
                 yield call
+
+
+def _is_other(model: Model, added: ast.expr) -> bool:
+    """True for padding, and for a part of another object: two objects become one."""
+    added = made(model, added)
+    return isinstance(added, ast.Attribute) or (isinstance(added, ast.Call) and makes_tensors(model.target(added)))

@@ -107,3 +107,23 @@ class LayerCache:
 
     def note(self, x: torch.Tensor) -> None:
         self.seen = x if self.seen is None else torch.cat([self.seen, x], dim=1)
+
+
+class Boxes:
+    """Two objects become one."""
+
+    def __init__(self, data: torch.Tensor, valid: torch.Tensor):
+        self.data, self.valid = data, valid
+
+    def merge(self, boxes: "Boxes") -> "Boxes":
+        self.data = torch.cat([self.data, boxes.data], dim=-3)
+        self.valid = torch.cat([self.valid, boxes.valid], dim=-1)
+        return self
+
+
+class Padded(nn.Module):
+    def forward(self, features: dict[str, torch.Tensor], missing: int) -> dict[str, torch.Tensor]:
+        rows = features["ids"].shape[0]
+        features["ids"] = torch.cat((features["ids"], torch.ones((rows, missing))), -1)
+        features["mask"] = torch.cat((features["mask"], torch.zeros((rows, missing))), -1)
+        return features
