@@ -148,7 +148,7 @@ def _warms_up(model: Model, node: ast.With) -> bool:
     function = model.function(node)
     called = {ast.unparse(call.func) for call in walk(node) if isinstance(call, ast.Call)}
     for capture in model.captures.blocks:
-        if model.function(capture.start) is function and capture.start.lineno > node.lineno:
+        if model.function(capture.start) is function and capture.start.lineno > (node.end_lineno or node.lineno):
             inside = (call for each in capture.body for call in walk(each) if isinstance(call, ast.Call))
             if called & {ast.unparse(call.func) for call in inside}:
                 return True

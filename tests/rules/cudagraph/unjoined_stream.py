@@ -101,3 +101,14 @@ def another_model(model: nn.Module, teacher: nn.Module, x: torch.Tensor):
     with torch.cuda.graph(graph):
         y = model(x)
     return graph, x, y, target
+
+
+def recorded_within(engine, bound: dict[str, torch.Tensor]) -> torch.cuda.CUDAGraph:
+    """The block of the stream is that of the capture."""
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):
+        engine.run(stream.cuda_stream)
+        stream.synchronize()
+        with torch.cuda.graph(graph, stream=stream):
+            engine.run(stream.cuda_stream)
+    return graph
