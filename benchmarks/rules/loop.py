@@ -46,23 +46,6 @@ def each(parameters: Parameters) -> Split:
     return [[{"params": [each]}] for each in parameters]
 
 
-class Optimizers(torch.optim.Optimizer):
-    """Several optimizers, one after another."""
-
-    def __init__(self, parts: list[torch.optim.Optimizer]) -> None:
-        self.parts = parts
-
-    def step(self) -> None:  # type: ignore[override]
-        """All of them."""
-        for part in self.parts:
-            part.step()
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """All of them."""
-        for part in self.parts:
-            part.zero_grad(set_to_none=set_to_none)
-
-
 def training(
     settings: Settings,
     to_none: bool = True,
@@ -73,16 +56,17 @@ def training(
     """A training step with AdamW as `settings` say; `after` runs between its step and the end."""
     model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
     parts = [torch.optim.AdamW(part, lr=1e-5, **settings) for part in split([*model.parameters()])]
-    optimizer = parts[0] if len(parts) == 1 else Optimizers(parts)
 
     def step() -> None:
         with torch.autograd.set_detect_anomaly(detect):
             with torch.autocast(OPTIONS.device, torch.bfloat16):
                 loss = model(batch)
             loss.backward()
-        optimizer.step()
-        after(model, optimizer, loss)
-        optimizer.zero_grad(set_to_none=to_none)
+        for part in parts:
+            part.step()
+        after(model, parts[0], loss)
+        for part in parts:
+            part.zero_grad(set_to_none=to_none)
 
     return step
 

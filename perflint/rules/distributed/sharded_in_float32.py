@@ -27,7 +27,8 @@ class ShardedInFloat32(Rule):
     ## Why is this bad
     Each unit gathers its parameters from all processes before it runs, forward and backward, and sends its gradients
     back. Both happen in the type of the parameters, float32, although the computation needs half of the bytes. With a
-    policy, FSDP casts each part before it is sent. The cost has not been measured here: it depends on the network.
+    policy, FSDP casts each part before it is sent. The cost depends on the
+    network: between two H200s of one host, which NVLink joins, a training step of GPT-2 took no longer.
 
     ## When it is fine
     - Parameters that are in half precision already: files that cast the model are not reported.
