@@ -20,7 +20,7 @@ from perflint.rules.worth import Cost, Grid, cost, grid, grids, rows, sentence
 ROWS = rows()
 ORDER = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 WITHOUT_A_COST = frozenset(
-    """TPF215 TPF359 TPF378 TPF503 TPF801 TPF803 TPF804 TPF805 TPF809 TPF810 TPF811 TPF812 TPF816 TPF817 TPF901 TPF902
+    """TPF215 TPF359 TPF378 TPF503 TPF505 TPF801 TPF803 TPF804 TPF805 TPF809 TPF810 TPF811 TPF812 TPF816 TPF817 TPF901 TPF902
     TPF903 TPF904 TPF907 TPF906 TPF927 TPF948 TPF981 TPF982 TPF983""".split()
 )
 """Warnings that are there for errors, wrong results, or code that will stop working."""

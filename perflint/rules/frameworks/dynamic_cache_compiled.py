@@ -30,7 +30,8 @@ class DynamicCacheCompiled(Rule):
     By default the keys and values are joined to longer tensors for each token. Each length is a CUDA graph of its own,
     and the cache keeps the outputs of one graph while the next one runs, which writes to the same memory: a Llama of 12
     layers raised "accessing tensor output of CUDAGraphs that has been overwritten by a subsequent run" at the first
-    tokens, with torch 2.11 and transformers 5.17. It is a warning because generation fails. A cache of a fixed length keeps the shapes and its memory.
+    tokens, with torch 2.11 and transformers 5.17. It is a warning because generation fails. A cache of a fixed length
+    keeps the shapes and its memory.
 
     ## When it is fine
     - Modes without CUDA graphs: not reported. With the default mode the same model took no longer than with a static
