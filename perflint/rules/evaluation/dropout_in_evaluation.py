@@ -28,7 +28,8 @@ class DropoutInEvaluation(Rule):
     ## Why is this bad
     These functions do not read the mode of the module: `F.dropout` drops unless it gets `training=False`, and the
     attention always drops. After `model.eval()` the results are random and wrong, and the work for it, random numbers
-    and a mask, is done in each step. It is a warning because the results are wrong; the cost has not been measured here.
+    and a mask, is done in each step. It is a warning because the results are wrong; the cost has not been measured
+    here.
 
     ## When it is fine
     - The probability is zero, or set to zero for an evaluation.
