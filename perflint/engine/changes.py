@@ -76,13 +76,14 @@ def _difference(root: str, revision: str) -> _Difference:
     """
     repository = Repository(root)
     committed, tracked = repository.committed(repository.base(revision)), repository.tracked()
-    # Files outside of a sparse checkout are unchanged, though they are not there.
-    old = {name: blob for name, blob in committed.items() if can_be_checked(name) and not tracked.get(name)}
+    old = {name: blob for name, blob in committed.items() if can_be_checked(name)}
     new: dict[str, bytes] = {}
     for name in filter(can_be_checked, tracked):
-        text = None if tracked[name] else repository.content(name)
-        if text is not None and name in old and is_same(text, old[name]):
-            del old[name]
+        text = repository.content(name)
+        # Files outside of a sparse checkout are unchanged, though they are not there.
+        is_unchanged = tracked[name] if text is None else name in old and is_same(text, old[name])
+        if is_unchanged:
+            old.pop(name, None)
         elif text is not None:
             new[name] = text
     texts = repository.texts(old)

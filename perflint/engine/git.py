@@ -19,6 +19,7 @@ from perflint.frozen import dataclass
 from perflint.source.files import is_below
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _CHECKED = frozenset({"", ".py", ".pyi", ".pyw", ".ipynb"})
 """Suffixes of files that can be checked."""
 _SETTINGS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -39,7 +40,7 @@ class Repository:
     def base(self, revision: str) -> str:
         """The commit at which the history left a revision. Raises ConfigurationError for an unknown one."""
         commit = self._asked("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        if not commit:
+        if not _COMMIT.fullmatch(commit):
             message = f"git knows no revision `{revision}` in {self._root}"
             raise ConfigurationError(message, "`--since main`, `--since HEAD~3`")
         return self._asked("merge-base", commit, "HEAD") or commit
@@ -117,10 +118,8 @@ class Repository:
                     os.mkdir(os.path.dirname(path))
                     with open(path, "wb") as file:
                         file.write(text)
-            given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_DIR")}
-            above = {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(folder))}
             command = [self._git, "--no-pager", "diff", "--no-index", *_DIFF, "--src-prefix=", "--dst-prefix=", "--"]
-            ran = subprocess.run([*command, "old", "new"], cwd=folder, env=given | above, capture_output=True)
+            ran = subprocess.run([*command, "old", "new"], cwd=folder, env=_bare(folder), capture_output=True)
         if ran.returncode not in (0, 1):
             raise ConfigurationError(f"`git diff --no-index` failed: {os.fsdecode(ran.stderr).strip()}")
         return _comparison(ran.stdout, {place: name for name, place in places.items()})
@@ -144,6 +143,17 @@ def is_same(text: bytes, blob: str) -> bool:
     """True if a text is that of a blob."""
     digest = hashlib.sha1 if len(blob) == 40 else hashlib.sha256
     return digest(b"blob %d\0" % len(text) + text).hexdigest() == blob
+
+
+def _bare(folder: str) -> dict[str, str]:
+    """The environment of a git that works in a folder of its own and reads no settings of the user or the machine.
+
+    These change what a diff says: more lines around a change, another order or encoding of files.
+    """
+    given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    top = os.path.dirname(os.path.realpath(folder))
+    nowhere = {"HOME": folder, "XDG_CONFIG_HOME": folder, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": top}
+    return given | nowhere | {"GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
 
 
 def _program(root: str) -> str:

@@ -188,7 +188,7 @@ def test_faults_of_since(perflint: Command) -> None:
     ran = perflint("check", "a.py", "--since", "HEAD")
     assert ran.code == 2 and "`--since` needs a git repository" in ran.err
     commit(perflint)
-    for revision in ("nothing", "--output=x", "-h"):
+    for revision in ("nothing", "--output=x", "-h", "HEAD..HEAD"):
         ran = perflint("check", "a.py", f"--since={revision}")
         assert ran.code == 2 and f"git knows no revision `{revision}`" in ran.err
     assert sorted(path.name for path in perflint.folder.iterdir()) == [".git", "a.py", "requirements.txt"]
@@ -220,6 +220,33 @@ def test_git_runs_no_program_of_the_repository(perflint: Command, monkeypatch: p
     assert shown(perflint, "--since", "HEAD") == ["a.py:4"]
     assert (perflint.folder / ".git/index").read_bytes() == index
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "variables"),
+    [
+        ("", {"GIT_DIFF_OPTS": "--unified=9"}),
+        ("[diff]\ninterHunkContext = 20\n", {}),
+        ("[diff]\norderFile = nowhere\n", {}),
+        ("[core]\nattributesFile = attributes\n", {}),
+    ],
+    ids=["context", "joined", "order", "encoding"],
+)
+def test_settings_of_the_user_change_no_findings(
+    perflint: Command, monkeypatch: pytest.MonkeyPatch, settings: str, variables: dict[str, str]
+) -> None:
+    perflint.write("home/.gitconfig", settings)
+    perflint.write("attributes", "*.py working-tree-encoding=UTF-16LE\n")
+    rest = "".join(f"n{number} = {number}\n" for number in range(9))
+    perflint.write("a.py", f"{BAD}{rest}o = 1\n{SCALER}p = 1\n{rest}")
+    commit(perflint)
+    perflint.write("a.py", f"import torch\n{OTHER}{rest}o = 2\n{SCALER}{rest}{SCALER}")
+    before = shown(perflint, "--since", "HEAD")
+    assert before == ["a.py:2", "a.py:24"]
+    monkeypatch.setenv("HOME", str(perflint.folder / "home"))
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert shown(perflint, "--since", "HEAD") == before
 
 
 @pytest.mark.parametrize("remote", ["ssh", "file", "helper", "ext"])
@@ -262,14 +289,16 @@ def test_files_in_another_form_than_committed(perflint: Command) -> None:
     perflint.write("old/m.py", BAD + SCALER)
     perflint.write("empty.py", "")
     perflint.write("away.py", BAD)
+    perflint.write("there.py", BAD)
     commit(perflint)
     (perflint.folder / "a.py").write_bytes((BAD + OTHER).replace("\n", "\r\n").encode())
     (perflint.folder / "new").mkdir()
     git(perflint.folder, "mv", "old/m.py", "new/m.py")
     perflint.write("new/m.py", BAD + SCALER + OTHER)
-    git(perflint.folder, "update-index", "--skip-worktree", "away.py")
+    git(perflint.folder, "update-index", "--skip-worktree", "away.py", "there.py")
     (perflint.folder / "away.py").unlink()
-    assert shown(perflint, "--since", "HEAD") == ["a.py:4", "new/m.py:5"]
+    perflint.write("there.py", BAD + OTHER)
+    assert shown(perflint, "--since", "HEAD") == ["a.py:4", "new/m.py:5", "there.py:4"]
 
 
 TOOL = "import torch\n\n\ndef note(x: torch.Tensor):\n    return x.cuda().sum().item()\n"
