@@ -45,7 +45,7 @@ def _without_comments(text: str) -> str:
     import io
     import tokenize
 
-    lines = text.splitlines(keepends=True)
+    lines = io.StringIO(text).readlines()
     try:
         # In brackets, so that the lines belong together.
         for token in tokenize.generate_tokens(io.StringIO(f"({text}\n)").readline):

@@ -104,6 +104,27 @@ def test_arguments_with_names(case: Case) -> None:
     check_walruses(case, with_bare_walruses(before, arguments_within(before, fixed_spans(case))))
 
 
+ODD = "a\x0cb\x1cc\u2028d\x85e"
+"""Characters at which Python ends no line, while `str.splitlines` does."""
+
+
+@in_form(2)
+def test_comments_with_characters_that_look_like_ends_of_lines(case: Case) -> None:
+    """Each stays whole where it is, moves as a whole, or goes with its statement."""
+    before = fixture(case)
+    lines = before.split("\n")
+    simple = [node for node in ast.walk(ast.parse(before)) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
+    for node in simple:
+        last = lines[(node.end_lineno or 0) - 1]
+        if len(last.encode()) == node.end_col_offset:
+            lines[(node.end_lineno or 0) - 1] = f"{last}  # {node.lineno}{ODD}"
+    whole = rf"\d+{ODD}\n"
+    odd = re.findall(whole, "\n".join(lines))
+    after = fix("\n".join(lines), case.rule).text
+    assert odd and Counter(re.findall(whole, after)) <= Counter(odd)
+    assert all(after.count(character) == len(re.findall(whole, after)) for character in "\x0c\x1c\u2028\x85")
+
+
 OF_TWO_CALLS = {"transfer/create_then_move": ("    again =", "    cast =", "    half =")}
 """Lines whose fix takes a second call along, which stays if a walrus names the first one."""
 

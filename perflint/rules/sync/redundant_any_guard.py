@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -114,8 +113,8 @@ def _fix(model: Model, guard: Guard) -> Fix:
     span = with_last_comments(source, source.span(guard.statement))
     written = cst.parse_statement(source.segment(span) + "\n")
     assert isinstance(written, cst.If)
-    lines = textwrap.indent("\n".join(_lines(written)), indentation(source, span.line))
-    edit = replace(source, span, lines.lstrip())
+    # Only the beginnings of statements move: what looks like a line may be part of a string or comment.
+    edit = replace(source, span, f"\n{indentation(source, span.line)}".join(_lines(written)))
     return Fix("Drop the `if`", _safety(model, guard), (edit,))
 
 
@@ -123,12 +122,14 @@ def _lines(statement: cst.If) -> Iterator[str]:
     body = statement.body
     if not isinstance(body, cst.IndentedBlock):
         # A backslash behind the colon is part of this white space.
-        yield code(body.with_changes(leading_whitespace=cst.SimpleWhitespace(""))).strip()
+        yield code(body.with_changes(leading_whitespace=cst.SimpleWhitespace(""))).rstrip("\r\n")
         return
     if body.header.comment is not None:
         yield body.header.comment.value
     for part in body.body:
-        yield code(part).strip()
+        assert isinstance(part, cst.SimpleStatementLine)
+        yield from (line.comment.value for line in part.leading_lines if line.comment is not None)
+        yield code(part.with_changes(leading_lines=())).rstrip("\r\n")
     yield from (line.comment.value for line in body.footer if line.comment is not None)
 
 
