@@ -152,8 +152,8 @@ def _bare(folder: str) -> dict[str, str]:
     """
     given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     top = os.path.dirname(os.path.realpath(folder))
-    nowhere = {"HOME": folder, "XDG_CONFIG_HOME": folder, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": top}
-    return given | nowhere | {"GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
+    given |= {"HOME": folder, "XDG_CONFIG_HOME": folder, "GIT_CEILING_DIRECTORIES": top}
+    return given | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
 
 
 def _program(root: str) -> str:
