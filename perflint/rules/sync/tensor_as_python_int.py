@@ -15,12 +15,16 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name
-from perflint.semantics.values import Device, Evidence, Instance, Kind, Sequence, Tensor, Unknown, Value
+from perflint.semantics.values import Device, Evidence, Instance, Kind, Sequence, Tensor, Unknown, Value, scalar_type
 from perflint.source.quoting import quoted
 
 _PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
     f"math.{name}" for name in "sqrt log log2 log10 exp pow floor ceil sin cos tan isnan isinf isfinite prod".split()
 )
+_BOUNDS = {f"torch.{name}": 1 for name in ("clamp", "clamp_", "clip", "clip_")} | {
+    f"torch.Tensor.{name}": 0 for name in ("clamp", "clamp_", "clip", "clip_")
+}
+"""Functions whose bounds are two tensors or two numbers, with the position of the first bound."""
 _LISTS_OF_MODULES = frozenset(f"torch.nn.{name}" for name in ("ModuleList", "Sequential", "ParameterList"))
 
 
@@ -40,7 +44,7 @@ class TensorAsPythonInt(Rule):
     ## When it is fine
     Sizes from `x.shape` are Python numbers; tensors on the CPU can be read at once. Positions of
     one dimension or more (`x[indices]`) stay on the GPU. Operands may be tensors: `x * t`, `x.lerp(y, t)`,
-    `x.clamp(max=t)`.
+    `x.clamp(max=t)`; with a number as the other bound, `x.clamp(0, t)` reads the tensor.
 
     ## Bad
     ```python
@@ -77,7 +81,7 @@ class TensorAsPythonInt(Rule):
     effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.DECISION
     measured = ("tensor-as-python-int-gpt", "tensor-as-python-int-gpt-host-work", "tensor-as-python-int-policy")
-    listens = (Calls(*_PYTHON, *torch_api.numbers()), SubscriptSite)
+    listens = (Calls(*_PYTHON, *_BOUNDS, *torch_api.numbers()), SubscriptSite)
 
     def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         numbers = _numbers(site)
@@ -115,6 +119,10 @@ def _expected(site: CallSite) -> Iterator[ast.expr]:
             yield given
         if number.several and number.position is not None:
             yield from site.node.args[number.position + 1 :]
+    first = _BOUNDS.get(site.target)
+    bounds = () if first is None else (site.argument("min", first), site.argument("max", first + 1))
+    if any(each is not None and scalar_type(site.value(each)) in ("int", "float") for each in bounds):
+        yield from filter(None, bounds)
 
 
 def _converted(site: CallSite, node: ast.expr) -> Iterator[tuple[ast.expr, Confidence]]:

@@ -276,11 +276,13 @@ class Factors(nn.Module):
         torch._foreach_add_([x, y], [y, x], alpha=t)  # error: TPF119
         row = x.narrow(0, k, 1)  # error: TPF119
         nn.utils.clip_grad_norm_(self.parameters(), t)  # error: TPF119
+        x = x.clamp(0, t)  # error: TPF119
+        x = torch.clamp(x, min=t, max=1.0).clip_(-1, weights.shape[0])  # error: TPF119
         return row, noise, upper, hot, drawn, loss, placed
 
     def operands(self, x: torch.Tensor, y: torch.Tensor, weights: torch.Tensor):
         t = weights.mean()
-        x = x.add(t).lerp(y, t).clamp(max=t).pow(t)
+        x = x.add(t).lerp(y, t).clamp(max=t).pow(t).clamp(t - 1, t)
         x = torch.where(x > t, t, x.mul(t))
         x = x.scatter(0, y.argmax(0, keepdim=True), y).fill_(t).narrow(0, 0, 2)
         nn.utils.clip_grad_norm_(self.parameters(), 1.0)
