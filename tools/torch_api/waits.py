@@ -66,7 +66,8 @@ def _rows() -> Iterator[dict[str, Any]]:
 
 def _of_modules() -> Iterator[dict[str, Any]]:
     call = "torch.nn.Module.__call__"
-    yield _row(call, "log_probs@0", "copy", of="torch.nn.CTCLoss")
+    # With fewer arguments, the object is another loss of the program.
+    yield _row(call, "log_probs@0", "copy", of="torch.nn.CTCLoss", when=["input_lengths@2"])
     yield _row(call, "input@0", "check", of="torch.nn.GaussianNLLLoss")
     for name in _NORMS.split():
         yield _row(call, "input@0", "read", of=f"torch.nn.{name}", when=["self.momentum=None"])

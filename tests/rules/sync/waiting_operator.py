@@ -249,3 +249,11 @@ class Scored(nn.Module):
         self.error.update(x, y)
         self.loss.update(counted)
         self.accuracy.update(x.cpu(), y.cpu())
+
+
+def either_loss(model: nn.Module, batch: torch.Tensor, targets: torch.Tensor, lengths: torch.Tensor, kind: str):
+    criterion = nn.CTCLoss() if kind == "ctc" else nn.CrossEntropyLoss()
+    predicted = model(batch.cuda())
+    if kind == "ctc":
+        return criterion(predicted, targets, lengths, lengths)  # error: TPF136
+    return criterion(predicted, targets)
