@@ -13,7 +13,6 @@ from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Reasons
 from perflint.semantics.heat.heat_map import HeatMap
-from perflint.semantics.heat.steps import by_name
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.purpose.unreached import is_dead
 from perflint.semantics.sites import device_confidence
@@ -256,9 +255,9 @@ class _HeatWords:
         info = self._model.module.defined_by(node)
         if info is None:
             return "", None
-        named = by_name(self._model, info)
+        named = self._map.named(info)
         if named is not None and named.heat is heat:
-            return f"`{info.qualname}` {named.why} (by its name)", None
+            return f"`{info.qualname}` {named.why}{' (by its name)' if named.entry else ''}", None
         return self._called(info, heat)
 
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[str, ast.AST | None]:

@@ -437,7 +437,7 @@ def closure_step(optimizer, model, x):
         loss.backward()
         return loss.item()              # hot
     def hook(module, inputs, output):
-        output.sum().item()             # warm
+        output.sum().item()             # hot
     model.register_forward_hook(hook)
     for _ in range(3):
         optimizer.step(closure)         # hot

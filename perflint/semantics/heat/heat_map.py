@@ -258,6 +258,8 @@ class HeatMap:
         declared = self._declared(info)
         if declared is not None:
             return Named(declared, f"the settings list under `{declared.value}-functions`")
+        if any(_registers_hook(call) for call in self._calls.given(info)):
+            return Named(Heat.HOT, "runs with each pass of the module or tensor that it is a hook of")
         return by_name(self._model, info) or runs_once(self._model, info)
 
     def _declared(self, info: FunctionInfo) -> Heat | None:
@@ -324,6 +326,12 @@ class HeatMap:
         # A hook or a factory is given away once and called often, so a cold place does not make it cold.
         given = [call for call in self._calls.given(info) if self.of(call) is Heat.HOT]
         return self._calls.calls(info) + given
+
+
+def _registers_hook(call: ast.Call) -> bool:
+    """True for `module.register_forward_hook(f)` and `tensor.register_hook(f)`, not for hooks of state dicts."""
+    name = last_name(call)
+    return name.startswith("register_") and name.endswith("hook") and "state_dict" not in name
 
 
 def _runs_again(call: ast.Call, ancestors: Iterable[ast.AST], info: FunctionInfo) -> bool:
