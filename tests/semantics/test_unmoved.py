@@ -230,3 +230,38 @@ def test_a_new_module_is_on_the_cpu_until_something_may_move_it(case: Case, tmp_
 @projects(DEFAULT_DEVICE)
 def test_a_project_that_sets_a_default_device_may_make_modules_there(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+OWN_METHODS = """
+# file: main.py
+import torch
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = nn.Parameter(torch.zeros(3))
+    def sample(self, n):
+        return self.mean + torch.randn(n, 3, device=self.mean.device)
+    def log_prob(self, x):
+        return (x - self.mean) ** 2
+
+class Placed(Policy):
+    def place(self, device):
+        return self.to(device)
+
+def learn():
+    policy = Policy()
+    x = policy.sample(4)    # -> cpu float 2
+    policy.log_prob(x)      # -> cpu float 2
+
+def learn_elsewhere(device):
+    policy = Placed()
+    policy.place(device)
+    policy.sample(4)        # -> model float 2
+"""
+
+
+@projects(OWN_METHODS)
+def test_methods_of_a_module_of_the_project(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)

@@ -66,7 +66,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
             shown = frame.evaluate(ast.Attribute(argument, attribute, ast.Load()))
             frame.recorder.shown.setdefault(argument, {})[attribute] = shown
     target, value = apply(frame, callee, arguments, node)
-    value = unmoved.beside_operand(node, target, value)
+    value = unmoved.beside_operand(node, target, unmoved.of_method(frame, node, callee, arguments, value))
     if frame.view.project.declared.gives_gpu_tensor(target):
         value = _on_gpu(value)
     if frame.narrowed:

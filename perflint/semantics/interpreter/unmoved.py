@@ -19,6 +19,7 @@ from perflint.semantics.values import (
     ON_CPU,
     UNKNOWN,
     Device,
+    Function,
     Instance,
     Mapping,
     Origin,
@@ -53,6 +54,15 @@ def on_cpu(frame: Frame, module: Instance, arguments: Arguments, result: Value) 
     known = frame.view.memory.unmoved
     stays = frame.view.memory.remembered(known, origin, partial(_stays, frame, module, origin), False)
     return placed(result, Device.CPU, Device.MODEL) if stays else result
+
+
+def of_method(frame: Frame, node: ast.Call, callee: Value, arguments: Arguments, result: Value) -> Value:
+    """The result of a call of a method that a module of the project defines, on the CPU if nothing moves the module."""
+    if not isinstance(callee, Function) or not isinstance(node.func, ast.Attribute) or not _holds(result):
+        return result
+    # A method does not know which call has made its object.
+    made = frame.evaluate(node.func.value)
+    return on_cpu(frame, made, arguments, result) if isinstance(made, Instance) else result
 
 
 def beside_operand(node: ast.Call, target: str, result: Value) -> Value:
@@ -90,22 +100,27 @@ def _stays(frame: Frame, module: Instance, origin: Origin) -> bool:
     target = _bound_to(frame.module, origin)
     if target is None:
         return False
-    stays = _name_stays(frame, target) if isinstance(target, ast.Name) else _attribute_stays(frame, target)
+    classes = (info_of(frame, base) for base in lineage(frame, module.cls))
+    leave_it = _LEAVES_IT.union(*(info.methods for info in classes if info is not None))
+    if isinstance(target, ast.Name):
+        stays = _name_stays(frame, target, leave_it)
+    else:
+        stays = _attribute_stays(frame, target, leave_it)
     return stays and _moves_nothing(frame, module) and not any(map(frame.view.mentioning, _SETS_DEFAULT))
 
 
-def _name_stays(frame: Frame, target: ast.Name) -> bool:
-    """True if a name is bound once, and all its uses leave the module where it is."""
+def _name_stays(frame: Frame, target: ast.Name, leave_it: frozenset[str]) -> bool:
+    """True if a name is bound once, and all its uses leave the module where it is, as some methods do."""
     module, variable = frame.module, frame.module.symbols.variable(target)
     if [binding.how for binding in variable.bindings] != [How.ASSIGNED] or variable.is_shared:
         return False
-    if _moves_something(variable.scope.node) or not all(_leaves(module, use) for use in variable.uses):
+    if _moves_something(variable.scope.node) or not all(_leaves(module, use, leave_it) for use in variable.uses):
         return False
     is_global = isinstance(variable.scope.node, ast.Module)
     return not (is_global and frame.view.importers(module.name, variable.name))
 
 
-def _attribute_stays(frame: Frame, target: ast.Attribute) -> bool:
+def _attribute_stays(frame: Frame, target: ast.Attribute, leave_it: frozenset[str]) -> bool:
     """True if an attribute of an object other than a module is bound once, and all its uses leave the module."""
     module, name = frame.module, target.attr
     info = _class_around(module, target)
@@ -122,16 +137,17 @@ def _attribute_stays(frame: Frame, target: ast.Attribute) -> bool:
             continue
         other = _class_around(module, node)
         is_of_another = other is not None and other is not info and path_of(node.value) in _receivers(other)
-        if not is_of_another and not (isinstance(node.ctx, ast.Load) and _leaves(module, node)):
+        if not is_of_another and not (isinstance(node.ctx, ast.Load) and _leaves(module, node, leave_it)):
             return False
     own_name = info.qualname.rpartition(".")[2]
     importers = frame.view.importers(module.name, own_name)
     is_base = any(own_name in bases for file in importers for _, bases in frame.view.bases(file.path))
-    return not is_base and not frame.view.matching(re.compile(_OTHER_USE.format(name)))
+    return not is_base and not frame.view.matching(_other_use(name, leave_it))
 
 
-_OTHER_USE = r"(?<!\bself)\.{0}\b(?!\()(?!\.(?:" + "|".join(sorted(_LEAVES_IT)) + r")\()"
-"""Text in any file that may move a module which an attribute of an object holds."""
+def _other_use(name: str, leave_it: frozenset[str]) -> re.Pattern[str]:
+    """Text in any file that may move a module which an attribute of an object holds."""
+    return re.compile(rf"(?<!\bself)\.{name}\b(?!\()(?!\.(?:{'|'.join(sorted(leave_it))})\()")
 
 
 def _receivers(info: ClassInfo) -> set[str]:
@@ -180,13 +196,13 @@ def _is_plain(module: Module, statement: ast.AST) -> bool:
     return True
 
 
-def _leaves(module: Module, use: ast.expr) -> bool:
-    """True if a use of a module copies it, calls it, or a method that moves nothing."""
+def _leaves(module: Module, use: ast.expr, leave_it: frozenset[str]) -> bool:
+    """True if a use of a module copies it, calls it, or one of some methods."""
     parents = module.structure.parents
     outer = parents.get(use)
     if isinstance(outer, ast.Call):
         return outer.func is use or last_name(outer) == "deepcopy"
-    called = parents.get(outer) if isinstance(outer, ast.Attribute) and outer.attr in _LEAVES_IT else None
+    called = parents.get(outer) if isinstance(outer, ast.Attribute) and outer.attr in leave_it else None
     return isinstance(called, ast.Call) and called.func is outer
 
 
@@ -213,7 +229,7 @@ def _used(home: Module, cls: ast.ClassDef) -> list[str] | None:
     """The full names of the classes of its file that a class uses; None if it may use code that moves its parts."""
     found: list[str] = []
     for node in walk(cls):
-        named = _name(node)
+        named = "" if _asks_where(node) else _name(node)
         if named and _NAMES_DEVICE.search(named):
             return None
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
@@ -230,6 +246,12 @@ def _used(home: Module, cls: ast.ClassDef) -> list[str] | None:
             else:
                 found.append(f"{home.name}.{node.id}")
     return found
+
+
+def _asks_where(node: ast.AST) -> bool:
+    """True for `x.device` and `device=x.device`, where `x` is a tensor or a part: they choose no device."""
+    read = node.value if isinstance(node, ast.keyword) else node
+    return isinstance(read, ast.Attribute) and read.attr == "device" and path_of(read) not in ("self.device", "")
 
 
 def _name(node: ast.AST) -> str:
