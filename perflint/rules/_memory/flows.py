@@ -139,12 +139,15 @@ def _target_at(model: Model, place: ast.expr) -> ast.expr | None:
 def uses_of_target(model: Model, statement: ast.AST | None) -> tuple[Use, ...]:
     """The uses of the name that an assignment gives a value; none for other statements, and if there are too many."""
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    if not isinstance(target, ast.Name):
-        return ()
-    flow = flow_around(model, target)
-    found = flow.stored.get(target)
+    return uses_of(model, target) or () if isinstance(target, ast.Name) else ()
+
+
+def uses_of(model: Model, store: ast.Name) -> tuple[Use, ...] | None:
+    """The uses of the value that a store gives a name; None if there are too many, and where the name is only read."""
+    flow = flow_around(model, store)
+    found = flow.stored.get(store)
     reach = None if found is None else flow.reach(found, most=12)
-    return () if reach is None else reach.uses
+    return None if reach is None else reach.uses
 
 
 def value_of(model: Model, target: ast.expr) -> ast.expr | None:

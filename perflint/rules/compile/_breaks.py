@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered, weakest
 from perflint.frozen import dataclass
 from perflint.rules.base import Mentions, Rule
+from perflint.semantics.model import Model
 from perflint.semantics.regions.compile_calls import gives_up
 from perflint.semantics.regions.compiled import COMPILES, Compiled
 from perflint.semantics.sites import Site
-
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
 
 _FAR = 2
 """From this number of calls between the compiled function and the line, it is less sure that the line is compiled."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from perflint.frozen import replace
 from perflint.semantics.lattice import union
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, Site
 from perflint.semantics.values import Device, Mapping, Sequence, Tensor, Value
-
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
 
 AnySite = TypeVar("AnySite", bound=Site)
 

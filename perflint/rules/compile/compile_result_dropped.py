@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
+from perflint.rules._memory.flows import uses_of
 from perflint.rules._since import MODULE_COMPILE
 from perflint.rules._visible import is_private
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
+from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import FunctionNode, walk
+from perflint.semantics.structure import FunctionNode, names_in, path_of
 from perflint.semantics.values import Const, Instance
 from perflint.source.concrete import cst
-
-if TYPE_CHECKING:
-    from perflint.findings import Edit
 
 
 class CompileResultDropped(Rule):
@@ -120,62 +118,15 @@ def _fate(site: CallSite) -> tuple[str, bool] | None:
         return "the result is dropped here", False
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return None
-    name = parent.targets[0].id
-    function = model.function(call)
-    if function is None or isinstance(function, ast.Lambda) or not is_private(model, parent.targets[0]):
+    target = parent.targets[0]
+    if isinstance(model.function(call), ast.Lambda) or not is_private(model, target) or uses_of(model, target) != ():
         return None
-    given = call.args[0] if call.args else None
-    loop = _loop_over(model, parent, name)
-    if loop is not None:
-        used = _is_read(loop.body, name, parent)
-        return None if used else (f"`{name}` is bound again in the next iteration of the loop", True)
-    if name == "self" and isinstance(given, ast.Name) and given.id == "self":
-        return (
-            None
-            if _is_read_after(model, function, name, parent)
-            else ("`self` is only a local name, and the caller's object stays as it is", True)
-        )
-    if _is_read_after(model, function, name, parent):
-        return None
-    return f"nothing reads the local name `{name}` after this", False
-
-
-def _loop_over(model: Model, statement: ast.stmt, name: str) -> ast.For | ast.AsyncFor | None:
-    """The loop around a statement that binds a name itself."""
-    for outer in model.ancestors(statement):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return None
-        if isinstance(outer, (ast.For, ast.AsyncFor)):
-            if any(isinstance(node, ast.Name) and node.id == name for node in walk(outer.target)):
-                return outer
-    return None
-
-
-def _is_read(body: list[ast.stmt], name: str, assignment: ast.Assign) -> bool:
-    inside = set(walk(assignment))
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and node not in inside
-        for statement in body
-        for node in walk(statement)
-    )
-
-
-def _is_read_after(model: Model, function: FunctionNode, name: str, assignment: ast.Assign) -> bool:
-    """True if a function reads a name after an assignment, or before it in a loop around both."""
-    assert not isinstance(function, ast.Lambda)
-    for outer in model.ancestors(assignment):
-        if outer is function:
-            break
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)) and _is_read([outer], name, assignment):
-            return True
-    end = (assignment.end_lineno or 0, assignment.end_col_offset or 0)
-    return any(
-        isinstance(node, ast.Name)
-        and node.id == name
-        and not isinstance(node.ctx, ast.Store)
-        and (node.lineno, node.col_offset) >= end
-        for node in walk(function)
-    )
+    loops = (loop for loop in loops_around(model, call) if isinstance(loop, (ast.For, ast.AsyncFor)))
+    if any(target.id in names_in(loop.target) for loop in loops):
+        return f"`{target.id}` is bound again in the next iteration of the loop", True
+    if target.id == "self" and call.args and path_of(call.args[0]) == "self":
+        return "`self` is only a local name, and the caller's object stays as it is", True
+    return f"nothing reads the local name `{target.id}` after this", False
 
 
 def _fix(site: CallSite, in_place: bool) -> Fix | None:

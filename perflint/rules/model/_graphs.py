@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.operators import records
 from perflint.rules._methods import is_self_or_cls
 from perflint.rules._turns import Call, call_in_loop, heads
 from perflint.rules.transfer._loops import Loop
@@ -18,7 +19,6 @@ from perflint.semantics.structure import keyword, names_in, walk
 from perflint.semantics.values import Class, Const, DeviceValue, Dtype, Function, Instance, Scalar, Value
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data shape size dtype device ndim numel dim".split())
-_NO_GRADIENT = ("no_grad", "inference_mode")
 _TENSOR_METHODS = frozenset(
     "abs clone cpu cuda exp flatten float log max mean min mul pow reshape sqrt square squeeze sum t to "
     "transpose unsqueeze view".split()
@@ -102,7 +102,7 @@ class Turn:
             return False
         for bound in self.bindings.get(name, ()):
             value = self._value(bound)
-            if value is None or self._is_off(value):
+            if value is None or not records(self.model, value):
                 continue
             for node in walk(value):
                 if isinstance(node, ast.Call) and not self._is_harmless(node):
@@ -116,7 +116,7 @@ class Turn:
 
     def _uses_of(self, bound: Bound) -> list[ast.expr]:
         value = self._value(bound)
-        return [] if value is None or self._is_off(value) else list(self._uses(value))
+        return [] if value is None or not records(self.model, value) else list(self._uses(value))
 
     def _is_harmless(self, call: ast.Call) -> bool:
         """True if a call makes no graph of arguments that have none."""
@@ -183,8 +183,9 @@ class Turn:
             if node.id in self.data or node.id in self.bindings:
                 own = self.origins(node)
                 return own is not None and not any(map(self.with_graph, own))
-            values = [value for bound in self._before.get(node.id, ()) if (value := self._value(bound)) is not None]
-            return bool(values) and all(self._is_off(value) or self.is_fresh(value, depth - 1) for value in values)
+            before = [value for bound in self._before.get(node.id, ()) if (value := self._value(bound)) is not None]
+            fresh = (not records(self.model, value) or self.is_fresh(value, depth - 1) for value in before)
+            return bool(before) and all(fresh)
         if isinstance(node, ast.Attribute):
             return node.attr in _LEAVES_GRAPH
         if isinstance(node, ast.Call):
@@ -216,15 +217,6 @@ class Turn:
     def _is_older(self, bound: Bound) -> bool:
         """True for the value with which an iteration begins."""
         return bound.loop is self.loop or (bound.node in self.inner and isinstance(bound.node, ast.arg))
-
-    def _is_off(self, node: ast.AST) -> bool:
-        """True if autograd is off where a statement runs."""
-        for outer in inside(self.model, node):
-            if isinstance(outer, (ast.With, ast.AsyncWith)):
-                said = " ".join(ast.unparse(item.context_expr) for item in outer.items)
-                if any(word in said for word in _NO_GRADIENT):
-                    return True
-        return False
 
 
 def _data_of_call(model: Model, call: Call) -> set[str]:

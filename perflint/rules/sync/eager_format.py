@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.fixes.edits import replace
@@ -15,6 +14,7 @@ from perflint.rules.base import Calls, Files, Group, Rule
 from perflint.semantics.around import inside, loops_around, targets
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
+from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_text
 from perflint.semantics.sites import (
     CallSite,
@@ -28,9 +28,6 @@ from perflint.semantics.structure import last_name, names_in, path_of
 from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Tensor, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
 
 # In the model, a progress bar is the iterable that it wraps, which may be a loader.
 _BARS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "torch.utils.data.DataLoader")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._statements import block_of
@@ -12,12 +11,10 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._waiting import is_needed
 from perflint.semantics.around import repeats
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
 
 _SYNCHRONIZE = tuple(
     f"torch.{owner}.synchronize"

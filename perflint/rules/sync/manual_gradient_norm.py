@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import delete_statement
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
-from perflint.rules._memory.flows import behind
+from perflint.rules._memory.flows import behind, uses_of
 from perflint.rules._methods import in_tests
 from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
@@ -195,26 +195,10 @@ def _starts_at_zero(before: list[ast.stmt], name: str) -> bool:
 
 def _is_read_later(model: Model, loop: ast.For, root: ast.Assign) -> bool:
     """True if code after the loop reads names, other than the sum, with their values from the loop."""
-    sums = {node.id for node in walk(root) if isinstance(node, ast.Name)}
-    bound = {node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)} - sums
-    inside = set(walk(loop))
-    reads = (
-        node
-        for node in walk(model.function(loop) or model.source.tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in bound and node not in inside
-    )
-    return any(node.lineno > loop.lineno and not _binds_anew(model, node) for node in reads)
-
-
-def _binds_anew(model: Model, read: ast.Name) -> bool:
-    """True if a loop or comprehension around a read binds the name itself."""
-    return any(
-        isinstance(target, ast.Name) and target.id == read.id
-        for outer in model.ancestors(read)
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
-        for part in ([outer] if isinstance(outer, (ast.For, ast.AsyncFor)) else outer.generators)
-        for target in walk(part.target)
-    )
+    inside, sums = set(walk(loop)), names_in(root)
+    stores = (node for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    found = (uses_of(model, store) for store in stores if store.id not in sums)
+    return any(uses is None or any(use not in inside for use in uses) for uses in found)
 
 
 def _without_missing(body: list[ast.stmt], name: str) -> list[ast.stmt]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered, surest, weakest
 from perflint.fixes.edits import replace
@@ -19,15 +18,13 @@ from perflint.rules.sync._same_shape import has_shape_of, is_of_part
 from perflint.rules.sync._searched import searched_once
 from perflint.semantics.dataflow.definitions import excludes, ways_out
 from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_selection
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Kind, Name, Unknown, Value, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
 
 _FUNCTIONS = frozenset({"torch.nonzero", "torch.argwhere", "torch.masked_select", "torch.where"})
 _METHODS = frozenset({"torch.Tensor.nonzero", "torch.Tensor.argwhere", "torch.Tensor.masked_select"})

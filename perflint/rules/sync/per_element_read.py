@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
@@ -24,14 +23,12 @@ from perflint.rules.sync._scalars import (
     mapped_at,
     read_at,
 )
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
 
 
 class PerElementRead(Rule):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import indentation, replace, with_last_comments
@@ -20,14 +19,11 @@ from perflint.rules.sync._scalars import NAN_CHECK, READS, SCALAR_READ, TRUTH_OF
 from perflint.semantics.around import loops_around
 from perflint.semantics.binders import Loop
 from perflint.semantics.dataflow.flow import Bound
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.semantics.values import Const, Kind, Tensor
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.semantics.model import Model
-
 
 _MOST_USES = 200
 _HARMLESS = {Fate.READ, Fate.COMPUTED, Fate.COPIED, Fate.WRITTEN}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._memory.flows import body_around
+from perflint.rules._memory.operators import records
 from perflint.rules._methods import calls_named
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_private
@@ -156,7 +157,7 @@ def _kept(model: Model, loop: Loop | FunctionNode, loss: str) -> Iterator[tuple[
         else:
             continue
         found = None if name == loss else _with_graph(model, value, loss)
-        statement = None if found is None or _off(model, node) else statement_of(model, node)
+        statement = None if found is None or not records(model, node) else statement_of(model, node)
         if found is not None and statement is not None and iteration_around(model, statement) is loop:
             yield found, name, held
 
@@ -195,18 +196,6 @@ def _with_graph(model: Model, node: ast.expr, loss: str) -> ast.Name | None:
             return None
         return None if node.func.attr in _LEAVES_GRAPH else _with_graph(model, node.func.value, loss)
     return None
-
-
-def _off(model: Model, node: ast.AST) -> bool:
-    """True if autograd is off where a node runs."""
-    for outer in model.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, (ast.With, ast.AsyncWith)):
-            said = " ".join(model.source.written(item.context_expr) for item in outer.items)
-            if "no_grad" in said or "inference_mode" in said:
-                return True
-    return False
 
 
 def _asks_for_gradient(model: Model, loop: Loop | FunctionNode, name: str) -> bool:
