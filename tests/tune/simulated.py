@@ -32,7 +32,12 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     """
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    steps = {call.lineno for call in calls if isinstance(call.func, ast.Attribute) and _steps(call)}
+    idle = {number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# not run")}
+    steps = {
+        call.lineno
+        for call in calls
+        if call.lineno not in idle and isinstance(call.func, ast.Attribute) and _steps(call)
+    }
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     called = [
         Called("a.py", call.lineno, "a.py", each.lineno)
@@ -44,9 +49,9 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     lambdas = [each for each in ast.walk(tree) if isinstance(each, ast.Lambda)]
     scheduled = [call.lineno for call in calls if ast.unparse(call.func) == "scheduler.step"]
     called += [Called("a.py", line, "a.py", each.lineno) for line in scheduled for each in lambdas]
-    idle = {number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# not run")}
     lines = {call.lineno for call in calls} - idle
-    backwards = [("a.py", call.lineno) for call in calls if getattr(call.func, "attr", "") == "backward"]
+    ran_calls = [call for call in calls if call.lineno not in idle]
+    backwards = [("a.py", call.lineno) for call in ran_calls if getattr(call.func, "attr", "") == "backward"]
     owners = [("a.py", each.lineno if isinstance(each, ast.FunctionDef) else 1) for each in (tree, *functions)]
     models = [
         Model(

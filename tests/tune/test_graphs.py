@@ -28,7 +28,7 @@ BACKWARD = {
     "adversarial": "the step calls no model with parameters",
     "autocast_around": REFUSED["autocast_around"],
     "copied": "the step calls no model with parameters",
-    "other_branch": "the model is called outside of the block of the backward pass",
+    "mixed": "`scaler.step(optimizer)` has an effect that a graph does not repeat",
     "writes_input": REFUSED["writes_input"],
 }
 """Those without a graph of the forward and backward pass."""

@@ -42,11 +42,14 @@ class BackwardFinder(Finder):
             raise Refused("the backward pass is part of another statement", backward)
         if any(isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(backward)):
             raise Refused("gradients of gradients may be wanted", backward)
-        block = block_in(self._parents.get(backward), backward)
-        end = block.index(backward) + 1
+        conditions = self._conditions(backward)
+        last = conditions[-1] if conditions else backward
+        block = block_in(self._parents.get(last), last)
+        end = block.index(last) + 1
         start = next((each for each in range(end) if self._reason(block[each:end]) is None), end - 1)
         stop = self._reason(block[start - 1 : end]) if start else None
         region = self._arranged(block[start:end])
+        region.conditions = conditions
         # What only stands in front of the region is no part of it.
         while region.before and region.before[0].statement is region.whole[0] and len(region.whole) > 1:
             region.whole.pop(0)

@@ -169,7 +169,9 @@ class Sorter:
             if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and path_of(each.value) == name:
                 return True
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CHANGING:
-                if path_of(each.func.value) == name and not self._purity.updates_scale(each):
+                # A dictionary is updated with something, unlike a scaler.
+                is_empty = each.func.attr == "update" and not each.args and not each.keywords
+                if path_of(each.func.value) == name and not is_empty:
                     return True
         return False
 

@@ -119,14 +119,26 @@ class Finder:
             raise Refused("the step of the optimizer has a closure or other arguments", first)
         if not isinstance(statement, ast.Expr):
             raise Refused("the result of the optimizer's step is used", first)
-        conditions: list[ast.If] = []
-        above = self._parents[statement]
-        while isinstance(above, ast.If) and not any(is_method(node, "backward") for node in ast.walk(above)):
-            conditions.append(above)
-            above = self._parents[above]
+        conditions = self._conditions(statement)
         region = self._in_block(conditions[-1] if conditions else statement, list(around.values()))
         region.conditions = conditions
         return region
+
+    def _conditions(self, statement: ast.stmt) -> list[ast.If]:
+        """The conditions around a statement of the step behind its forward pass, the innermost first."""
+        found: list[ast.If] = []
+        above = self._parents[statement]
+        while isinstance(above, ast.If) and not self._holds_pass(above):
+            found.append(above)
+            above = self._parents[above]
+        return found
+
+    def _holds_pass(self, condition: ast.If) -> bool:
+        """True if the backward pass under a condition is not that of a model that is called in front of it."""
+        if not any(is_method(node, "backward") for node in ast.walk(condition)):
+            return False
+        block = block_in(self._parents.get(condition), condition)
+        return self._reaches_model(condition) or not any(map(self._reaches_model, block[: block.index(condition)]))
 
     def optimizers(self, region: Region) -> list[ast.expr]:
         """The optimizers that a region steps."""
