@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._memory.flows import made, uses_of_target
+from perflint.rules._memory.flows import flow_around, made, uses_of, uses_of_target
 from perflint.rules._methods import is_false
 from perflint.rules._numbers import integer
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
-from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, walk
@@ -192,24 +191,14 @@ def _of(site: CallSite, node: ast.expr) -> Iterator[ast.expr | None]:
 def _of_name(site: CallSite, target: ast.expr) -> Iterator[ast.expr | None]:
     """How each read of a name cuts it; nothing if it is never read."""
     model = site.model
-    if not isinstance(target, ast.Name):
+    uses = uses_of(model, target) if isinstance(target, ast.Name) else None
+    if uses is None or any(isinstance(use, ast.Name) and model.symbols.variable(use).is_captured for use in uses):
         yield None
         return
-    if target.id.startswith("_"):
-        return
-    function = model.function(site.node)
-    uses = [each for each in walk(function or model.source.tree) if isinstance(each, ast.Name) and each.id == target.id]
-    bound_again = sum(isinstance(each.ctx, ast.Store) for each in uses) > 1
-    for each in uses:
-        if isinstance(each.ctx, ast.Load) and (not bound_again or _is_read(model, target, each)):
-            parent = model.parent(each)
-            cut = isinstance(parent, ast.Subscript) and parent.value is each and _is_cut(site, parent.slice)
-            yield parent if cut and isinstance(parent, ast.Subscript) else None
-
-
-def _is_read(model: Model, target: ast.Name, use: ast.Name) -> bool:
-    """True if a use of a name may see the value that a target is bound to: `v, i = v[:k], i[:k]` binds it again."""
-    return any(binding.node is target for binding in definitions(model.symbols, use, use.id).bindings)
+    for use in uses:
+        parent = model.parent(use)
+        is_cut = isinstance(parent, ast.Subscript) and parent.value is use and _is_cut(site, parent.slice)
+        yield parent if is_cut and isinstance(parent, ast.Subscript) else None
 
 
 def _is_cut(site: CallSite, index: ast.expr) -> bool:
@@ -275,13 +264,6 @@ def _is_number(model: Model, node: ast.expr) -> bool:
 
 def _is_share(model: Model, node: ast.expr) -> bool:
     """True if a name is bound to a part of something: `int(0.25 * n)`, `n // 2`, `n - k`."""
-    if not isinstance(node, ast.Name):
-        return False
-    function = model.function(node)
-    return any(
-        isinstance(part, ast.BinOp)
-        for each in model.nodes(ast.Assign)
-        if model.function(each) is function
-        and any(isinstance(target, ast.Name) and target.id == node.id for target in each.targets)
-        for part in walk(each.value)
-    )
+    bounds = flow_around(model, node).origins(node) if isinstance(node, ast.Name) else []
+    values = [bound.value for bound in bounds if bound.value is not None]
+    return any(isinstance(part, ast.BinOp) for value in values for part in walk(value))
