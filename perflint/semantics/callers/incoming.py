@@ -52,6 +52,8 @@ class Callers:
         self._reach = Reach(view, module)
         self._summaries: dict[Path, Summary | None] = {}
         self._chains: dict[FunctionKey, Chain | None] = {}
+        self._told: dict[FunctionKey, FunctionInfo | None] = {}
+        """The methods that were asked about, if their names tell them."""
         self._used: dict[str, dict[str, list[Call]]] = {}
         """The calls of methods on objects that are handed to functions, by the class of the file and the method."""
 
@@ -185,7 +187,8 @@ class Callers:
 
     def _may_be_named(self, key: FunctionKey) -> bool:
         """False if no other file can call a method on an object that it does not know."""
-        return self._only_one(key) is not None and any(self._reach.naming(key.path, key.qualname.rpartition(".")[2]))
+        name = key.qualname.rpartition(".")[2]
+        return self._told_by_name(key) is not None and any(self._reach.naming(key.path, name))
 
     def _may_override(self, key: FunctionKey) -> bool:
         """False if no class of another file of the project can be a base of the class of a method of the file."""
@@ -227,13 +230,18 @@ class Callers:
 
     def _on_unknown(self, method: FunctionKey) -> Iterator[Call]:
         """The calls of a method on objects that the calling file does not know: of a class that a text chooses."""
-        info = self._only_one(method)
+        info = self._told_by_name(method)
         name = method.qualname.rpartition(".")[2]
         for path in () if info is None else self._reach.naming(method.path, name):
             summary = self._summary_at(path)
             for call in () if summary is None else summary.on_unknown.get(name, ()):
                 if info is not None and call.arguments is not None and accepts(info, call.arguments):
                     yield replace(call, callee=method)
+
+    def _told_by_name(self, method: FunctionKey) -> FunctionInfo | None:
+        if method not in self._told:
+            self._told[method] = self._only_one(method)
+        return self._told[method]
 
     def _only_one(self, method: FunctionKey) -> FunctionInfo | None:
         """A method, if other classes of the project than its own and its relatives have none of its name, nor have

@@ -20,7 +20,7 @@ _TAKES_ALL = frozenset("list tuple set frozenset dict sorted sum min max any all
 def consumer(model: Model, call: ast.Call) -> ast.AST:
     """The first statement of the loop that goes over the results of a call; the call itself if none does.
 
-    `for batch in tqdm(batches(x))`, `found = batches(x)` and then `for batch in found`, `next(found)`.
+    `for batch in tqdm(batches(x))`, or `found = batches(x)` and then `for batch in found`.
     """
     outer = _outermost(model, call)
     parent = model.parent(outer)
