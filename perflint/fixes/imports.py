@@ -35,7 +35,7 @@ def spell(symbols: Symbols, name: str, at: ast.AST) -> Spelling | None:
     bound: dict[str, set[str]] = {}
     for each in _visible(symbols, scopes, at):
         bound.setdefault(each.local, set()).add(each.full)
-    for prefix in _prefixes(name):
+    for prefix in beginnings(name):
         for local, full in bound.items():
             if full == {prefix} and not _is_rebound(symbols, local, scopes):
                 return Spelling(local + name[len(prefix) :])
@@ -45,7 +45,8 @@ def spell(symbols: Symbols, name: str, at: ast.AST) -> Spelling | None:
     return Spelling(name, (f"import {root}",))
 
 
-def _prefixes(name: str) -> Iterator[str]:
+def beginnings(name: str) -> Iterator[str]:
+    """A dotted name, and those of the objects that it is part of."""
     while name:
         yield name
         name = name.rpartition(".")[0]

@@ -209,7 +209,7 @@ def _is_like(site: CallSite, moved: Move) -> bool:
     place = moved.other
     if isinstance(moved.device, ast.Attribute) and moved.device.attr == "device":
         place = moved.device.value
-    made = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    made = site.owner
     if place is None or not isinstance(made, ast.Call) or not made.args or keyword(made, "device") is not None:
         return False
     return site.model.target(made).endswith("_like") and site.text(place) == site.text(made.args[0])

@@ -89,7 +89,7 @@ class AutogradInGraph(BreakRule):
 def _is_argument(site: CallSite) -> bool:
     """True if a method is called of one of the function's arguments."""
     function = site.model.function(site.node)
-    receiver = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    receiver = site.owner
     if function is None or not isinstance(receiver, ast.Name):
         return False
     return receiver.id in {arg.arg for arg in (*function.args.posonlyargs, *function.args.args)}

@@ -67,7 +67,7 @@ class Layers:
         if instance.cls.rpartition(".")[2] in _CONTAINERS:
             if not depth or instance.arguments is None:
                 return True
-            parts = [part for _, value in instance.arguments for part in _parts(value)]
+            parts = [part for _, value in instance.arguments for part in parts_of(value)]
             return any(not isinstance(part, Instance) or self._is_changed(part, depth - 1) for part in parts)
         if _DROPS_IF_ASKED.search(instance.cls):
             rate = instance.argument("dropout")
@@ -101,7 +101,7 @@ def _is_changed_graph_layer(name: str, asked: list[str | None] | list[str] | Non
     return not {"dropout", "norm", "batch_norm", None}.isdisjoint(asked)
 
 
-def _parts(value: Value) -> tuple[Value, ...]:
+def parts_of(value: Value) -> tuple[Value, ...]:
     """The elements of a container: modules, or a list of them."""
     if isinstance(value, Sequence):
         return value.items if value.items is not None else (value.element,)

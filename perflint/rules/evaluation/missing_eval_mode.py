@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.fixes.imports import beginnings
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
@@ -224,14 +225,7 @@ class _Switches:
         if not ran or not self._are_all_made or not all(map(self._modules.is_made, ran)):
             return True
         paths = {switched.path for switched in self._made}
-        return any(part in paths for each in ran for part in _beginnings(each.path))
-
-
-def _beginnings(path: str) -> Iterator[str]:
-    """A path, and the paths of the objects that it is part of."""
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
+        return any(part in paths for each in ran for part in beginnings(each.path))
 
 
 @once

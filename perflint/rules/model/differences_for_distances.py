@@ -127,7 +127,7 @@ def _difference(site: CallSite) -> ast.BinOp | None:
 
 def _operand(site: CallSite) -> ast.expr | None:
     if site.target.startswith("torch.Tensor."):
-        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+        return site.owner
     return site.argument("input", 0)
 
 

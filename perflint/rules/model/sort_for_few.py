@@ -114,7 +114,7 @@ def _confidence(site: CallSite) -> Confidence:
 
 def _sorted(site: CallSite) -> ast.expr | None:
     if site.target.startswith("torch.Tensor."):
-        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+        return site.owner
     return site.node.args[0] if site.node.args else None
 
 

@@ -13,6 +13,7 @@ from perflint.rules._memory.flows import value_of
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
+from perflint.rules.evaluation._layers import parts_of
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.binders import targets
 from perflint.semantics.facts import rule_conventions
@@ -21,7 +22,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode, keyword, last_name, path_of, walk
-from perflint.semantics.values import Const, Dtype, Instance, Sequence, Value
+from perflint.semantics.values import Const, Dtype, Instance, Value
 from perflint.source.quoting import quoted
 
 _CONVOLUTIONS = re.compile(r"(Lazy)?Conv(Transpose)?2d$")
@@ -309,18 +310,12 @@ def _holds_convolutions(model: Model, value: Value, depth: int) -> bool:
     if value.cls.startswith("torch.nn."):
         if _CONVOLUTIONS.search(value.cls):
             return True
-        parts = [part for _, argument in value.arguments or () for part in _parts(argument)]
+        parts = [part for _, argument in value.arguments or () for part in parts_of(argument)]
         return any(_holds_convolutions(model, part, depth - 1) for part in parts)
     module, _, qualname = value.cls.rpartition(".")
     home = model.view.loaded(module)
     info = home.klass(qualname) if home is not None else None
     return home is not None and info is not None and _convolutions(home, info.node, set()) > 1
-
-
-def _parts(value: Value) -> tuple[Value, ...]:
-    if isinstance(value, Sequence):
-        return value.items if value.items is not None else (value.element,)
-    return value.members
 
 
 def _convolutions(home: Module, node: ast.ClassDef, seen: set[str]) -> int:

@@ -183,7 +183,7 @@ def _of_method(site: CallSite) -> Fix | None:
     operand = site.receiver if method else site.value(site.node.args[0]) if site.node.args else None
     if not isinstance(operand, Tensor) or operand.evidence < Evidence.ANNOTATION or swallows(site.model, site.node):
         return None
-    owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    owner = site.owner
     if isinstance(owner, ast.BinOp) and any(site.value(each).is_unknown for each in (owner.left, owner.right)):
         # An operator of another class may take the tensor.
         return None

@@ -176,7 +176,7 @@ def _chain(model: Model, node: ast.expr) -> Iterator[ast.Call]:
 
 def _given(site: CallSite) -> ast.expr | None:
     if site.target == "torch.Tensor.multinomial":
-        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+        return site.owner
     return site.argument("input", 0)
 
 

@@ -108,7 +108,7 @@ def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
     else:
         moved = move(site)
         confidence = None if moved is None else moved.confidence
-        start = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+        start = site.owner
     if confidence is None or start is None:
         return None
     trail: list[ast.expr] = []

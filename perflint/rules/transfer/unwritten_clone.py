@@ -153,7 +153,7 @@ def _may_be_needless(site: CallSite, copied: ast.expr) -> bool:
 def _copied(site: CallSite) -> ast.expr | None:
     """The tensor that a call copies."""
     if site.target.startswith("torch.Tensor."):
-        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+        return site.owner
     if site.has_unpacking or not site.node.args:
         return None
     given = site.node.args[0]
