@@ -88,6 +88,11 @@ class Server(LanguageServer):
         return await asyncio.get_running_loop().run_in_executor(self._executor, job, *arguments)
 
     def take(self, uri: str, version: int, text: str) -> None:
+        """Take a text of a document that is no notebook, whatever it was before."""
+        self._forget_cells(uri)
+        self._take(uri, version, text)
+
+    def _take(self, uri: str, version: int, text: str) -> None:
         """Take a text of a document, and check it and the documents that it may concern.
 
         After a check there is a pause as long as the check took, so that checks take half of the time. A check that
@@ -107,7 +112,7 @@ class Server(LanguageServer):
         self._forget_cells(uri, but=cells.uris)
         self.cells[uri] = cells
         self.owners |= dict.fromkeys(cells.uris, uri)
-        self.take(uri, version, cells.notebook.text)
+        self._take(uri, version, cells.notebook.text)
 
     def _forget_cells(self, uri: str, but: Collection[str] = ()) -> None:
         """Remove the diagnostics of cells that a notebook no longer has."""

@@ -43,6 +43,12 @@ def hover(address: str, line: int, character: int, number: object = 5) -> bytes:
     return message("textDocument/hover", place, number)
 
 
+def as_notebook(address: str) -> bytes:
+    """A notebook without cells, opened at an address."""
+    notebook = {"uri": address, "notebookType": "jupyter-notebook", "version": 1, "cells": []}
+    return message("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": []})
+
+
 FAR = {"start": {"line": 999_999, "character": 99}, "end": {"line": 0, "character": 0}}
 ODD = {
     "a system file": opened("file:///etc/passwd"),
@@ -75,7 +81,8 @@ def test_the_server_goes_on(tmp_path: Path, names: list[str]) -> None:
     (tmp_path / "mark.py").write_text("open('MARK', 'w').close()\n")
     address = (tmp_path / "train.py").as_uri()
     first = {"processId": None, "rootUri": tmp_path.as_uri(), "capabilities": {}}
-    sent = message("initialize", first, 1) + message("initialized", {}) + b"".join(ODD[name] for name in names)
+    odd = b"".join(ODD[name] for name in names) + as_notebook(address)
+    sent = message("initialize", first, 1) + message("initialized", {}) + odd
     with subprocess.Popen(
         [sys.executable, "-m", "perflint", "lsp"],
         cwd=tmp_path,
@@ -93,5 +100,5 @@ def test_the_server_goes_on(tmp_path: Path, names: list[str]) -> None:
             seen += server.stdout.read() or b""
             time.sleep(0.05)
         server.kill()
-    assert ANSWER in seen.replace(b" ", b""), seen[-2000:]
+    assert ANSWER + b'"jsonrpc":"2.0","result":{' in seen.replace(b" ", b""), seen[-2000:]
     assert not (tmp_path / "MARK").exists()
