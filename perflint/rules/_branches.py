@@ -6,6 +6,7 @@ import ast
 
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, path_of, walk
 
@@ -19,6 +20,7 @@ _FILTER = "Get all answers at once: stack them, and read them with one `.tolist(
 _ON_CPU = "Only the CPU can branch: test a value that is already there, such as a shape, a setting or a count."
 
 
+@once_per_node
 def tested(model: Model, decided: ast.AST) -> str:
     """Advice for a test of a tensor, or of a number of one: `decided` is the statement or expression with the test."""
     if isinstance(decided, ast.Assert):

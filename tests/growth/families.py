@@ -180,6 +180,12 @@ def loop_body(n: int) -> str:
     return "import torch\nx = torch.rand(8).cuda()\n" + block("for i in range(9):", lines("x = x.add(~)", n))
 
 
+@family(50)
+def tests_in_a_row(n: int) -> str:
+    test = " and ".join(f"(x > {number}).any()" for number in range(n))
+    return "import torch\n" + block("def f(x: torch.Tensor):", f"if {test}:\n    return x.sum().item()\nreturn x")
+
+
 @family(60)
 def items_in_a_loop(n: int) -> str:
     return "import torch\nx = torch.rand(8).cuda()\n" + block("for i in range(9):", lines("y~ = x.sum().item()", n))

@@ -68,20 +68,26 @@ def asked_together(model: Model, read: Read) -> Joined | None:
     if serves_tests(model) and isinstance(statement_of(model, test), ast.Assert):
         # It says which of its parts fails.
         return None
-    row = next((row for row in _rows(model, test) if any(read.node is _read_of(each) for each in row.operands)), None)
-    if row is None:
-        return None
-    whole = _joined(model.source.concrete(test), row)
-    if whole is None:
-        return None
-    new, joined = whole
-    fix = Fix(
-        "Ask the GPU once",
-        Safety.SAFE if _keeps_errors(model, row) else Safety.UNSAFE,
-        (replace(model.source, model.source.span(test), new),),
-        leaves=(TRUTH_OF_TENSOR, NAN_CHECK, SCALAR_READ),
-    )
-    return Joined(code(joined), fix)
+    return _tests_joined(model, test).get(read.node)
+
+
+@once_per_node
+def _tests_joined(model: Model, test: ast.BoolOp) -> dict[ast.expr, Joined]:
+    """One test in place of each row in an `and` or `or`, by the expressions that wait."""
+    found: dict[ast.expr, Joined] = {}
+    for row in _rows(model, test):
+        whole = _joined(model.source.concrete(test), row)
+        if whole is None:
+            continue
+        new, joined = whole
+        fix = Fix(
+            "Ask the GPU once",
+            Safety.SAFE if _keeps_errors(model, row) else Safety.UNSAFE,
+            (replace(model.source, model.source.span(test), new),),
+            leaves=(TRUTH_OF_TENSOR, NAN_CHECK, SCALAR_READ),
+        )
+        found |= dict.fromkeys(map(_read_of, row.operands), Joined(code(joined), fix))
+    return found
 
 
 def _test_around(model: Model, node: ast.expr) -> ast.BoolOp | None:
@@ -97,7 +103,6 @@ def _read_of(operand: _Operand) -> ast.expr:
     return operand.tensor if operand.form in ("", "not") else operand.node
 
 
-@once_per_node
 def _rows(model: Model, test: ast.BoolOp) -> list[_Row]:
     """The rows of an `and` or `or`, each of two operands or more."""
     found: list[_Row] = []

@@ -15,6 +15,8 @@ from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
 from perflint.rules.sync._tested import Joined, asked_together
 from perflint.semantics.around import statement_of
 from perflint.semantics.dataflow.destinations import Use
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
 from perflint.semantics.structure import last_name
@@ -163,10 +165,15 @@ def _kept_on_gpu(site: TruthSite | CallSite) -> str:
     if site.construct == "in":
         return "Compare on the GPU (`(x == y).any()`, `torch.isin`), and read the answer when it is needed."
     around = site.model.parent(site.node)
-    if site.construct in _OPERATORS and isinstance(around, ast.BoolOp):
-        if all(device_confidence(site.value(each)) is not None for each in around.values):
-            return f"Write `{_OPERATORS[site.construct]}`: the answer then stays on the GPU."
+    if site.construct in _OPERATORS and isinstance(around, ast.BoolOp) and _are_tensors(site.model, around):
+        return f"Write `{_OPERATORS[site.construct]}`: the answer then stays on the GPU."
     return ""
+
+
+@once_per_node
+def _are_tensors(model: Model, test: ast.BoolOp) -> bool:
+    """True if all operands of an `and` or `or` may be on a GPU."""
+    return all(device_confidence(model.value(each)) is not None for each in test.values)
 
 
 _OPERATORS = {"and": "&", "or": "|"}
