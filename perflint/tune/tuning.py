@@ -300,4 +300,8 @@ def _means(runs: Sequence[Run]) -> list[float]:
 
 
 def _why_untimed(run: Run) -> str:
-    return failure(run) if run.failed else "none of its steps were seen"
+    if run.failed:
+        return failure(run)
+    last = run.told.splitlines()[-1:] or [""]
+    # A program may catch an exception and end as if all were well.
+    return "none of its steps were seen" + (f": {last[0].strip()}" if last[0].strip() else "")

@@ -352,6 +352,34 @@ def test_a_branch_that_did_not_run_leaves_the_step_eager() -> None:
         assert ran(outlined("a.py", {"a.py": text}, known)) == ran(text)
 
 
+@pytest.mark.parametrize(
+    ("body", "holds"),
+    [
+        ("if self.noisy and random.random() < 0.5: x = x * 2", True),
+        ("x = x * random.random() if self.noisy else x", True),
+        ("if self.noisy:\n            print(x)", True),
+        ("if x.shape[0] > 9 and random.random() < 0.5: x = x * 2", False),
+        ("if self.training and random.random() < 0.5: x = x * 2", False),
+    ],
+)
+def test_code_of_a_function_that_an_option_keeps_from_running(body: str, holds: bool) -> None:
+    text = HEAD + HELPERS.format(body=body).replace("self.calls = 0", "self.noisy = False") + LOOP
+    call = Called("a.py", line_of(text, "out = model"), "a.py", line_of(text, "def forward"))
+    first = line_of(text, "def forward") + 1
+    idle = set(range(first, first + 1 + body.count("\n")))
+    ran_lines = {node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)} - idle
+    known = replace(seen(text, [call]), lines={"a.py": ran_lines})
+    varying = text + "    model.fc.noisy = epoch > 3\n"
+    if holds:
+        assert "GraphedStep" in outlined("a.py", {"a.py": text}, known)
+    for each, facts in ((text, replace(known, lines={"a.py": ran_lines | idle})), (varying, known)):
+        with pytest.raises(Refused):
+            outlined("a.py", {"a.py": each}, facts)
+    if not holds:
+        with pytest.raises(Refused):
+            outlined("a.py", {"a.py": text}, known)
+
+
 def test_gradients_that_a_caller_clears() -> None:
     body = "".join(f"    {line}\n" for line in LOOP.splitlines())
     text = HEAD + f"def train():\n{body}\n\ndef main():\n    model.zero_grad()\n    train()\n\n\nmain()\n"

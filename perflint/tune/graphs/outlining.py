@@ -94,7 +94,7 @@ class _Outliner:
             raise Refused("the file has a graph of its step", 1)
         self._texts = texts
         self._trees = {name: ast.parse(text) for name, text in texts.items()}
-        self._reached = Reached(self._trees, seen.calls)
+        self._reached = Reached(self._trees, seen.calls, seen.lines)
 
     def step(self) -> str:
         """The text with a graph of the step."""

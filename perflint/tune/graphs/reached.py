@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from perflint.frozen import dataclass
 from perflint.semantics.structure import path_of, root_of
@@ -38,7 +38,13 @@ class Called:
 class Reached:
     """Judges the functions that lines of a file reached. `trees` are the files of the project that ran."""
 
-    def __init__(self, trees: Mapping[str, ast.Module], calls: Iterable[Called]) -> None:
+    def __init__(
+        self,
+        trees: Mapping[str, ast.Module],
+        calls: Iterable[Called],
+        lines: Mapping[str, Collection[int]] | None = None,
+    ) -> None:
+        """`lines` are those that made calls, by file, as far as they are known."""
         self._imports = {path: Imports(tree) for path, tree in trees.items()}
         self._functions = {
             (path, first_line(node)): node
@@ -52,6 +58,7 @@ class Reached:
         self._changed = {attribute: where for path, tree in trees.items() for attribute, where in changed(path, tree)}
         self._numbers = numbers(trees.values())
         self._known: dict[tuple[str, int], Refused | None] = {}
+        self._lines = lines or {}
 
     def require(self, path: str, node: ast.AST) -> int:
         """The number of functions that a node of a file reached. Raises Refused if Python in one must run each time."""
@@ -129,7 +136,10 @@ class Reached:
         local = {name for node in ast.walk(function) for name in stored_names(node)}
         constructs = getattr(function, "name", "") in _CONSTRUCTORS
         called = {node.func for node in _own_nodes(function) if isinstance(node, ast.Call)}
+        never = self._never_runs(function, path)
         for node in _own_nodes(function):
+            if node in never:
+                continue
             if isinstance(node, ast.Attribute) and node in called and node.attr in self._numbers:
                 continue
             reason = self._hazard(node, local, constructs, path)
@@ -138,6 +148,39 @@ class Reached:
                     f"it calls `{_name(function)}`: {reason} ({path}:{getattr(node, 'lineno', first)})", node
                 )
         return None
+
+    def _never_runs(self, function: Function, path: str) -> set[ast.AST]:
+        """The nodes that did not run, as a condition that stays the same is not met."""
+        found: set[ast.AST] = set()
+        for node in _own_nodes(function) if path in self._lines else ():
+            parts: list[ast.AST] = []
+            if isinstance(node, ast.If) and self._stays(node.test):
+                parts = [part for block in (node.body, node.orelse) if self._is_idle(block, path) for part in block]
+            elif isinstance(node, ast.BoolOp):
+                fixed = next((at for at, each in enumerate(node.values) if not self._stays(each)), len(node.values))
+                later = node.values[fixed:] if fixed else []
+                parts = [*later] if self._is_idle(later, path) else []
+            elif isinstance(node, ast.IfExp) and self._stays(node.test):
+                parts = [part for part in (node.body, node.orelse) if self._is_idle([part], path)]
+            found |= {each for part in parts for each in ast.walk(part)}
+        return found
+
+    def _is_idle(self, block: Sequence[ast.AST], path: str) -> bool:
+        lines = {node.lineno for each in block for node in ast.walk(each) if isinstance(node, ast.Call)}
+        return bool(lines) and lines.isdisjoint(self._lines[path])
+
+    def _stays(self, test: ast.expr) -> bool:
+        """True for a condition that reads nothing but attributes of `self` that no code changes, and constants."""
+        inner = {node.value for node in ast.walk(test) if isinstance(node, ast.Attribute)}
+        for node in ast.walk(test):
+            if isinstance(node, ast.Attribute) and node not in inner:
+                if root_of(node) != "self" or any(part in self._changed for part in path_of(node).split(".")[1:]):
+                    return False
+            if isinstance(node, ast.Name) and node not in inner:
+                return False
+            if isinstance(node, ast.Call) or (isinstance(node, ast.Attribute) and node.attr == "training"):
+                return False
+        return True
 
     def _hazard(self, node: ast.AST, local: set[str], constructs: bool, path: str) -> str:
         imports = self._imports[path]
