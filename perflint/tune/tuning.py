@@ -181,6 +181,10 @@ class Tuning:
         except Refused as refused:
             self.outcome.refused[change.name] = refused.reason
             return None
+        share = change.forecast(evidence)
+        if evidence.busy is not None and share < LEAST - 1:
+            self.outcome.refused[change.name] = f"it could save {share:.1%} of a step at most"
+            return None
         self.outcome.refused.pop(change.name, None)
         return self.outcome.texts | written
 

@@ -411,6 +411,23 @@ def test_what_a_step_reads_of_a_meter_is_not_updated_behind_it() -> None:
     assert "meter.update(index)\n        shown.append" in outline(after, [update])
 
 
+def test_what_a_method_of_the_constructor_makes() -> None:
+    made = "    def __init__(self):\n        self.build()\n\n    def build(self):"
+    built = METHOD.replace("    def __init__(self):", made).replace(
+        "    def load(self, state):\n        self.target = nn.Linear(4, 1)\n", ""
+    )
+    new = outline(HEAD + built)
+    assert "        self.build()\n        self.graphed_step = GraphedStep(self.training_step, self.optimizer)\n" in new
+    if find_spec("torch") is not None:
+        assert ran(new) == ran(HEAD + built)
+    # Other code may make them again, or a condition may leave them out.
+    again = built + "trainer.build()\n"
+    under = built.replace("        self.build()", "        if scale:\n            self.build()")
+    for each in (again, under):
+        with pytest.raises(Refused, match="is not made in `__init__`"):
+            outline(HEAD + each)
+
+
 def test_a_device_that_code_assigns_does_not_count() -> None:
     text = (
         HEAD

@@ -12,7 +12,7 @@ from perflint.source.text import Source
 from perflint.tune.graphs.backward import BackwardFinder
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.purity import Imports, Purity, is_gradient
-from perflint.tune.graphs.reached import Called, Reached, changed, first_line, numbers
+from perflint.tune.graphs.reached import Called, Reached, builders, changed, first_line, numbers
 from perflint.tune.graphs.region import Finder, Region
 from perflint.tune.graphs.writing import BACKWARD, HELPERS, STEP, Helper, Writer
 from perflint.tune.refused import Refused
@@ -162,7 +162,8 @@ class _Outliner:
         return [ast.parse(name, mode="eval").body for name in found]
 
     def _written(self, helper: Helper, region: Region, holders: Sequence[ast.expr]) -> str:
-        assigned = {attribute for name, tree in self._trees.items() for attribute, _ in changed(name, tree)}
+        once = builders(self._trees.values())
+        assigned = {attribute for name, tree in self._trees.items() for attribute, _ in changed(name, tree, once)}
         switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in self._texts.values())
         known = numbers(self._trees.values())
         purity = self._purity(self._is_step)
@@ -170,7 +171,7 @@ class _Outliner:
         names = Sorter(self._source.tree, region, purity, assigned, known, holders, switches, takes_holders).sort()
         given = {each.text for each in names.given if takes_holders}
         holders = [each for each in holders if ast.unparse(each) not in given]
-        return Writer(self._source, region, names, holders, helper).text()
+        return Writer(self._source, region, names, holders, helper, once).text()
 
     def _require_plain(self, others: Sequence[tuple[re.Pattern[str], str]]) -> None:
         for name, text in self._texts.items():

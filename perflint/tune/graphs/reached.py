@@ -55,7 +55,10 @@ class Reached:
         self._calls: dict[str, list[Called]] = defaultdict(list)
         for call in calls:
             self._calls[call.path].append(call)
-        self._changed = {attribute: where for path, tree in trees.items() for attribute, where in changed(path, tree)}
+        once = builders(trees.values())
+        self._changed = {
+            attribute: where for path, tree in trees.items() for attribute, where in changed(path, tree, once)
+        }
         self._numbers = numbers(trees.values())
         self._known: dict[tuple[str, int], Refused | None] = {}
         self._lines = lines or {}
@@ -201,15 +204,31 @@ class Reached:
         return varies(node, imports) or copies(node, imports) or uses_generator(node)
 
 
-def changed(path: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The attributes that code assigns outside of constructors and of what runs once at the top level, with places."""
+def builders(trees: Iterable[ast.Module]) -> set[str]:
+    """The methods that constructors call on `self` and nothing else names, so that they run once."""
+    inside: set[str] = set()
+    outside: set[str] = set()
+    for tree in trees:
+        made = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in _CONSTRUCTORS]
+        own = {node for each in made for node in ast.walk(each)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                (inside if node in own and path_of(node) == f"self.{node.attr}" else outside).add(node.attr)
+    return inside - outside
+
+
+def changed(path: str, tree: ast.Module, once: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """The attributes that code assigns outside of constructors and of what runs once at the top level, with places.
+
+    `once` are methods that only constructors call.
+    """
     waiting: list[tuple[ast.AST, bool, bool]] = [(tree, False, False)]
     while waiting:
         node, repeats, constructs = waiting.pop()
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and repeats:
             yield node.attr, f"{path}:{node.lineno}"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            constructs = node.name in _CONSTRUCTORS
+            constructs = node.name in _CONSTRUCTORS or node.name in once
             repeats = not constructs
         repeats = repeats or (isinstance(node, (ast.For, ast.While)) and not constructs)
         waiting.extend((child, repeats, constructs) for child in ast.iter_child_nodes(node))

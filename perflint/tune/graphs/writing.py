@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from perflint.findings import Edit, Span
@@ -41,9 +41,19 @@ class Writer:
     """Writes one region of a file."""
 
     def __init__(
-        self, source: Source, region: Region, names: Names, holders: Sequence[ast.expr], helper: Helper
+        self,
+        source: Source,
+        region: Region,
+        names: Names,
+        holders: Sequence[ast.expr],
+        helper: Helper,
+        once: Collection[str] = (),
     ) -> None:
-        """`holders` are what the helper gets besides the function: optimizers or models."""
+        """`holders` are what the helper gets besides the function: optimizers or models.
+
+        `once` are methods that only constructors call.
+        """
+        self._once = once
         self._source = source
         self._helper_class = helper
         self._region = region
@@ -170,6 +180,12 @@ class Writer:
             raise Refused("the loop of the step is in another function", self._region.whole[0])
         made = next((each for each in holder.body if getattr(each, "name", "") == "__init__"), None)
         stored = {path_of(node) for node in ast.walk(made) if _is_stored(node)} if made is not None else set()
+        called = {path_of(node.value.func) for node in getattr(made, "body", ()) if _is_call(node)}
+        for method in holder.body:
+            if getattr(method, "name", "") in self._once and f"self.{getattr(method, 'name', '')}" in called:
+                # Not under a condition, which may not hold.
+                plain = (each for each in getattr(method, "body", ()) if isinstance(each, (ast.Assign, ast.AnnAssign)))
+                stored |= {path_of(node) for each in plain for node in ast.walk(each) if _is_stored(node)}
         missing = next((each for each in self._holders if each not in stored), None)
         if missing is not None or made is None:
             raise Refused(f"`{missing}` is not made in `__init__`", self._region.whole[0])
@@ -240,6 +256,10 @@ def _lines(statement: ast.stmt) -> Span:
 
 def _end(statement: ast.stmt) -> int:
     return statement.end_lineno or statement.lineno
+
+
+def _is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
 
 
 def _is_stored(node: ast.AST) -> bool:
