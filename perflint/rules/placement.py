@@ -442,7 +442,6 @@ def content(site: Site, call: ast.Call, target: str) -> Content:
         if isinstance(value, Sequence) and value.type == "size":
             # A `torch.Size` is the shape of a tensor that is left uninitialized.
             return Content.FILLED
-    if target in LEGACY_CONSTRUCTORS or target in _LEGACY_ON_DEVICE:
         is_size = any(scalar_type(member) == "int" for member in value.members)
         if len(call.args) != 1 or isinstance(data, ast.Starred) or is_size:
             return Content.NOTHING if _is_empty(call, target) else Content.FILLED

@@ -102,7 +102,7 @@ class There(nn.Module):
 class Uninitialized(nn.Module):
     def forward(self, x: torch.Tensor):
         size = torch.Size((1, x.size(1)))
-        return torch.cuda.FloatTensor(size), torch.cuda.LongTensor(x.shape), x.data.new(x.size()), x.new(2, 3)
+        return torch.cuda.FloatTensor(size), torch.cuda.LongTensor(x.shape), x.data.new(x.size()), x.new(2, 3), x.new(size, 3)
 
 
 class SizesAsData(nn.Module):
