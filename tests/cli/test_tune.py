@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -162,13 +163,26 @@ def test_a_busy_gpu_leaves_little_and_that_is_said_after_few_runs(perflint: Comm
     assert len(runs) <= 14
 
 
-@pytest.mark.parametrize(("stated", "lines"), [("1.13", 2), ("2.1", 1), ("2.6", 0)])
-def test_what_the_oldest_torch_of_the_project_lacks_is_not_tried(
-    perflint: Command, program: Simulated, stated: str, lines: int
+@pytest.mark.parametrize(("stated", "guarded"), [("1.13", True), ("2.2", False)])
+def test_a_patch_leaves_the_oldest_torch_of_the_project_alone(
+    perflint: Command, program: Simulated, stated: str, guarded: bool
 ) -> None:
+    run, texts = program.run, []
+
+    def run_of(changed: dict[str, bytes], *arguments: Any) -> Run:
+        texts.append(b"".join(changed.values()))
+        done = run(changed, *arguments)
+        assert done.seen is not None
+        look = {"calls": [], "steps": [["train.py", 12, 9]], "loaders": [], "busy_ms": 5.0}
+        model = ["train.py", 9, "train.py", 9, "model", 1]
+        return replace(done, seen=replace(done.seen, look=look | {"models": [model]}))
+
+    program.run = run_of  # type: ignore[method-assign]
     perflint.write("pyproject.toml", f'[project]\nname = "a"\nversion = "1"\ndependencies = ["torch>={stated}"]\n')
-    code, out, _ = tuned(perflint)
-    assert code == 0 and out.count(f", and the project allows {stated}\n") == lines, out
+    perflint.write("train.py", TRAINING)
+    assert perflint("tune", "--only", "compile", "--", sys.executable, "train.py").code == 0
+    assert any(b".compile(" in text for text in texts)
+    assert any(b'hasattr(model, "compile"):' in text for text in texts) == guarded
 
 
 def test_faults_in_the_usage(perflint: Command, program: Simulated) -> None:

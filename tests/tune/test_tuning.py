@@ -99,7 +99,7 @@ def test_what_does_not_pay_is_not_kept() -> None:
 
 def test_what_could_save_nearly_nothing_is_not_run() -> None:
     programs = Programs(a=-5.0, b=-1.0)
-    outcome = programs.search(change("a", 0.01), change("b", 0.02))
+    outcome = programs.search(change("a", 0.01), change("b", 0.03))
     assert names(outcome) == ["b"] and outcome.refused == {"a": "it could save 1.0% of a step at most"}
 
 
