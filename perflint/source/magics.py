@@ -23,6 +23,8 @@ _ALONE = re.compile(rf"(?:{'|'.join(_WORDS.split())})[ \t]+[\w./~$-]")
 """The start of a magic without its `%`, which a cell of one line may have."""
 _OPENING = re.compile(r"\"\"\"|'''|[\"'#()\[\]{}]")
 _CLOSING = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ('"""', "'''", '"', "'")}
+_BLANK = " \t\f\r\n"
+"""What Python takes for space; it takes none of the other spaces of Unicode."""
 _OF_PYTHON = frozenset("%%time %%timeit %%capture %%prun %%memit %%python %%python3 %%debug %%snakeviz %%mprun".split())
 """Cell magics whose cell is Python code of the notebook."""
 
@@ -41,7 +43,7 @@ def masked(source: str, mark: str) -> str:
 def hidden(source: str, mark: str) -> str:
     """A cell whose lines are all comments that hold `mark`."""
     return "".join(
-        line if line.isspace() else _hidden(line, mark, is_statement=False) for line in _LINE.findall(source)
+        _hidden(line, mark, is_statement=False) if line.strip(_BLANK) else line for line in _LINE.findall(source)
     )
 
 

@@ -30,6 +30,10 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
 
+_NOT_IN_CODE = re.compile("[\0\ud800-\udfff]")
+"""Characters that Python reads nowhere, not even in a comment."""
+
+
 class NotebookError(ValueError):
     """A document that is not a notebook, or a text that cannot be one."""
 
@@ -103,7 +107,7 @@ class Notebook:
             error = _parsed_code(self._masked[index])
             if isinstance(error, SyntaxError):
                 found.append((cell.number, error))
-                self._masked[index] = hidden(cell.source, self._mark)
+                self._masked[index] = _NOT_IN_CODE.sub("?", hidden(cell.source, self._mark))
         return found
 
     def place(self, line: int) -> tuple[int, int]:
@@ -163,6 +167,8 @@ class Notebook:
 
     def _restored(self, old: str, new: str, number: int) -> str:
         """The code of a cell with its magics."""
+        if any(_NOT_IN_CODE.search(cell.source) for cell in self.cells if cell.number == number):
+            raise NotebookError(f"a fix would change cell {number}, which holds a null or half a character")
         marked = [line for line in _LINE.findall(old) if self._mark in line]
         lines = _LINE.findall(new)
         if [line.rstrip("\r\n") for line in lines if self._mark in line] != [line.rstrip("\r\n") for line in marked]:
@@ -205,15 +211,14 @@ class Notebook:
         return json.dumps(value, ensure_ascii=self._escapes)
 
 
-def _parsed_code(text: str) -> ast.Module | SyntaxError | None:
-    """The syntax tree of a text, or the reason why there is none; None if Python gives up."""
+def _parsed_code(text: str) -> ast.Module | SyntaxError:
+    """The syntax tree of a text, or the reason why there is none."""
     try:
         return parse(text)
     except SyntaxError as error:
         return error
-    except (ValueError, RecursionError, MemoryError):
-        # The check of the file says so.
-        return None
+    except (ValueError, RecursionError, MemoryError) as error:
+        return SyntaxError(f"cannot be parsed: {error or type(error).__name__}")
 
 
 def _ended(text: str) -> str:

@@ -149,6 +149,26 @@ def test_other_cells_are_checked_and_fixed_beside_a_broken_one(perflint: Command
     assert before != after and "def f(:" in after and "  x = 'open" in after and '"y = ("' in after
 
 
+@pytest.mark.parametrize("lines", ["x = '\ud800'", "x = '\0'", "x = " + "-" * 9999 + "1", "%%bash\n!\ud800"])
+def test_a_cell_that_python_gives_up_on_is_broken(perflint: Command, lines: str) -> None:
+    text = document(code(lines), code("import torch", "x = torch.zeros(3).to('cuda')"))
+    perflint.write("nb.ipynb", json.dumps(json.loads(text)))
+    for verb, options in (("check", ["--output-format=concise"]), ("fix", ["--apply"])):
+        ran = perflint(verb, "nb.ipynb", "--profile=audit", *options)
+        assert ran.code == 2 and "error: nb.ipynb:cell 1:1" in ran.err
+        assert "nb.ipynb:cell 2:2:5: TPF204" in ran.out or verb == "fix"
+    cells = json.loads((perflint.folder / "nb.ipynb").read_text("utf-8"))["cells"]
+    fixed = "import torch\nx = torch.zeros(3, device='cuda')"
+    assert ["".join(cell["source"]) for cell in cells] == [lines, fixed]
+
+
+def test_spaces_of_unicode_in_a_cell_of_another_language(perflint: Command) -> None:
+    other = code("%%html", "\u00a0", "\u3000", "\x1c", "<p>")
+    perflint.write("nb.ipynb", document(other, code("import torch", "x = torch.zeros(3).to('cuda')")))
+    ran = perflint("check", "nb.ipynb", "--profile=audit", "--output-format=concise")
+    assert ran.code == 1 and "nb.ipynb:cell 2:2:5: TPF204" in ran.out
+
+
 def test_comments_silence(perflint: Command) -> None:
     lines = "".join(CELLS[4]["source"]).replace("# é", "# perflint: ignore[TPF101] logged").splitlines()
     perflint.write("nb.ipynb", document(*CELLS[:4], code(*lines)))
