@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,6 +159,18 @@ def test_libcst_is_never_imported_at_the_top() -> None:
         for line, name in imports(ast.Module([statement], []), module_name(path))
         if name.split(".")[0] in ("libcst", "torch", "numpy")
     ]
+
+
+def test_no_rule_imports_another_rule() -> None:
+    """What two rules ask is a helper, whose name begins with `_`. TPF705 joins all kinds of breaks of graphs."""
+    rules = {module_name(path) for path in trees() if re.fullmatch(r"rules/[a-z]\w*/[a-z]\w*\.py", path)}
+    found = {
+        module_name(path)
+        for path, tree in trees().items()
+        for _, name in imports(tree, module_name(path))
+        if module_name(path) in rules and (name in rules or name.rpartition(".")[0] in rules)
+    }
+    assert found == {"perflint.rules.compile.break_in_loop"}
 
 
 def test_no_module_is_too_long() -> None:

@@ -5,28 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
-from perflint.rules.sync import nonzero_family, one_hot_no_classes, repeat_interleave_no_size, unique_on_device
+from perflint.rules.sync._data_sized import FIXED, ONE_HOT, REPEATS, SELECTIONS, UNIQUE, data_sized, indexed
 from perflint.rules.sync._indices import parts
 from perflint.semantics.sites import CallSite, SubscriptSite
 from perflint.source.quoting import quoted
 
 _MORE = ("torch.linalg.lstsq",)
-_RULES: tuple[Rule, ...] = (
-    nonzero_family.NonzeroFamily(),
-    unique_on_device.UniqueOnDevice(),
-    repeat_interleave_no_size.RepeatInterleaveNoSize(),
-    one_hot_no_classes.OneHotNoClasses(),
-)
-_FIXED = ("torch.histc", "torch.Tensor.histc")
-"""They wait for the device, and their results have one size."""
-
-
-def _names() -> tuple[str, ...]:
-    listens = [listen for rule in _RULES for listen in rule.listens if isinstance(listen, Calls)]
-    return tuple(dict.fromkeys(name for each in listens for name in each.names if name not in _FIXED))
 
 
 class DynamicShapeOp(BreakRule):
@@ -89,7 +76,7 @@ class DynamicShapeOp(BreakRule):
     severity = Severity.ERROR
     measured = ("break-once-mask",)
     costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
-    listens = (Calls(*_names(), *_MORE), SubscriptSite)
+    listens = (Calls(*SELECTIONS, *(UNIQUE - FIXED), *REPEATS, *ONE_HOT, *_MORE), SubscriptSite)
     mentions = in_compiled(without=("capture_dynamic_output_shape_ops",))
     whole_graphs = True
 
@@ -120,11 +107,5 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     if isinstance(blind, SubscriptSite):
         # A value that is a mask only by its name may be a slice.
         tensors = any(part.value.tensor is not None for part in parts(blind))
-        return nonzero_family.indexed(blind) if tensors else None
-    for rule in _RULES:
-        if not any(isinstance(listen, Calls) and blind.target in listen.names for listen in rule.listens):
-            continue
-        found = next(rule.check(blind), None)
-        if found is not None:
-            return found.confidence
-    return None
+        return indexed(blind) if tensors else None
+    return data_sized(blind)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
-from perflint.rules.sync import tensor_as_python_int
+from perflint.rules.sync._as_numbers import TAKERS, taken_as_numbers
 from perflint.semantics.sites import CallSite, SubscriptSite
 from perflint.source.quoting import quoted
-
-_RULE = tensor_as_python_int.TensorAsPythonInt()
 
 
 class SizeFromTensor(BreakRule):
@@ -69,18 +68,16 @@ class SizeFromTensor(BreakRule):
     code, name = "TPF709", "size-from-tensor"
     measured = ("break-once-size",)
     costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
-    listens = tensor_as_python_int.TensorAsPythonInt.listens
+    listens = (Calls(*TAKERS), SubscriptSite)
     mentions = in_compiled(without=("capture_scalar_outputs",))
     whole_graphs = True
 
     def at(self, site: CallSite | SubscriptSite) -> Iterator[Break]:
-        blind = device_blind(site)
-        found = next(_RULE.check(blind), None)
-        if found is not None:
+        for _, confidence in taken_as_numbers(device_blind(site))[:1]:
             yield Break(
                 site.node,
                 f"{quoted(site.text(site.node))} uses a tensor as a Python number",
                 "Get the number on the CPU, where it is known first: from a shape, the collate function or the "
                 "settings.",
-                found.confidence,
+                confidence,
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
-from perflint.rules.legacy.torchscript import uses
+from perflint.rules.legacy._named import named
 from perflint.semantics.sites import FileSite
 from perflint.source.quoting import quoted
 
@@ -65,8 +65,7 @@ class FrozenTorchscript(Rule):
     since = (2, 9)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        names = site.model.symbols
-        for use in uses(site, names, _FREEZES):
+        for use in named(site.model, _FREEZES):
             yield self.finding(
                 site,
                 f"{quoted(site.text(use))} freezes a model for TorchScript, which is deprecated",

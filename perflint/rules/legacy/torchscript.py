@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
+from perflint.rules.legacy._named import named
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.symbols import Symbols
 from perflint.source.quoting import quoted
 
 _NAMES = "script trace trace_module script_method ScriptModule ScriptFunction interface"
@@ -82,9 +82,8 @@ class Torchscript(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        names = model.symbols
         saved = model.says(".save(", "torch.jit.save")
-        for use in uses(site, names, _DEPRECATED):
+        for use in named(model, _DEPRECATED):
             yield self.finding(
                 site,
                 f"{quoted(site.text(use))} is TorchScript, which is deprecated",
@@ -100,15 +99,3 @@ def _is_of_function(model: Model, use: ast.expr) -> bool:
     """True for the decorator of a function of the top level, which is not saved by itself."""
     function = model.parent(use)
     return isinstance(function, ast.FunctionDef) and isinstance(model.parent(function), ast.Module)
-
-
-def uses(site: FileSite, names: Symbols, full: frozenset[str]) -> Iterator[ast.expr]:
-    """The calls, decorators and bases of classes that name something."""
-    model = site.model
-    for call in model.nodes(ast.Call):
-        if names.full_name(call.func) in full:
-            yield call.func
-    for function in model.nodes(ast.FunctionDef):
-        yield from (each for each in function.decorator_list if names.full_name(each) in full)
-    for cls in model.nodes(ast.ClassDef):
-        yield from (each for each in (*cls.bases, *cls.decorator_list) if names.full_name(each) in full)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered, surest, weakest
+from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
-from perflint.rules.placement import of_computed
 from perflint.rules.sync._asked import follows_wait
-from perflint.rules.sync._indices import Index, Part, parts
+from perflint.rules.sync._data_sized import SELECTIONS, data_sized, selected
 from perflint.rules.sync._same_shape import has_shape_of, is_of_part
 from perflint.rules.sync._searched import searched_once
 from perflint.semantics.dataflow.definitions import excludes, ways_out
@@ -22,12 +21,10 @@ from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_selection
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Evidence, Kind, Name, Unknown, Value, scalar_type
+from perflint.semantics.values import Evidence, Kind, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
-_FUNCTIONS = frozenset({"torch.nonzero", "torch.argwhere", "torch.masked_select", "torch.where"})
-_METHODS = frozenset({"torch.Tensor.nonzero", "torch.Tensor.argwhere", "torch.Tensor.masked_select"})
 _POSITIONS = frozenset({"torch.where", "torch.nonzero", "torch.Tensor.nonzero"})
 _NUMBERS = ("int", "float", "bool", "complex")
 
@@ -111,13 +108,13 @@ class NonzeroFamily(Rule):
     effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.SELECTION
     measured = ("nonzero-family-gpt", "nonzero-family-gpt-host-work", "nonzero-family-policy")
-    listens = (Calls(*_FUNCTIONS, *_METHODS), SubscriptSite)
+    listens = (Calls(*SELECTIONS), SubscriptSite)
 
     def need(self, site: SubscriptSite | CallSite) -> Need:
         return Need.BESIDE if follows_wait(site) else need_of_selection(site)
 
     def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
+        confidence = data_sized(site)
         if confidence is None:
             return
         yield self.finding(
@@ -127,67 +124,6 @@ class NonzeroFamily(Rule):
             help=_cure(site),
             fix=_fix(site) or _counted(site) if isinstance(site, CallSite) else searched_once(site),
         )
-
-
-def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
-    if isinstance(site, SubscriptSite):
-        return indexed(site)
-    operand = _operand(site)
-    return None if operand is None else of_computed(site.value(operand))
-
-
-def _operand(site: CallSite) -> ast.expr | None:
-    """The tensor whose elements are counted; None if nothing is."""
-    if site.target in _METHODS:
-        return site.owner
-    if site.target == "torch.where" and (len(site.node.args) != 1 or site.node.keywords):
-        return None
-    return site.argument("input", 0)
-
-
-def indexed(site: SubscriptSite) -> Confidence | None:
-    """How sure it is that an indexing counts the true elements of a mask on the device; None if it does not."""
-    if site.mode == "delete":
-        return None
-    found = parts(site)
-    masks = [part for part in found if part.kind is Index.MASK]
-    if not masks:
-        return None
-    if site.mode == "store" and not _stores_elements(site, found):
-        return None
-    held = site.value(site.node.value)
-    receiver = device_confidence(held)
-    mask = None if device_confidence(masks[0].value) is None else of_computed(masks[0].value)
-    if receiver is None and mask is not None and held.is_unknown:
-        # Only tensors are indexed by a mask of the device. A name alone may be that of positions.
-        receiver = mask if masks[0].is_bool else Confidence.LOW
-        mask = mask if masks[0].is_bool else Confidence.LOW
-    if receiver is None or (mask is None and masks[0].value.tensor is not None):
-        return None
-    # A mask of the device can only select from a tensor of the device: either tells of both.
-    confidence = lowered(receiver) if mask is None else surest(mask, lowered(receiver))
-    if not masks[0].is_bool:
-        confidence = weakest(confidence, Confidence.MEDIUM)
-    if site.mode == "store" and site.stored is not None and _may_be_number(site.value(site.stored)):
-        return Confidence.LOW
-    return confidence
-
-
-def _stores_elements(site: SubscriptSite, found: tuple[Part, ...]) -> bool:
-    """True if a store goes to the positions of the mask one by one, and not through `masked_fill_`."""
-    if site.stored is None:
-        return True
-    several = sum(part.kind not in (Index.VIEW, Index.INTEGER) for part in found) > 1
-    stored = site.value(site.stored)
-    if stored.tensor is not None:
-        # A device tensor of no dimensions goes through `masked_fill_` too: masked-fill-cuda-scalar.
-        return several or stored.tensor.rank != 0
-    return several or not all(scalar_type(member) in _NUMBERS for member in stored.members)
-
-
-def _may_be_number(stored: Value) -> bool:
-    """True if a stored value of unknown type may be a number, which `masked_fill_` takes without a wait."""
-    return stored.tensor is None and any(isinstance(member, (Name, Unknown)) for member in stored.members)
 
 
 def _what(site: CallSite | SubscriptSite) -> str:
@@ -257,7 +193,7 @@ def _selections_in(model: Model, function: ast.AST) -> dict[str, list[ast.Subscr
 
 def _fix(site: CallSite) -> Fix | None:
     """The mask itself as the index of a store of a number."""
-    operand = _operand(site)
+    operand = selected(site)
     index = site.model.parent(site.node)
     if operand is None or site.target not in _POSITIONS or not isinstance(index, ast.Subscript):
         return None
@@ -278,7 +214,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 def _counted(site: CallSite) -> Fix | None:
     """`x / torch.count_nonzero(m)` for `x / m.nonzero().size(0)`: a tensor on the GPU takes the count from there."""
-    operand, count = _operand(site), _row_count(site)
+    operand, count = selected(site), _row_count(site)
     around = None if count is None else site.model.parent(count)
     if operand is None or count is None or not isinstance(around, ast.BinOp) or not isinstance(around.op, ast.Div):
         return None

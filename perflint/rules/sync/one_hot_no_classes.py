@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Const
+from perflint.rules.sync._data_sized import ONE_HOT, data_sized
+from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
 
@@ -58,10 +58,10 @@ class OneHotNoClasses(Rule):
     code, name = "TPF115", "one-hot-no-classes"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("one-hot-no-classes-gpt", "one-hot-no-classes-gpt-host-work", "one-hot-no-classes-policy")
-    listens = (Calls("torch.nn.functional.one_hot"),)
+    listens = (Calls(*ONE_HOT),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
+        confidence = data_sized(site)
         if confidence is None:
             return
         yield self.finding(
@@ -70,12 +70,3 @@ class OneHotNoClasses(Rule):
             confidence=confidence,
             help="Pass `num_classes=`.",
         )
-
-
-def _confidence(site: CallSite) -> Confidence | None:
-    classes, labels = site.argument("num_classes", 1), site.argument("tensor", 0) or site.argument("input", 0)
-    if site.has_unpacking or labels is None:
-        return None
-    if classes is not None and site.value(classes) != Const(-1):
-        return None
-    return device_confidence(site.value(labels))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import is_none
-from perflint.semantics.values import Device, Evidence, Tensor
+from perflint.rules.sync._data_sized import REPEATS, data_sized
+from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
 
@@ -61,10 +60,10 @@ class RepeatInterleaveNoSize(Rule):
         "repeat-interleave-no-size-gpt-host-work",
         "repeat-interleave-no-size-policy",
     )
-    listens = (Calls("torch.repeat_interleave", "torch.Tensor.repeat_interleave"),)
+    listens = (Calls(*REPEATS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
+        confidence = data_sized(site)
         if confidence is None:
             return
         yield self.finding(
@@ -74,26 +73,3 @@ class RepeatInterleaveNoSize(Rule):
             confidence=confidence,
             help="Pass `output_size=` if the CPU knows the sum.",
         )
-
-
-def _confidence(site: CallSite) -> Confidence | None:
-    given = site.argument("output_size")
-    if site.has_unpacking or (given is not None and not is_none(given)):
-        return None
-    position = 0 if site.target.startswith("torch.Tensor.") else 1
-    repeats = site.argument("repeats", position)
-    if repeats is None and position == 1:
-        # With one tensor, that is the repeats.
-        repeats = site.argument("input", 0)
-    if repeats is None or _repeats_on_cpu(site, position):
-        return None
-    return device_confidence(site.value(repeats))
-
-
-def _repeats_on_cpu(site: CallSite, position: int) -> bool:
-    """True if the tensor that is repeated is on the CPU: the call raises if the repeats are not there, too."""
-    given = None if position == 0 else site.argument("input", 0)
-    repeated = site.receiver if given is None else site.value(given)
-    if not isinstance(repeated, Tensor):
-        return False
-    return repeated.device is Device.CPU and repeated.evidence is Evidence.CERTAIN

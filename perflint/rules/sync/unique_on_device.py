@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import operand_confidence
-from perflint.semantics.sites import CallSite, device_confidence
+from perflint.rules.sync._data_sized import UNIQUE, data_sized
+from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
-
-_NAMES = ("unique", "unique_consecutive", "bincount", "histc")
-
 
 _BOUNDS = "Pass `min` and `max`, so that they are not searched for."
 _CLASSES = "If the number of classes is known, count with `scatter_add_` into zeros."
@@ -66,10 +62,10 @@ class UniqueOnDevice(Rule):
     code, name = "TPF113", "unique-on-device"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("unique-on-device-gpt", "unique-on-device-gpt-host-work", "unique-on-device-policy")
-    listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
+    listens = (Calls(*UNIQUE),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
+        confidence = data_sized(site)
         if confidence is None:
             return
         yield self.finding(
@@ -78,22 +74,3 @@ class UniqueOnDevice(Rule):
             confidence=confidence,
             help=_BOUNDS if site.target.endswith(".histc") else _CLASSES,
         )
-
-
-def _confidence(site: CallSite) -> Confidence | None:
-    if site.has_unpacking:
-        return None
-    method = site.target.startswith("torch.Tensor.")
-    first = 0 if method else 1
-    if site.target.endswith(".histc"):
-        bounds = [site.argument("min", first + 1), site.argument("max", first + 2)]
-        if any(bound is not None and not _is_zero(bound) for bound in bounds):
-            return None
-    if method:
-        return None if site.receiver is None else device_confidence(site.receiver)
-    operand = site.argument("input", 0)
-    return None if operand is None else operand_confidence(site.value(operand))
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
+from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._memory.flows import behind
 from perflint.rules._memory.operators import is_fresh
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.transfer._clones import without_clone
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device
 from perflint.source.quoting import quoted
-
-_SPACE = re.compile(r"[\s\\]+\Z")
-"""White space, also with backslashes that continue a line."""
-_OPEN = (ast.Assign, ast.AnnAssign, ast.Return, ast.Call, ast.keyword, ast.Tuple, ast.List)
-"""Nodes around an operation that needs no brackets: it is the whole value, an argument or a member."""
 
 
 class CopyOfFreshTensor(Rule):
@@ -90,38 +85,3 @@ class CopyOfFreshTensor(Rule):
             help="Remove `.clone()`.",
             fix=without_clone(site, Safety.SAFE if is_fresh(site.model, made) else Safety.UNSAFE),
         )
-
-
-def without_clone(site: CallSite, safety: Safety) -> Fix | None:
-    """The fix that removes `.clone()` or `.contiguous()`; None if the call has another form.
-
-    White space and a backslash before the dot go with it, and so do brackets that only the method needed.
-    """
-    source, func = site.model.source, site.node.func
-    span = source.span(site.node)
-    text = source.segment(span)
-    if not isinstance(func, ast.Attribute) or not text.endswith((".clone()", ".contiguous()")):
-        return None
-    kept = _SPACE.sub("", text[: text.rfind(".")])
-    made = source.span(func.value)
-    if kept == f"({source.segment(made)})" and _needs_no_brackets(site, func.value):
-        opening = Span(span.line, span.column, made.line, made.column)
-        edits = [Edit(opening, ""), Edit(Span(made.end_line, made.end_column, span.end_line, span.end_column), "")]
-    else:
-        *above, last = kept.split("\n")
-        column = len(last) + (1 if above else span.column)
-        edits = [Edit(Span(span.line + len(above), column, span.end_line, span.end_column), "")]
-    return Fix("Leave the copy out", safety, tuple(edits))
-
-
-def _needs_no_brackets(site: CallSite, made: ast.expr) -> bool:
-    """True if an operation on one line needs no brackets where a call stands."""
-    span = site.model.source.span(site.node)
-    before = site.model.source.lines[span.line - 1][: span.column - 1]
-    return (
-        made.lineno == made.end_lineno
-        # `return(a + b).clone()`: the bracket parts the keyword from the operation.
-        and not before[-1:].isidentifier()
-        and isinstance(made, (ast.BinOp, ast.UnaryOp, ast.Call, ast.Subscript))
-        and isinstance(site.model.parent(site.node), _OPEN)
-    )

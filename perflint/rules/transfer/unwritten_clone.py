@@ -12,7 +12,7 @@ from perflint.rules._memory.operators import is_fresh, shared
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.transfer.copy_of_fresh_tensor import without_clone
+from perflint.rules.transfer._clones import without_clone
 from perflint.semantics.around import statement_of
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
