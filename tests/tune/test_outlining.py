@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from perflint.frozen import replace
-from perflint.tune.graphs.outlining import Model, Seen, outlined
+from perflint.tune.graphs.outlining import Model, Seen, outlined, outlined_backward
 from perflint.tune.graphs.reached import Called
 from perflint.tune.refused import Refused
 
@@ -426,6 +426,30 @@ def test_what_a_method_of_the_constructor_makes() -> None:
     for each in (again, under):
         with pytest.raises(Refused, match="is not made in `__init__`"):
             outline(HEAD + each)
+
+
+def test_a_function_that_gets_its_model_or_finds_it() -> None:
+    function = "def update(model, x):\n    loss = model(x).mean()\n    loss.backward()\n    return loss\n"
+    loop = "for _ in range(5):\n    optimizer.zero_grad()\n    shown.append(update(model, torch.rand(5, 4)).item())\n"
+    loop += "    optimizer.step()\n"
+    found = function.replace("model, x", "x")
+    cases = [
+        (HEAD + function + loop, True),
+        (HEAD + found + loop.replace("model, torch", "torch"), True),
+        (found + HEAD + loop.replace("model, torch", "torch"), False),
+    ]
+    for text, holds in cases:
+        line = line_of(text, "    loss = model")
+        model = Model("a.py", line, "a.py", line, "model", 1, (("a.py", line_of(text, "def update"), "model"),))
+        known = replace(seen(text), models=(model,), backwards=(("a.py", line + 1),))
+        if holds:
+            new = outlined_backward("a.py", {"a.py": text}, known)
+            assert f"GraphedBackward(forward_backward{'' if 'update(model' in text else ', model'})\n" in new
+            if find_spec("torch") is not None:
+                assert ran(new) == ran(text)
+        else:
+            with pytest.raises(Refused):
+                outlined_backward("a.py", {"a.py": text}, known)
 
 
 def test_a_device_that_code_assigns_does_not_count() -> None:

@@ -139,7 +139,10 @@ class Sorter:
             raise Refused("the step is not in a loop", self._region.whole[0])
         if self._scope not in self._tree.body:
             return None
-        return self._scope if self._takes_holders or self._made_before(roots) else None
+        assert isinstance(self._scope, Function)
+        arguments = {each.arg for each in ast.walk(self._scope.args) if isinstance(each, ast.arg)}
+        rest = roots - arguments if self._takes_holders else roots
+        return self._scope if self._made_before(rest) else None
 
     def _made_before(self, roots: Collection[str]) -> bool:
         """True if the module binds names once, before the function that is the owner of the step."""
