@@ -127,6 +127,9 @@ def _holds_records(model: Model, statement: ast.Assign) -> bool:
 
 
 def _is_list(model: Model, node: ast.expr) -> bool:
+    while isinstance(node, ast.Subscript):
+        # One list of a file that holds several.
+        node = node.value
     if isinstance(node, ast.ListComp):
         return any(_parses(model, part) for part in walk(node))
     if isinstance(node, ast.Call) and model.symbols.full_name(node.func) == "builtins.list" and node.args:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._fsdp import FSDP, FULLY_SHARD
 from perflint.rules._methods import in_tests
+from perflint.rules._sources import passed_to, unpacked
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
@@ -85,8 +86,10 @@ class ShardedInFloat32(Rule):
     def check(self, site: CallSite) -> Iterator[Finding]:
         model = site.model
         is_new = site.target in FULLY_SHARD
-        policy = site.argument("mp_policy") if is_new else site.argument("mixed_precision", 6)
-        if policy is not None or site.has_unpacking or in_tests(model) or not _computes_in_half(site):
+        name, position = ("mp_policy", None) if is_new else ("mixed_precision", 6)
+        is_hidden = site.has_unpacking and not unpacked(model, site.node)[1]
+        is_chosen = passed_to(model, site.node, name, position) is not None
+        if is_chosen or is_hidden or in_tests(model) or not _computes_in_half(site):
             return
         function = model.function(site.node)
         calls = [call for call in model.nodes(ast.Call) if model.target(call) in (*FULLY_SHARD, *FSDP)]

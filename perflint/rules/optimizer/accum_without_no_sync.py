@@ -28,13 +28,12 @@ _WRAPPERS = {
     **dict.fromkeys(("lightning.fabric.Fabric", "lightning.Fabric", "lightning_fabric.Fabric"), False),
 }
 """The functions that make a model reduce its gradients, and whether they shard it."""
-_AVOIDS = re.compile(
-    r"(?<![a-zA-Z])sync(?!hroni)|no_sync|require_backward_grad_sync|_gradient_sync|\.accumulate\("
-    r"|gradient_accumulation_(?:steps|plugin)="
-)
+_AVOIDS = re.compile(r"(?<![a-zA-Z])sync(?!hroni)|no_sync|require_backward_grad_sync|_gradient_sync|\.accumulate\(")
 """Code that decides when gradients are reduced, in a function that runs a backward pass."""
 _AVOIDS_SHARDED = re.compile(r"_gradient_sync|set_is_last_backward|\.accumulate\(")
 """The same for `fully_shard`, whose models have no `no_sync`."""
+_ACCUMULATES = frozenset({"gradient_accumulation_steps", "gradient_accumulation_plugin"})
+"""Arguments by which an accelerator accumulates by itself."""
 _SCALES = frozenset({"backward", "scale", "float"})
 
 
@@ -188,17 +187,20 @@ def _stops_at_once(loop: ast.For | ast.AsyncFor | ast.While, backward: ast.Call)
 
 def _is_synced(model: Model, function: ast.AST, avoids: re.Pattern[str]) -> bool:
     """True if a function mentions the reduction of gradients, or one of the file that it calls or that calls it."""
-    if avoids.search(_text(model, function)):
+    if _mentions(model, function, avoids):
         return True
     names = {last_name(part) for part in walk(function) if isinstance(part, (ast.Name, ast.Attribute))}
     own = getattr(function, "name", "")
     near = (each for each in model.module.structure.functions.values() if each.name in names or own in each.calls)
-    return any(avoids.search(_text(model, each.node)) for each in near)
+    return any(_mentions(model, each.node, avoids) for each in near)
 
 
-def _text(model: Model, node: ast.AST) -> str:
+def _mentions(model: Model, node: ast.AST, avoids: re.Pattern[str]) -> bool:
     first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
-    return "".join(model.source.lines[first - 1 : last])
+    if avoids.search("".join(model.source.lines[first - 1 : last])):
+        return True
+    passed = (part.arg for part in walk(node) if isinstance(part, ast.keyword))
+    return avoids is _AVOIDS and any(each in _ACCUMULATES for each in passed)
 
 
 def _boundary(model: Model, site: CallSite, turn: Turn) -> ast.expr | None:

@@ -75,19 +75,23 @@ class Float16WithoutScaler(Rule):
     mentions = Mentions("backward(", unlike=_SCALES)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        model, function = site.model, site.model.function(site.node)
+        model = site.model
         if site.target in _CASTS:
             yield from self._of_model(site)
             return
-        if function is None or not _is_float16(site) or not isinstance(model.parent(site.node), ast.withitem):
+        code = _served(site)
+        if code is None or not _is_float16(site):
             return
-        calls = {last_name(part): part for part in walk(function) if isinstance(part, ast.Call)}
+        calls = {last_name(part): part for part in walk(code) if isinstance(part, ast.Call)}
         if not {"backward", "step"} <= calls.keys():
             return
+        is_decorator = code is model.source.tree
         yield self.finding(
-            model.call(calls["backward"]),
+            site if is_decorator else model.call(calls["backward"]),
             f"small gradients become zero under {quoted(site.text(site.node))}: nothing scales the loss",
             confidence=Confidence.HIGH,
+            # It is said once, and holds for each step.
+            heat=Heat.HOT if is_decorator else None,
             help="Use `dtype=torch.bfloat16`, or a `torch.amp.GradScaler`.",
         )
 
@@ -105,6 +109,15 @@ class Float16WithoutScaler(Rule):
                 heat=Heat.HOT,
                 help="Keep the weights in float32, under `torch.autocast`, or make them bfloat16.",
             )
+
+
+def _served(site: CallSite) -> ast.AST | None:
+    """The code that trains what a region computes: the function around a block, or the file, for a decorator."""
+    user = site.model.parent(site.node)
+    if isinstance(user, ast.withitem):
+        return site.model.function(site.node)
+    is_decorator = isinstance(user, ast.FunctionDef) and site.node in user.decorator_list
+    return site.model.source.tree if is_decorator else None
 
 
 def _casts_to_float16(site: CallSite) -> bool:

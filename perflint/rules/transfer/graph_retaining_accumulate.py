@@ -125,8 +125,9 @@ def _lasts(model: Model, loop: Loop | FunctionNode, name: str, holder: ast.AST) 
     call = call_in_loop(model, loop)
     if call is None:
         return False
-    use: ast.Name = holder.target if isinstance(holder, ast.AugAssign) else holder.func.value  # type: ignore
-    outer = call.outer(model, use, is_rebound=isinstance(holder, ast.AugAssign))
+    target: ast.expr = holder.target if isinstance(holder, ast.AugAssign) else holder.func.value  # type: ignore
+    use: ast.Name = _unkeyed(target)  # type: ignore[assignment]
+    outer = call.outer(model, use, is_rebound=isinstance(holder, ast.AugAssign) and use is target)
     return bool(outer) and is_bound_before(model, call.loop, outer) and not _asks_for_gradient(model, call.loop, outer)
 
 
@@ -180,9 +181,18 @@ def _appends(node: ast.AST) -> bool:
 
 
 def _holder(node: ast.expr) -> str:
-    """The name of a sum or list, or the path of one that the object keeps: `self.losses`; empty for others."""
+    """The name of a sum or list, or the path of one that the object keeps: `self.losses`; empty for others.
+
+    For an entry, `sums["loss"]`, that of the dict.
+    """
+    node = _unkeyed(node)
     path = path_of(node)
     return path if isinstance(node, ast.Name) or path.startswith("self.") else ""
+
+
+def _unkeyed(node: ast.expr) -> ast.expr:
+    is_entry = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    return node.value if is_entry else node  # type: ignore[attr-defined]
 
 
 def _with_graph(model: Model, node: ast.expr, loss: str) -> ast.Name | None:

@@ -46,3 +46,18 @@ def of_old(model: nn.Module) -> FSDP:
 
 def not_sharded(model: nn.Module) -> nn.Module:
     return nn.parallel.DistributedDataParallel(model)
+
+
+def by_settings(blocks, net, x: torch.Tensor):
+    settings = {"reshard_after_forward": True}
+    for block in blocks:
+        fully_shard(block, **settings)  # audit: TPF934
+    fully_shard(net, **settings)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return net(x).mean()
+
+
+def by_settings_of_the_caller(net, x: torch.Tensor, settings):
+    fully_shard(net, **settings)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        return net(x).mean()

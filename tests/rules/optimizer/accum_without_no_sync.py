@@ -186,3 +186,13 @@ def by_fabric_without(fabric: Fabric, model, optimizer, loader, every: int):
         if (i + 1) % every == 0:
             optimizer.step()
             optimizer.zero_grad()
+
+
+def steps_by_default(model, get_batch, optimizer, rank: int, gradient_accumulation_steps=8):
+    model = DistributedDataParallel(model.to(rank), device_ids=[rank])
+    while True:
+        for _ in range(gradient_accumulation_steps):
+            loss = model(get_batch()).mean() / gradient_accumulation_steps
+            loss.backward()  # error: TPF604
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)

@@ -103,3 +103,15 @@ def in_bfloat16(model: nn.Module, loader, optimizer):
         optimizer.zero_grad()
         model(x.cuda().bfloat16()).mean().backward()
         optimizer.step()
+
+
+class Decorated(nn.Module):
+    @torch.autocast("cuda", dtype=torch.float16)  # error: TPF359
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+def of_decorated(model: Decorated, x: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
+    loss = model(x).float().mean()
+    loss.backward()
+    optimizer.step()

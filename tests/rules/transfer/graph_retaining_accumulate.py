@@ -227,3 +227,24 @@ class Kept:
             loss.backward()
             self.sum += loss
         self.sum.backward()
+
+
+def in_a_dict(model, loader, optimizer):
+    sums = {"loss": 0.0, "count": 0}
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        sums["loss"] += loss  # audit: TPF210
+        sums["count"] += 1
+    return sums
+
+
+def in_a_dict_of_each_step(model, loader, optimizer):
+    for x in loader:
+        sums = {"loss": 0.0}
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        sums["loss"] += loss
+        print(sums)
