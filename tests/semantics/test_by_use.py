@@ -41,6 +41,8 @@ unknown().to("cuda", dtype=torch.uint8)     # -> cuda int
 unknown().to("cpu", copy=True)      # -> cpu
 unknown().grad.data.norm(2)     # -> tensor float 0
 unknown().grad.zero_()  # calls torch.Tensor.zero_
+unknown().to("cuda").eval()     # -> Module
+unknown().cuda().train().parameters()   # calls torch.nn.Module.parameters
 
 # look-alikes
 unknown().ne(1)     # -> ?
@@ -63,7 +65,6 @@ unknown().cpu()     # -> ?
 unknown(unknown().cpu())    # -> ?
 unknown().float()   # -> ?
 unknown().float().forward(1)    # -> ?
-unknown().to("cuda").eval()     # -> ?
 unknown().log()     # -> ?
 1127 * unknown().log(2)     # -> ?
 unknown().tolist()  # -> ?
@@ -572,6 +573,35 @@ def f(names):
 
 @table(OF_A_LOCAL_NAME)
 def test_the_methods_that_are_called_of_a_local_name_say_what_it_holds(case: Case) -> None:
+    check(case)
+
+
+PASSED = """
+def f(x, y, z):
+    x.nonzero()     # -> cuda int 2
+    (y == 1).nonzero()      # -> cuda int 2
+    z.nonzero()     # -> ?
+f(unknown().cuda(), unknown().to("cuda"), unknown())
+
+class A:
+    def step(self, x):
+        x.nonzero()     # -> cuda int 2
+def g(x):
+    x = x.cuda()
+    A().step(x)
+
+# look-alikes
+def f(x):
+    x       # -> ?
+f(unknown().cuda())
+def f(x: torch.Tensor):
+    x.cpu() # -> cpu
+f(unknown().cuda())
+"""
+
+
+@table(PASSED)
+def test_what_was_moved_stays_where_it_is_in_a_call(case: Case) -> None:
     check(case)
 
 

@@ -56,6 +56,11 @@ def is_computed(name: str) -> bool:
     return name in _REDUCED or name in torch_api.tensor_only_calls()
 
 
+def is_of_module(name: str) -> bool:
+    """True for an attribute that modules have and tensors do not: something that is moved to a GPU is a module then."""
+    return name in _MODULE_AMONG or name in MODULE_ONLY or name == "parameters"
+
+
 def counts_elements(uses: set[str]) -> bool:
     """True if the attributes that are read of a name have `numel` among them, and others that no size has."""
     return "numel" in uses and any(not hasattr(tuple, each) for each in uses - {"numel"})

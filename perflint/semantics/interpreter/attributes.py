@@ -61,6 +61,8 @@ def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
         # What is moved to a device and computed with is a tensor, as a module is not.
         evidence = Evidence.CONVENTION if value.moved else Evidence.USE
         return tensors.attribute(Tensor(value.near, evidence=evidence), name)
+    if value.moved and by_use.is_of_module(name):
+        return attribute(frame, Instance("torch.nn.Module"), name)
     if name == "dtype":
         return Dtype()
     if name == "grad" and "torch" in frame.module.packages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import partial
+from typing import TypeGuard
 
 from perflint.semantics.binders import defaults
 from perflint.semantics.facts.arguments import Arguments
@@ -273,10 +274,15 @@ def _is_plain(value: Value) -> bool:
     )
 
 
+def is_moved(value: Value | None) -> TypeGuard[Unknown]:
+    """True for something unknown whose device is known: it was moved there."""
+    return isinstance(value, Unknown) and (value.moved or value == ON_CPU)
+
+
 def refine(value: Value, declared: Value) -> Value:
     """The inferred value, refined by the declared one."""
     if isinstance(value, Unknown) or value is NEVER:
-        return value if value == ON_CPU and isinstance(declared, Unknown) else declared
+        return value if is_moved(value) and isinstance(declared, Unknown) else declared
     if isinstance(declared, Unknown) or value == declared:
         return value
     if isinstance(declared, Tensor):
@@ -434,8 +440,8 @@ def _expected(
     """The value of a parameter from its own declaration and use, if the call passes nothing that is known."""
     near = Device.CALLER if is_on_cpu(arg.arg) else device
     value = schedules.item(inner, arg.arg, parameter(inner, info, arg, default, near))
-    if passed == ON_CPU:
-        value = placed(value, Device.CPU, near)
+    if is_moved(passed):
+        value = placed(value, passed.near, near)
     return value if passed is None else refine(passed, value)
 
 

@@ -11,7 +11,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.named import LOADER, parameter_placed
 from perflint.semantics.facts.tensors import device_of
 from perflint.semantics.interpreter import functions
-from perflint.semantics.interpreter.annotations import says_nothing
+from perflint.semantics.interpreter.annotations import placed, says_nothing
 from perflint.semantics.interpreter.frame import Frame, Names, Recorder
 from perflint.semantics.interpreter.passed import passed_to_torch
 from perflint.semantics.lattice import join, union
@@ -132,7 +132,7 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
                 _on_host(inner, info, arg, position, passed)
                 _otherwise(inner, info, arg, position, passed)
             continue
-        known = [value for value in passed if value is not None and (not value.is_unknown or _is_on_host(value))]
+        known = [value for value in passed if value is not None and (not value.is_unknown or _is_placed(value))]
         are_all = len(known) == len([value for value in passed if value is not None])
         if known and (are_all or any(value.tensor is not None for value in known)):
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
@@ -332,6 +332,11 @@ def _is_number_or_array(value: Value | None) -> bool:
     return isinstance(value, Array) or (value is not None and scalar_type(value) in ("int", "float"))
 
 
+def _is_placed(value: Value) -> bool:
+    """True for something unknown that was moved to a device."""
+    return functions.is_moved(value) or _is_on_host(value)
+
+
 def _is_on_host(value: Value | None) -> bool:
     """True for a tensor on the CPU, the result of `x.cpu()`, an array, and a list that holds no tensors."""
     return value is not None and all(map(_is_of_host, value.members))
@@ -399,6 +404,9 @@ def _yields_batches(value: Value) -> bool:
 def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None:
     assert inner.names is not None
     assumed = inner.names[arg.arg]
+    if functions.is_moved(value) and not assumed.is_unknown:
+        inner.names[arg.arg] = placed(assumed, value.near, Device.CALLER)
+        return
     tensor = assumed.tensor
     is_guess = assumed.is_unknown or (tensor is not None and tensor.evidence <= Evidence.USE)
     # Loaders by their names, and lists of anything.
