@@ -20,6 +20,8 @@ from perflint.source.files import is_below
 
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_LONGEST = 300
+"""Seconds for a command of git, which waits for ever if the repository has pipes where git reads files."""
 _CHECKED = frozenset({"", ".py", ".pyi", ".pyw", ".ipynb"})
 """Suffixes of files that can be checked."""
 _SETTINGS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -101,7 +103,11 @@ class Repository:
 
     def _ran(self, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         command = [self._git, *_SETTINGS, "-C", self._root, *arguments]
-        return subprocess.run(command, input=given, capture_output=True, check=False, env=os.environ | _ALONE)
+        try:
+            return subprocess.run(command, input=given, capture_output=True, env=os.environ | _ALONE, timeout=_LONGEST)
+        except subprocess.TimeoutExpired:
+            message = f"`git {arguments[0]}` did not end in {_LONGEST} seconds in {self._root}"
+            raise ConfigurationError(message, "a named pipe in the place of a `.gitignore` makes git wait") from None
 
     def compared(self, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Comparison:
         """The difference of files in two states. Raises ConfigurationError."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from perflint.cli import adding
+from perflint.engine import git as engine_git
 from perflint.findings import Finding
 from perflint.source.text import Source
 from tests.cli.command import Command
@@ -275,6 +276,17 @@ def test_git_fetches_nothing(perflint: Command, remote: str) -> None:
     ran = perflint("check", "a.py", "--since=HEAD")
     assert ran.code == 2 and "git has no text of a.py" in ran.err
     assert not mark.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have no names here")
+def test_git_does_not_wait_for_ever(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    perflint.write("a.py", BAD)
+    commit(perflint)
+    (perflint.folder / "b").mkdir()
+    os.mkfifo(perflint.folder / "b/.gitignore")
+    monkeypatch.setattr(engine_git, "_LONGEST", 1)
+    ran = perflint("check", "a.py", "--since=HEAD")
+    assert ran.code == 2 and "`git ls-files` did not end in 1 seconds" in ran.err
 
 
 def test_lines_that_look_like_a_diff(perflint: Command) -> None:
