@@ -39,14 +39,10 @@ class Tool:
 
 _PYLINT = "W8101,W8102,W8201,W8202,R8203,W8204,W8205,W8301,W8401,W8402,W8403"
 """All messages of the plugin."""
+_CHECK = ("perflint", "check", "--isolated", "--no-cache", "--output-format", "concise")
 PERFLINT = (
-    Tool(
-        "perflint", ("perflint", "check", "--isolated", "--no-cache", "--output-format", "concise", "--color", "never")
-    ),
-    Tool(
-        "perflint `--profile audit`",
-        ("perflint", "check", "--isolated", "--no-cache", "--output-format", "concise", "--profile", "audit"),
-    ),
+    Tool("perflint", (*_CHECK, "--color", "never")),
+    Tool("perflint `--profile audit`", (*_CHECK, "--profile", "audit")),
 )
 TOOLS = (
     Tool("TorchFix", ("torchfix",)),

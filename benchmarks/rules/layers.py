@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import torch
+from programs import train
 from timing import OPTIONS, Pair, Run, main, tensor
 from torch import nn
 from torch.nn import functional as F
@@ -213,15 +214,13 @@ class Encoder(nn.Module):
 
 def whole_step(model: nn.Module, batch: torch.Tensor, dtype: torch.dtype | None) -> Run:
     """A training step with AdamW."""
-    run = training(model, batch, dtype)
-    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    model = model.to(OPTIONS.device)
 
-    def step() -> None:
-        optimizer.zero_grad()
-        run()
-        optimizer.step()
+    def loss() -> torch.Tensor:
+        out = model(batch)
+        return (out[0] if isinstance(out, tuple) else out).float().mean()
 
-    return step
+    return train(model, loss, dtype)
 
 
 def attention_weights() -> Iterator[Pair]:

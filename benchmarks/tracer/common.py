@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+SMALL = {"width": 128, "heads": 4, "layers": 6, "vocabulary": 512}
+"""Of a GPT (`../rules/programs.py`) that is so small that the GPU waits for each launch."""
 LOCK = "BENCH_LOCK"
 """The name of the variable that names the file whose lock says who has the GPU."""
 _BEGAN = time.perf_counter()

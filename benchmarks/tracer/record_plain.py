@@ -1,11 +1,10 @@
 """What torch's sync debug mode reports by itself, in a program that runs without perflint.
 
-    python record_plain.py --output FILE [--own PATH]... SCRIPT [ARGUMENTS]
+    python record_plain.py --output FILE SCRIPT [ARGUMENTS]
 
-Python's own machinery of warnings is all that is used: each warning is shown, and for each report
-of a sync the innermost frame of the files below the PATHs (default: the folder of the script) is
-looked up. Written are rows of file, line, end_line (from 1), column, end_column (from 0, in bytes)
-and how often. Reports without such a frame are counted.
+Python's own machinery of warnings is all that is used: each warning is shown, and for each report of a sync the
+innermost frame of the files in the folder of the script is looked up. Written are rows of file, line, end_line (from
+1), column, end_column (from 0, in bytes) and how often. Reports without such a frame are counted.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Row = tuple[str, int, int, int, int]
 class Watch:
     """Stands in for `warnings.showwarning`."""
 
-    def __init__(self, own: tuple[str, ...]) -> None:
+    def __init__(self, own: str) -> None:
         self.rows: Counter[Row] = Counter()
         self.without_frame = 0
         self._own = own
@@ -52,11 +51,10 @@ def main() -> None:
     """Run the program, write what was seen."""
     parser = argparse.ArgumentParser(description="record what the sync debug mode reports")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--own", type=Path, action="append", default=[])
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     script = Path(options.program[0]).resolve()
-    watch = Watch(tuple(str(path.resolve()) for path in options.own or [script.parent]))
+    watch = Watch(f"{script.parent}/")
     sys.argv = [str(script), *options.program[1:]]
     sys.path[0] = str(script.parent)
     warnings.simplefilter("always")

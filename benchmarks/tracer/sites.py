@@ -116,11 +116,10 @@ def copies(marked: Path, seen: Iterable[PageableCopy]) -> Comparison:
 
 def measure(script: Path, gpu: int) -> dict[str, Any]:
     """Run a program both ways."""
-    options = ["--own", script.parent]
     with tempfile.TemporaryDirectory(prefix="sites-") as folder:
         there = Path(folder)
-        run([HERE / "record_plain.py", "--output", "plain.json", *options, script], there, gpu)
-        run(["-m", "perflint", "trace", "--warmup", "0", "--steps", "0", *options, script], there, gpu)
+        run([HERE / "record_plain.py", "--output", "plain.json", script], there, gpu)
+        run(["-m", "perflint", "trace", "--warmup", "0", "--steps", "0", "--own", script.parent, script], there, gpu)
         trace = read_trace(there / "perflint-trace.jsonl.gz")
         document = json.loads((there / "plain.json").read_text())
     traced = traced_sites(trace.of(Sync), f"{script.parent}/")

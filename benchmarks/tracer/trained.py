@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import torch
-from common import alone
-from networks import GPT, SMALL, Sizes
+from common import ROOT, SMALL, alone
+
+sys.path.append(str(ROOT / "benchmarks" / "rules"))
+
+from programs import GPT
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -42,16 +46,15 @@ def resnet50(dtype: torch.dtype) -> Callable[[], None]:
     return step
 
 
-def gpt(sizes: Sizes, batch: int, reads: bool) -> Callable[[], None]:
+def gpt(sizes: dict[str, int], batch: int, time_: int, reads: bool = False) -> Callable[[], None]:
     """A step of a GPT; with `reads` its loss is read."""
-    model = GPT(sizes).to(DEVICE)
+    model = GPT(**sizes).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=DEVICE == "cuda")
-    time_ = sizes.context if DEVICE == "cuda" else 8
-    tokens = torch.randint(0, sizes.vocabulary, (batch, time_ + 1), device=DEVICE)
+    tokens = torch.randint(0, 512, (batch, time_ if DEVICE == "cuda" else 8), device=DEVICE)
 
     def step() -> None:
         with torch.autocast(DEVICE, torch.bfloat16):
-            loss = model(tokens[:, :-1], tokens[:, 1:])
+            loss = model(tokens)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -64,9 +67,9 @@ def gpt(sizes: Sizes, batch: int, reads: bool) -> Callable[[], None]:
 MODELS: dict[str, Callable[[], Callable[[], None]]] = {
     "resnet50": lambda: resnet50(torch.float32),
     "resnet50-bf16": lambda: resnet50(torch.bfloat16),
-    "gpt-124m": lambda: gpt(Sizes(), 8, reads=False),
-    "gpt-124m-item": lambda: gpt(Sizes(), 8, reads=True),
-    "gpt-small": lambda: gpt(SMALL, 4, reads=False),
+    "gpt-124m": lambda: gpt({}, 8, 1024),
+    "gpt-124m-item": lambda: gpt({}, 8, 1024, reads=True),
+    "gpt-small": lambda: gpt(SMALL, 4, 128),
 }
 """By name, what makes a step. `gpt-small` is bound by launches: the GPU waits for the host all the time."""
 
