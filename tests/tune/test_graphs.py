@@ -15,7 +15,6 @@ PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "programs").glo
 REFUSED = {
     "accumulated": "the optimizer steps only if a condition holds, so gradients may add up",
     "added_before": "`penalty.backward()` may leave gradients to which the step adds its own",
-    "autocast_around": "autocast around the step keeps copies of weights, which a graph would not renew",
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
     "given_model": "the backward pass is not in the block of the optimizer's step",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
@@ -26,9 +25,10 @@ REFUSED = {
 BACKWARD = {
     "added_before": "the step calls no model with parameters",
     "adversarial": "the step calls no model with parameters",
-    "autocast_around": REFUSED["autocast_around"],
+    "autocast_around": "autocast around the step keeps copies of weights, which a graph would not renew",
     "copied": "the step calls no model with parameters",
     "mixed": "`scaler.step(optimizer)` has an effect that a graph does not repeat",
+    "phases": "`optimizer.step()` has an effect that a graph does not repeat",
     "writes_input": REFUSED["writes_input"],
 }
 """Those without a graph of the forward and backward pass."""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics.structure import block_in
+from perflint.tune.graphs.parts import Region
 from perflint.tune.graphs.purity import is_gradient, loaded_names, short
-from perflint.tune.graphs.region import Finder, Region
+from perflint.tune.graphs.region import Finder
 from perflint.tune.graphs.statements import is_method, simple
 from perflint.tune.refused import Refused
 
@@ -42,21 +43,27 @@ class BackwardFinder(Finder):
             raise Refused("the backward pass is part of another statement", backward)
         if any(isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(backward)):
             raise Refused("gradients of gradients may be wanted", backward)
-        conditions = self._conditions(backward)
-        last = conditions[-1] if conditions else backward
+        for last, _ in self._levels(backward):
+            try:
+                return self._until(last)
+            except Refused as refused:
+                reason = refused
+        raise reason
+
+    def _until(self, last: ast.stmt) -> Region:
+        """The region that ends with a statement. Raises Refused."""
         block = block_in(self._parents.get(last), last)
         end = block.index(last) + 1
         start = next((each for each in range(end) if self._reason(block[each:end]) is None), end - 1)
         stop = self._reason(block[start - 1 : end]) if start else None
         region = self._arranged(block[start:end])
-        region.conditions = conditions
         # What only stands in front of the region is no part of it.
         while region.before and region.before[0].statement is region.whole[0] and len(region.whole) > 1:
             region.whole.pop(0)
             region.before.pop(0)
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before) if not _clears(each.statement)), None)
-            raise moved or stop or Refused("the model is called outside of the block of the backward pass", backward)
+            raise moved or stop or Refused("the model is called outside of the block of the backward pass", last)
         self._require_plain_autocast(region)
         for node in (node for each in region.kept for node in ast.walk(each)):
             if is_gradient(node, self._purity.imports):

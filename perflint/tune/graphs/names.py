@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from perflint.frozen import dataclass
 from perflint.semantics.structure import path_of, root_of
+from perflint.tune.graphs.parts import Function, Region
 from perflint.tune.graphs.purity import CHANGING, Purity, loaded_names, short, stored_names
-from perflint.tune.graphs.region import Function, Region
 from perflint.tune.graphs.statements import counters_of
 from perflint.tune.refused import Refused
 

@@ -11,9 +11,10 @@ from perflint.frozen import dataclass, field
 from perflint.source.text import Source
 from perflint.tune.graphs.backward import BackwardFinder
 from perflint.tune.graphs.names import Sorter
+from perflint.tune.graphs.parts import Region
 from perflint.tune.graphs.purity import Imports, Purity, is_gradient
 from perflint.tune.graphs.reached import Called, Reached, builders, changed, first_line, numbers
-from perflint.tune.graphs.region import Finder, Region
+from perflint.tune.graphs.region import Finder
 from perflint.tune.graphs.writing import BACKWARD, HELPERS, STEP, Helper, Writer
 from perflint.tune.refused import Refused
 

@@ -6,9 +6,9 @@ import ast
 import builtins
 from collections.abc import Callable, Sequence
 
-from perflint.frozen import dataclass, field
 from perflint.semantics.structure import block_in, path_of, root_of
 from perflint.source.text import Source
+from perflint.tune.graphs.parts import Function, Guard, Moved, Region
 from perflint.tune.graphs.purity import Purity, is_gradient, loaded_names, short, stored_names
 from perflint.tune.graphs.statements import (
     changed_in_place,
@@ -28,54 +28,10 @@ from perflint.tune.graphs.statements import (
 )
 from perflint.tune.refused import Refused
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = (ast.For, ast.While)
 _BUILTINS = frozenset(dir(builtins))
 _SIZES = frozenset("shape dtype device ndim".split())
 """Attributes of a tensor that no work on it changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A statement that stands among those of the region and is moved out of it."""
-
-    statement: ast.stmt
-    reason: Refused
-    """Why it cannot stay."""
-    lifted: tuple[ast.expr, ...] = ()
-    """Its parts that the region computes for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """A condition of the region with a branch that no graph can replay: where it is taken, the step stays eager."""
-
-    test: ast.expr
-    eager: bool
-    """The value of the condition with which the branch is taken."""
-    reason: Refused
-
-
-@dataclass(slots=True)
-class Region:
-    """Some statements of a block that one graph replays."""
-
-    owner: ast.Module | Function
-    """The function that they belong to, or the module."""
-    loops: tuple[ast.stmt, ...]
-    """The loops of the owner around them, the outermost first."""
-    whole: list[ast.stmt]
-    """The statements from the first to the last one."""
-    kept: list[ast.stmt] = field(default_factory=list)
-    """Those of them that the graph replays, and lifted parts of others; a `with` without what moves out of it."""
-    before: list[Moved] = field(default_factory=list)
-    """Statements that are moved in front of it."""
-    behind: list[Moved] = field(default_factory=list)
-    """Statements that are moved behind it, also out of a `with` in it."""
-    conditions: list[ast.If] = field(default_factory=list)
-    """Those around the step of the optimizer, without its backward pass: they must always be the same."""
-    guards: list[Guard] = field(default_factory=list)
-    """Conditions that must always be the same, too."""
 
 
 class Finder:
@@ -119,19 +75,45 @@ class Finder:
             raise Refused("the step of the optimizer has a closure or other arguments", first)
         if not isinstance(statement, ast.Expr):
             raise Refused("the result of the optimizer's step is used", first)
-        conditions = self._conditions(statement)
-        region = self._in_block(conditions[-1] if conditions else statement, list(around.values()))
-        region.conditions = conditions
-        return region
+        for last, conditions in self._levels(statement):
+            try:
+                region = self._in_block(last, list(around.values()))
+            except Refused as refused:
+                reason = refused
+                continue
+            # Where the backward pass is under the condition, too, gradients do not add up.
+            region.conditions = [
+                each for each in conditions if not any(is_method(node, "backward") for node in ast.walk(each))
+            ]
+            return region
+        raise reason
 
-    def _conditions(self, statement: ast.stmt) -> list[ast.If]:
-        """The conditions around a statement of the step behind its forward pass, the innermost first."""
-        found: list[ast.If] = []
-        above = self._parents[statement]
-        while isinstance(above, ast.If) and not self._holds_pass(above):
-            found.append(above)
-            above = self._parents[above]
-        return found
+    def _levels(self, statement: ast.stmt) -> list[tuple[ast.stmt, list[ast.If]]]:
+        """The statements that may end the region: one of the step, or the condition or context around it, the outermost
+        first, each with the conditions between them.
+        """
+        conditions: list[ast.If] = []
+        found = [(statement, conditions)]
+        last: ast.AST = statement
+        while True:
+            last = self._parents[last]
+            if isinstance(last, ast.If) and not self._holds_pass(last):
+                conditions = [*conditions, last]
+                # Without its condition, a step is not the whole one.
+                found[-1] = (last, conditions)
+            elif isinstance(last, ast.With) and self._is_plain(last):
+                found.append((last, conditions))
+            else:
+                return found[::-1]
+
+    def _is_plain(self, statement: ast.With) -> bool:
+        """True if the contexts of a `with` only say how to compute."""
+        try:
+            for item in statement.items:
+                self._purity.require_context(item)
+        except Refused:
+            return False
+        return True
 
     def _holds_pass(self, condition: ast.If) -> bool:
         """True if the backward pass under a condition is not that of a model that is called in front of it."""

@@ -16,7 +16,7 @@ from perflint.semantics.structure import path_of
 from perflint.source.text import Source
 from perflint.tune.edited import edited
 from perflint.tune.graphs.names import Names, free
-from perflint.tune.graphs.region import Function, Moved, Region
+from perflint.tune.graphs.parts import Function, Moved, Region
 from perflint.tune.refused import Refused
 
 
