@@ -21,8 +21,8 @@ class HeavyItem(Rule):
     """The same file is read, or the same tokenizer created, for each item of a data set.
 
     ## What it does
-    Finds calls in `__getitem__` of data sets that read a file or open an archive whose name does not
-    depend on the item, and those that load a tokenizer, a processor or a model.
+    Finds calls in `__getitem__` of data sets, and in functions that only it calls, that read a file or open an archive
+    whose name does not depend on the item, and those that load a tokenizer, a processor or a model.
 
     ## Why is this bad
     Work that does not depend on the item is repeated for each one: workers spend their time on it,

@@ -37,7 +37,7 @@ class ModelMovedInLoop(Rule):
     ## What it does
     Finds `.to(…)`, `.cuda()`, `.half()` and similar calls on modules in code that runs each step,
     and `torch.load`, `from_pretrained` and the like of a file or model whose name does not change there, or in a
-    function that answers web requests, such as one under `@app.post("/…")`.
+    function that answers web requests, such as one under `@app.post("/…")`, or that only such a one calls.
 
     ## Why is this bad
     If the model is there already, each call still walks over all of its parameters and buffers on

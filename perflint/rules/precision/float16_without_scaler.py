@@ -24,7 +24,8 @@ class Float16WithoutScaler(Rule):
 
     ## What it does
     Finds functions that compute under `torch.autocast` in float16, call `backward()` and step an optimizer, in files
-    without a `GradScaler`. Finds `model.half()` and `model.to(torch.float16)` in code that trains, too.
+    without a `GradScaler`; as a decorator, in files that train. Finds `model.half()` and `model.to(torch.float16)` in
+    code that trains, too.
 
     ## Why is this bad
     Small gradients become zero in float16, whose smallest number is 6e-8: layers stop learning, without an error.

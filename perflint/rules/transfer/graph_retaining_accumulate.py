@@ -31,8 +31,8 @@ class GraphRetainingAccumulate(Rule):
     """Losses are summed, or kept in a list, together with their graphs.
 
     ## What it does
-    Finds `total += loss` and `losses.append(loss)` in loops that call `loss.backward()`, if the sum
-    or list was created before the loop and its gradient is never computed.
+    Finds `total += loss`, `sums["loss"] += loss` and `losses.append(loss)` in loops that call `loss.backward()`, if the
+    sum or list was created before the loop and its gradient is never computed.
 
     ## Why is this bad
     The sum references the loss, and the loss references the nodes of its graph. The nodes of every
