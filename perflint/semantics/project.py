@@ -116,6 +116,8 @@ class Project:
         self._is_file: dict[Path, bool] = {}
         self._is_folder: dict[Path, bool] = {}
         self._located: dict[tuple[Path, Path | None, str], Located] = {}
+        self._in_added: dict[str, Path | None] = {}
+        """The files of modules in folders that code puts on the path of modules."""
         self._roots: dict[Path, Path] = {}
         self._packages: dict[Path, tuple[str, ...]] = {}
         """The names of the packages that folders are, in parts."""
@@ -249,8 +251,10 @@ class Project:
 
     def _added(self, name: str) -> Path | None:
         """The file of a module in a folder that the project puts on the path of modules."""
-        files = (path for folder in self._search_path for path in self.locate(name, folder))
-        return next((path for path in files if self.is_file(path) and self.lists(path)), None)
+        if name not in self._in_added:
+            files = (path for folder in self._search_path for path in self.locate(name, folder))
+            self._in_added[name] = next((path for path in files if self.is_file(path) and self.lists(path)), None)
+        return self._in_added[name]
 
     @cached_property
     def _search_path(self) -> tuple[Path, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 ADDS_FOLDERS = re.compile(r"sys\.path\.(?<=\bsys\.path\.)(?:append|insert|extend)\(")
 """Text that may put folders on the path. It begins with letters, so that searching all texts of a project is fast."""
 _CALL = re.compile(rf"{ADDS_FOLDERS.pattern}([^\n]*)")
+_JOINS = re.compile(r"^.*(?:\bjoin\(|\bPath\(|__file__).*$", re.MULTILINE)
 _TEXT = re.compile(r"[\"']([^\"'\n]+)[\"']")
 
 
@@ -30,12 +31,12 @@ def added_folders(texts: Iterable[tuple[Path, str]], folders: Collection[Path]) 
 def _named(text: str) -> Iterator[tuple[str, ...]]:
     """The parts of the names of folders: of each text in a call, and of all of them, which the call may join.
 
-    A call without a text gets the folder from elsewhere in the file: `add_path(join(here, "lib"))`.
+    A call without a text gets the folder from a line of the file that joins a path: `add_path(join(here, "lib"))`.
     """
     for call in _CALL.findall(text):
         said = [_parts(each) for each in _TEXT.findall(call)]
         yield tuple(part for parts in said for part in parts)
-        yield from said or map(_parts, _TEXT.findall(text))
+        yield from said or (_parts(each) for line in _JOINS.findall(text) for each in _TEXT.findall(line))
 
 
 def _parts(text: str) -> tuple[str, ...]:

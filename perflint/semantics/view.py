@@ -85,6 +85,8 @@ class View:
         """The other files whose texts were searched."""
         self.questions: dict[Question, object] = {}
         """The questions about texts that the answers depend on, with the answers to them."""
+        self._answers: dict[Question, tuple[FileText, ...]] = {}
+        """The files that answer those about all files."""
         self.outside: Outside = no_arguments
         """Gives the arguments that other files pass to a function of the file that is checked."""
         self.inside: Outside = no_arguments
@@ -298,6 +300,12 @@ class View:
     def _ask(self, asks: str, *arguments: str | re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that answer a question."""
         question = Question(asks, arguments)
+        found = self._answers.get(question)
+        if found is None:
+            found = self._answers[question] = self._found_by(question)
+        return found
+
+    def _found_by(self, question: Question) -> tuple[FileText, ...]:
         known = self.project.known(question)
         if known is None:
             found = self.project.found(question)
