@@ -41,7 +41,8 @@ def in_form(form: int) -> pytest.MarkDecorator:
 
 
 def golden(case: Case) -> str:
-    return case.golden.read_text(encoding="utf-8")
+    """What the fixes make of a fixture, which its golden file holds."""
+    return fix(fixture(case), case.rule).text
 
 
 @cache

@@ -53,8 +53,9 @@ def _in_function(model: Model, node: ast.AST) -> Frequency | ast.AST:
     inner = node
     for outer in model.ancestors(node):
         if isinstance(outer, LOOPS) and (stands_in(outer.body, inner) or inner is getattr(outer, "test", None)):
-            unit = None if yields(outer) else _of_loop(model, outer)
-            if unit is not None:
+            unit = _of_loop(model, outer)
+            # A generator works as often as its results are taken.
+            if unit is not None and not (unit is Frequency.ITEM and yields(outer)):
                 return unit
         if isinstance(outer, _FUNCTIONS) and stands_in(outer.body, inner):
             return Frequency.STEP if model.module.defined_by(outer) is None else outer
