@@ -41,6 +41,7 @@ class HeatMap:
         self._few: dict[ast.AST, bool] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
+        self._named: dict[FunctionInfo, Named | None] = {}
         self._questions = Questions()
         self._calls = CallGraph(model)
         self.work = WorkMap(model)
@@ -255,6 +256,11 @@ class HeatMap:
 
     def named(self, info: FunctionInfo) -> Named | None:
         """How often a function runs by the settings, its name or its work, or None if none of them tells."""
+        if info not in self._named:
+            self._named[info] = self._name_of(info)
+        return self._named[info]
+
+    def _name_of(self, info: FunctionInfo) -> Named | None:
         declared = self._declared(info)
         if declared is not None:
             return Named(declared, f"the settings list under `{declared.value}-functions`")
