@@ -41,6 +41,8 @@ class FunctionInfo:
     """The parameters that its name or docstring puts on the CPU, once that has been asked."""
     replaced: frozenset[str] | None = None
     """The parameters that it replaces with a tensor if they are None, once that has been asked."""
+    anew: frozenset[str] | None = None
+    """The names that it makes something else of before all other uses, once that has been asked."""
     passed: frozenset[str] | None = None
     """The names that it passes to functions of torch that take only tensors, once that has been asked."""
     learned: frozenset[str] | None = None

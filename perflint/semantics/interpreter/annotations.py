@@ -359,19 +359,22 @@ def local_by_use(info: FunctionInfo, name: str) -> Value:
     return Instance("torch.nn.Module") if by_use.is_module(uses) else UNKNOWN
 
 
-def _is_made_anew(info: FunctionInfo, name: str) -> bool:
-    """True if a function makes something else of a parameter before all other uses: `x = torch.tensor(x)`."""
-    body = [] if isinstance(info.node, ast.Lambda) else info.node.body
-    first = next((statement for statement in body if name in names_in(statement)), None)
-    if not isinstance(first, ast.Assign) or not isinstance(first.value, ast.Call):
-        return False
-    is_bound = any(isinstance(target, ast.Name) and target.id == name for target in first.targets)
-    return is_bound and root_of(first.value) != name
+def _made_anew(info: FunctionInfo) -> frozenset[str]:
+    """The names that a function makes something else of before all other uses: `x = torch.tensor(x)`."""
+    if info.anew is None:
+        seen, found = set[str](), set[str]()
+        for statement in [] if isinstance(info.node, ast.Lambda) else info.node.body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+                bound = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+                found |= bound - seen - {root_of(statement.value)}
+            seen |= names_in(statement)
+        info.anew = frozenset(found)
+    return info.anew
 
 
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
-    if uses and _is_made_anew(info, name):
+    if uses and name in _made_anew(info):
         uses = set()
     if by_use.is_tensor(uses) or uses >= {"shape", "device"}:
         return Tensor(device, evidence=Evidence.USE)
