@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
 from perflint.frozen import replace
 from perflint.semantics.callers.by_name import tells
 from perflint.semantics.callers.handed import uses_of_parameters
-from perflint.semantics.callers.summary import Call, FunctionKey, Parameter, Summary, Use
+from perflint.semantics.callers.summary import Call, FunctionKey, Summary
 from perflint.semantics.facts import processes
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.heat.generators import consumer
@@ -29,31 +29,36 @@ if TYPE_CHECKING:
 def summarised(model: Model) -> Summary:
     """The summary of the file of a model."""
     maker = _Maker(model)
-    calls: dict[FunctionKey, list[Call]] = {}
-    for node in model.nodes(ast.Call):
-        for call in maker.calls(node):
-            calls.setdefault(call.callee, []).append(call)
-    uses: dict[Parameter, list[Use]] = {}
-    for parameter, use in uses_of_parameters(model, maker.callees, maker.call):
-        uses.setdefault(parameter, []).append(use)
-    on_unknown: dict[str, list[Call]] = {}
-    for name, call in maker.on_unknown():
-        on_unknown.setdefault(name, []).append(call)
+    calls = _grouped((call.callee, call) for node in model.nodes(ast.Call) for call in maker.calls(node))
+    uses = _grouped(uses_of_parameters(model, maker.callees, maker.call))
+    on_unknown = _grouped(maker.on_unknown())
     overrides, foreign = dict(maker.overrides()), frozenset(maker.foreign())
     # Last, since the questions above may load more modules.
     loaded = {name: module.path for name, module in model.view.modules.items()}
     return Summary(
         model.module.path,
-        {callee: tuple(found) for callee, found in calls.items()},
+        calls,
         overrides,
-        {parameter: tuple(found) for parameter, found in uses.items()},
-        {name: tuple(found) for name, found in on_unknown.items()},
+        uses,
+        on_unknown,
         dict(maker.compiled()),
         foreign,
         {name: FunctionKey(loaded[each.module], each.qualname) for name, each in model.view.memory.classes.items()},
         loaded,
         model.view.record,
     )
+
+
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
+
+
+def _grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, tuple[_Item, ...]]:
+    """The second parts of pairs by their first, in order."""
+    found: dict[_Key, list[_Item]] = {}
+    for key, item in pairs:
+        found.setdefault(key, []).append(item)
+    return {key: tuple(items) for key, items in found.items()}
 
 
 _KNOWN = {"torch", *sys.stdlib_module_names}
