@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perflint.semantics.blocks import Block, Blocks, words_of
-from perflint.semantics.test_files import is_among_tests, is_test_path
+from perflint.semantics.test_files import is_test_file, is_test_path
 
 _LEAST_SHARE = 0.5
 """If less of a project is live, its programs were not found."""
@@ -39,7 +39,7 @@ class Code(NamedTuple):
     @property
     def is_of_tests(self) -> bool:
         """True if it is a test, or lies among tests."""
-        return is_among_tests(self.path) or (is_test_path(self.path) and self.blocks.holds_tests)
+        return is_test_file(self.path, None, lambda: self.blocks.holds_tests)
 
 
 class _Place(NamedTuple):

@@ -13,7 +13,7 @@ from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.scanning import scan
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, walk
 from perflint.semantics.symbols import Symbols
-from perflint.semantics.test_files import holds_tests, is_among_tests, is_in_testing, is_test_path
+from perflint.semantics.test_files import holds_tests, is_in_testing, is_test_file
 from perflint.source.comments import digest_of_code
 from perflint.source.reading import NOTEBOOK
 
@@ -42,9 +42,7 @@ class Module:
     @cached_property
     def is_of_tests(self) -> bool:
         """True if the file is a test as pytest and unittest find them, or lies among tests."""
-        if is_among_tests(self.path, self.root):
-            return True
-        return is_test_path(self.path, self.root) and holds_tests(self.structure)
+        return is_test_file(self.path, self.root, lambda: holds_tests(self.structure))
 
     @cached_property
     def serves_tests(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 from perflint.config.disk import here
@@ -17,10 +18,18 @@ def is_test_path(path: Path, root: Path | None = None) -> bool:
     return _is_named_so(path) or not {"test", "tests"}.isdisjoint(folders(path, root))
 
 
-def is_among_tests(path: Path, root: Path | None = None) -> bool:
+def is_among_tests(path: Path, root: Path | None) -> bool:
     """True if a file lies beside tests in `tests`, is `test/test_x.py`, or configures pytest."""
     around = folders(path, root)
     return path.name == "conftest.py" or "tests" in around or ("test" in around and _is_named_so(path))
+
+
+def is_test_file(path: Path, root: Path | None, holds_tests: Callable[[], bool]) -> bool:
+    """True if a file is a test as pytest and unittest find them, or lies among tests.
+
+    `test_on_images.py`, which checks nothing, is a program: `holds_tests` tells, and is asked only where it matters.
+    """
+    return is_test_path(path, root) and (is_among_tests(path, root) or holds_tests())
 
 
 def holds_tests(structure: Structure) -> bool:

@@ -18,7 +18,7 @@ from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.semantics.search_path import ADDS_FOLDERS
 from perflint.semantics.structure import FunctionInfo
-from perflint.semantics.test_files import is_among_tests, is_test_path
+from perflint.semantics.test_files import is_test_file
 from perflint.semantics.texts import FileText, Question
 
 
@@ -85,8 +85,6 @@ class View:
         """The other files whose texts were searched."""
         self.questions: dict[Question, object] = {}
         """The questions about texts that the answers depend on, with the answers to them."""
-        self._answers: dict[Question, tuple[FileText, ...]] = {}
-        """The files that answer those about all files."""
         self.outside: Outside = no_arguments
         """Gives the arguments that other files pass to a function of the file that is checked."""
         self.inside: Outside = no_arguments
@@ -282,10 +280,8 @@ class View:
         return cast(bool, self._answer(Question("finds", (path, pattern))))
 
     def is_of_tests(self, path: Path) -> bool:
-        """True if a file is a test, or lies among tests. `test_on_images.py`, which checks nothing, is a program."""
-        if not is_test_path(path):
-            return False
-        return is_among_tests(path) or cast(bool, self._answer(Question("holds_tests", (path,))))
+        """True if a file is a test, or lies among tests."""
+        return is_test_file(path, None, lambda: cast(bool, self._answer(Question("holds_tests", (path,)))))
 
     def bases(self, path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The classes of a file that have bases, with the words among these."""
@@ -299,18 +295,5 @@ class View:
 
     def _ask(self, asks: str, *arguments: str | re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that answer a question."""
-        question = Question(asks, arguments)
-        found = self._answers.get(question)
-        if found is None:
-            found = self._answers[question] = self._found_by(question)
-        return found
-
-    def _found_by(self, question: Question) -> tuple[FileText, ...]:
-        known = self.project.known(question)
-        if known is None:
-            found = self.project.found(question)
-            self.questions[question] = tuple(file.path for file in found)
-            return found
-        assert isinstance(known, tuple)
-        self.questions[question] = known
-        return tuple(file for path in known if (file := self.project.file_text(path)) is not None)
+        paths = cast(tuple[Path, ...], self._answer(Question(asks, arguments)))
+        return tuple(file for path in paths if (file := self.project.file_text(path)) is not None)
