@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import Any
 
 from perflint.semantics.structure import block_in
 from perflint.tune.graphs.parts import Region
@@ -19,14 +17,11 @@ class BackwardFinder(Finder):
 
     may_raise = True
 
-    def __init__(self, *arguments: Any, begins: Callable[[ast.AST], bool], **keywords: Any) -> None:
-        """The arguments of `Finder`; `begins` is true for calls below which a run saw a backward pass begin."""
-        super().__init__(*arguments, **keywords)
-        self._begins = begins
-
     def find(self) -> Region:
         """The first region of the file that can be a graph. Raises Refused."""
-        calls = [node for node in ast.walk(self._source.tree) if isinstance(node, ast.Call) and self._begins(node)]
+        calls = [
+            node for node in ast.walk(self._source.tree) if isinstance(node, ast.Call) and self._purity.begins(node)
+        ]
         # The call itself, not one inside of which it stands.
         calls = [each for each in calls if not any(other in ast.walk(each) for other in calls if other is not each)]
         refused: Refused | None = None

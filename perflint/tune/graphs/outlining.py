@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 from perflint.frozen import dataclass, field
 from perflint.source.text import Source
@@ -13,7 +13,7 @@ from perflint.tune.graphs.backward import BackwardFinder
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.parts import Region
 from perflint.tune.graphs.purity import Imports, Purity, is_gradient
-from perflint.tune.graphs.reached import Called, Reached, builders, changed, first_line, numbers
+from perflint.tune.graphs.reached import Called, Reached, first_line
 from perflint.tune.graphs.region import Finder
 from perflint.tune.graphs.writing import BACKWARD, HELPERS, STEP, Helper, Writer
 from perflint.tune.refused import Refused
@@ -78,6 +78,14 @@ def outlined_backward(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     return _Outliner(path, texts, seen).backward()
 
 
+_Test = Callable[[ast.AST], bool]
+_Kind = TypeVar("_Kind", bound=Finder)
+
+
+def _never(node: ast.AST) -> bool:
+    return False
+
+
 class _Outliner:
     """Rewrites one file. Raises Refused if nothing in it can be a graph."""
 
@@ -100,7 +108,7 @@ class _Outliner:
     def step(self) -> str:
         """The text with a graph of the step."""
         self._require_plain(_OTHERS)
-        finder = Finder(*self._given(self._purity(self._is_step), self._is_step))
+        finder = self._finder(Finder, self._purity(self._is_step), self._is_step)
         region = finder.find()
         _require_no_reader(self._trees, self._path, region)
         return self._written(STEP, region, finder.optimizers(region))
@@ -108,9 +116,7 @@ class _Outliner:
     def backward(self) -> str:
         """The text with a graph of the forward and backward pass."""
         self._require_plain(_OTHERS[:-1])
-        purity = self._purity(lambda _: False, self._begins)
-        finder = BackwardFinder(*self._given(purity, lambda _: False), begins=self._begins)
-        region = finder.find()
+        region = self._finder(BackwardFinder, self._purity(_never, self._begins), _never).find()
         return self._written(BACKWARD, region, self._models(region))
 
     def _is_step(self, node: ast.AST) -> bool:
@@ -121,9 +127,7 @@ class _Outliner:
         named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr
         return bool(named and named.endswith("backward") and _is_at(node, lines))
 
-    def _purity(
-        self, is_step: Callable[[ast.AST], bool], begins: Callable[[ast.AST], bool] = lambda _: False
-    ) -> Purity:
+    def _purity(self, is_step: _Test, begins: _Test = _never) -> Purity:
         return Purity(
             self._source.tree,
             is_step,
@@ -133,10 +137,9 @@ class _Outliner:
             begins,
         )
 
-    def _given(self, purity: Purity, is_step: Callable[[ast.AST], bool]) -> tuple[Any, ...]:
-        """The arguments of a finder."""
+    def _finder(self, kind: type[_Kind], purity: Purity, is_step: _Test) -> _Kind:
         models = {(each.path, each.line) for each in self._seen.models}
-        return (
+        return kind(
             self._source,
             purity,
             is_step,
@@ -163,16 +166,16 @@ class _Outliner:
         return [ast.parse(name, mode="eval").body for name in found]
 
     def _written(self, helper: Helper, region: Region, holders: Sequence[ast.expr]) -> str:
-        once = builders(self._trees.values())
-        assigned = {attribute for name, tree in self._trees.items() for attribute, _ in changed(name, tree, once)}
+        reached = self._reached
         switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in self._texts.values())
-        known = numbers(self._trees.values())
         purity = self._purity(self._is_step)
         takes_holders = helper is BACKWARD
-        names = Sorter(self._source.tree, region, purity, assigned, known, holders, switches, takes_holders).sort()
+        names = Sorter(
+            self._source.tree, region, purity, reached.changed, reached.numbers, holders, switches, takes_holders
+        ).sort()
         given = {each.text for each in names.given if takes_holders}
         holders = [each for each in holders if ast.unparse(each) not in given]
-        return Writer(self._source, region, names, holders, helper, once).text()
+        return Writer(self._source, region, names, holders, helper, reached.once).text()
 
     def _require_plain(self, others: Sequence[tuple[re.Pattern[str], str]]) -> None:
         for name, text in self._texts.items():

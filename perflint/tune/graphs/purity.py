@@ -92,7 +92,7 @@ class Purity:
         self._is_step = is_step
         self._reached = reached
         self._is_own = is_own
-        self._begins = begins
+        self.begins = begins
 
     def require(self, statement: ast.stmt, bound: set[str]) -> None:
         """Raise Refused if a graph cannot stand for a statement. Adds the names that it binds to `bound`."""
@@ -165,7 +165,7 @@ class Purity:
             return
         if (name == "step" and self._is_step(value)) or (isinstance(value, ast.Call) and self._is_own(value)):
             return
-        if self.updates_scale(value) or self._begins(value):
+        if self.updates_scale(value) or self.begins(value):
             return
         raise Refused(f"`{short(value)}` has an effect that a graph does not repeat", value)
 

@@ -55,11 +55,14 @@ class Reached:
         self._calls: dict[str, list[Called]] = defaultdict(list)
         for call in calls:
             self._calls[call.path].append(call)
-        once = builders(trees.values())
-        self._changed = {
-            attribute: where for path, tree in trees.items() for attribute, where in changed(path, tree, once)
+        self.once = _builders(trees.values())
+        """The methods that only constructors call."""
+        self.changed = {
+            attribute: where for path, tree in trees.items() for attribute, where in _changed(path, tree, self.once)
         }
-        self._numbers = numbers(trees.values())
+        """The attributes that code assigns again and again, with a place of each."""
+        self.numbers = _numbers(trees.values())
+        """The attributes that hold numbers only."""
         self._known: dict[tuple[str, int], Refused | None] = {}
         self._lines = lines or {}
 
@@ -143,7 +146,7 @@ class Reached:
         for node in _own_nodes(function):
             if node in never:
                 continue
-            if isinstance(node, ast.Attribute) and node in called and node.attr in self._numbers:
+            if isinstance(node, ast.Attribute) and node in called and node.attr in self.numbers:
                 continue
             reason = self._hazard(node, local, constructs, path)
             if reason:
@@ -177,7 +180,7 @@ class Reached:
         inner = {node.value for node in ast.walk(test) if isinstance(node, ast.Attribute)}
         for node in ast.walk(test):
             if isinstance(node, ast.Attribute) and node not in inner:
-                if root_of(node) != "self" or any(part in self._changed for part in path_of(node).split(".")[1:]):
+                if root_of(node) != "self" or any(part in self.changed for part in path_of(node).split(".")[1:]):
                     return False
             if isinstance(node, ast.Name) and node not in inner:
                 return False
@@ -194,8 +197,8 @@ class Reached:
                 return f"`{short(node)}` is assigned"
             # Models on another device have other memory, and so another graph.
             is_own = node.attr != "device" and not imports.full_name(node).startswith("torch.")
-            if isinstance(node.ctx, ast.Load) and node.attr in self._changed and is_own:
-                return f"`{short(node)}` is read, which {self._changed[node.attr]} changes"
+            if isinstance(node.ctx, ast.Load) and node.attr in self.changed and is_own:
+                return f"`{short(node)}` is read, which {self.changed[node.attr]} changes"
             return "a gradient is read" if is_gradient(node, imports) else ""
         if not isinstance(node, ast.Call):
             return ""
@@ -204,7 +207,7 @@ class Reached:
         return varies(node, imports) or copies(node, imports) or uses_generator(node)
 
 
-def builders(trees: Iterable[ast.Module]) -> set[str]:
+def _builders(trees: Iterable[ast.Module]) -> set[str]:
     """The methods that constructors call on `self` and nothing else names, so that they run once."""
     inside: set[str] = set()
     outside: set[str] = set()
@@ -217,7 +220,7 @@ def builders(trees: Iterable[ast.Module]) -> set[str]:
     return inside - outside
 
 
-def changed(path: str, tree: ast.Module, once: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+def _changed(path: str, tree: ast.Module, once: Collection[str]) -> Iterator[tuple[str, str]]:
     """The attributes that code assigns outside of constructors and of what runs once at the top level, with places.
 
     `once` are methods that only constructors call.
@@ -234,7 +237,7 @@ def changed(path: str, tree: ast.Module, once: Collection[str] = ()) -> Iterator
         waiting.extend((child, repeats, constructs) for child in ast.iter_child_nodes(node))
 
 
-def numbers(trees: Iterable[ast.Module]) -> set[str]:
+def _numbers(trees: Iterable[ast.Module]) -> set[str]:
     """The attributes that are assigned results of arithmetic only, such as the `sum` of a meter: none can be called."""
     found: dict[str, bool] = {}
     for node in (node for tree in trees for node in ast.walk(tree)):
