@@ -88,7 +88,7 @@ class Server(LanguageServer):
         return await asyncio.get_running_loop().run_in_executor(self._executor, job, *arguments)
 
     def take(self, uri: str, version: int, text: str) -> None:
-        """Take a text of a document that is no notebook, whatever it was before."""
+        """Take the text of a document that is not a notebook now, even if it was one before."""
         self._forget_cells(uri)
         self._take(uri, version, text)
 
