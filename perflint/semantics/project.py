@@ -289,7 +289,7 @@ class Project:
         paths = {*self.files, *self.changed}
         files = [
             file
-            for path in sorted(paths)
+            for path in sorted(paths, key=str)
             if (file := (self if path in self.changed else unchanged).file_text(path)) is not None
         ]
         if sum(len(file.text) for file in files) > _MOST_LIVE_TEXT:

@@ -151,7 +151,7 @@ class Texts:
     """The texts of the files of a project."""
 
     def __init__(self, files: Iterable[FileText]) -> None:
-        self.files = tuple(sorted(files, key=lambda file: file.path))
+        self.files = tuple(sorted(files, key=lambda file: str(file.path)))
         self._answers: dict[re.Pattern[str], tuple[FileText, ...]] = {}
         self._users: dict[tuple[str, str], tuple[FileText, ...]] = {}
         self._neighbours: dict[Path, tuple[FileText, ...]] = {}
