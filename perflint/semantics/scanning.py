@@ -322,12 +322,13 @@ def _note_use(node: ast.Call, function: FunctionInfo, parents: Mapping[ast.AST, 
         function.uses.setdefault(receiver.id, set()).add(by_use.TENSOR)
 
 
-_BACKWARD = ("backward", "manual_backward")
+BACKWARD = ("backward", "manual_backward")
+"""The methods that run a backward pass."""
 
 
 def _backpropagated(call: ast.Call) -> str:
     """The name that a call backpropagates, "" if it does not: `loss.backward()`, `scaler.scale(loss).backward()`."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _BACKWARD:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in BACKWARD:
         return ""
     loss = call.func.value
     if isinstance(loss, ast.Call) and isinstance(loss.func, ast.Attribute) and loss.func.attr == "scale" and loss.args:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
-from perflint.rules._turns import nodes_of
 from perflint.rules.base import Calls, Mentions, Rule
-from perflint.rules.data._loaders import LOADERS, For, added, is_given, is_off, loops_in_callees, loops_over, passed
-from perflint.semantics.model import Model
+from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_in_callees, loops_over, passed
+from perflint.semantics.heat.training import goes_backward, takes_steps
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -98,7 +95,9 @@ class RaggedLastBatch(Rule):
             return
         model, shuffles = site.model, is_true(passed(site, "shuffle"))
         loops = (*loops_over(model, site.node), *loops_in_callees(model, site.node, again=False))
-        loop = next((each for each in loops if shuffles or _trains(model, each)), None)
+        loop = next(
+            (each for each in loops if shuffles or goes_backward(model, each) or takes_steps(model, each)), None
+        )
         if loop is None:
             return
         yield self.finding(
@@ -111,9 +110,3 @@ class RaggedLastBatch(Rule):
             # Without a shuffle the same items are left out in each epoch.
             fix=added(site, "drop_last=True", _FIX, safety=Safety.RISKY, proof=_PROOF if shuffles else None),
         )
-
-
-def _trains(model: Model, loop: For) -> bool:
-    """True if a loop goes backward, or steps an optimizer in a function that it calls."""
-    goes_backward = any(isinstance(part, ast.Call) and last_name(part) == "backward" for part in nodes_of(model, loop))
-    return goes_backward or model.heat_map.work.steps(loop)

@@ -10,6 +10,7 @@ from perflint.rules._ddp import DDP
 from perflint.rules._memory.flows import made
 from perflint.rules._results import result_of
 from perflint.rules.base import Calls, Mentions, Rule
+from perflint.semantics.heat.training import goes_backward
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.quoting import quoted
@@ -79,7 +80,7 @@ class ForwardPastDdp(Rule):
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         called = made(site.model, site.node.func)
-        if not isinstance(called, ast.Attribute) or called.attr != "module" or not _trains(site, called):
+        if not isinstance(called, ast.Attribute) or called.attr != "module" or not _needs_wrapper(site, called):
             return
         if result_of(site.model, called.value, *DDP) is None:
             return
@@ -91,14 +92,16 @@ class ForwardPastDdp(Rule):
         )
 
 
-def _trains(site: CallSite, module: ast.Attribute) -> bool:
+def _needs_wrapper(site: CallSite, module: ast.Attribute) -> bool:
     """True if the function around a call goes backward, without a call of the wrapper, and autograd is on."""
     model, node = site.model, site.node
     function, inner = model.function(node), path_of(module)
     calls = [each for each in walk(function) if isinstance(each, ast.Call)] if function is not None else []
-    if not any(last_name(each) == "backward" for each in calls):
-        return False
-    if any(f"{path_of(each.func)}.module" == inner for each in calls):
+    if (
+        function is None
+        or not goes_backward(model, function)
+        or any(f"{path_of(each.func)}.module" == inner for each in calls)
+    ):
         return False
     around = (outer for outer in model.ancestors(node) if isinstance(outer, ast.With))
     contexts = (item.context_expr for outer in around for item in outer.items)

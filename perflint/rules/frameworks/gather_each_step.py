@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._turns import nodes_of, turn_around
+from perflint.rules._turns import turn_around
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.heat.training import goes_backward
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
@@ -79,7 +79,8 @@ class GatherEachStep(Rule):
     listens = (Calls(*_GATHERS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if site.heat is not Heat.HOT or not _trains(site):
+        turn = turn_around(site.model, site.node)
+        if site.heat is not Heat.HOT or turn is None or not goes_backward(site.model, turn):
             return
         prints = site.target.endswith(".print")
         does = "prints, and reads the values that it prints" if prints else "waits for all processes"
@@ -89,12 +90,3 @@ class GatherEachStep(Rule):
             confidence=Confidence.LOW if prints else Confidence.MEDIUM,
             help="If the result is only logged, gather every 100 steps.",
         )
-
-
-def _trains(site: CallSite) -> bool:
-    """True if the iteration that runs a call goes backward."""
-    turn = turn_around(site.model, site.node)
-    return turn is not None and any(
-        isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "backward"
-        for part in nodes_of(site.model, turn)
-    )

@@ -6,13 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._turns import nodes_of, places, turn_around
+from perflint.rules._turns import places, turn_around
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.around import inside
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
+
+
+_BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class CheckpointEachStep(Rule):
@@ -91,17 +94,13 @@ class CheckpointEachStep(Rule):
 def _trains(site: CallSite) -> bool:
     """True if the iteration that runs a call steps an optimizer each time, and the call depends on nothing else."""
     model, turn = site.model, turn_around(site.model, site.node)
-    if turn is None:
+    if not isinstance(turn, _BLOCKS):
         return False
     for outer in (outer for place in places(model, site.node) for outer in inside(model, place)):
         if outer is turn:
             break
         if isinstance(outer, (ast.If, ast.IfExp, ast.ExceptHandler)):
             return False
-    # The optimizer steps in this very loop: in one inside of it, this is an epoch.
-    return any(
-        isinstance(part, ast.Call)
-        and model.target(part) in ("torch.optim.Optimizer.step", "torch.Tensor.backward")
-        and turn_around(model, part) is turn
-        for part in nodes_of(model, turn)
-    )
+    # It steps in this very loop: in one inside of it, this is an epoch.
+    work = model.heat_map.work.of(turn.body)
+    return work.steps or work.backward

@@ -11,7 +11,7 @@ from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.dataflow.destinations import Use
-from perflint.semantics.facts import conventions
+from perflint.semantics.heat.training import helps_to_train
 from perflint.semantics.structure import children, last_name, root_of, walk
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ class InNumpy:
     def __init__(self, model: Model) -> None:
         self._model: Model = weakref.proxy(model)
         self._steps: dict[ast.AST, list[_Step]] = {}
-        self._training: dict[ast.AST, bool] = {}
 
     def needs(self, copy: ast.Call) -> bool:
         """True if NumPy gets the value of a copy in code that does not train, and no tensor is made of it again.
@@ -58,7 +57,7 @@ class InNumpy:
         gathered = {Use.LIST} if self._is_gathered(copy) else set()
         if self._model.destinations.near(array) <= _AVOIDABLE | gathered:
             return False
-        return not self._trains(copy) and not self._comes_back(array)
+        return not helps_to_train(self._model, copy) and not self._comes_back(array)
 
     def _array(self, copy: ast.Call) -> ast.expr | None:
         """The expression that makes an array of a copy, or the copy if its name is made an array later; else None."""
@@ -100,23 +99,6 @@ class InNumpy:
                 if self._model.heat(outer) is not Heat.HOT:
                     return True
         return not is_in_loop
-
-    def _trains(self, node: ast.AST) -> bool:
-        """True if the loop around a place steps an optimizer, or its function or class belongs to training."""
-        work = self._model.heat_map.work
-        for outer in self._model.ancestors(node):
-            if isinstance(outer, (*LOOPS, *_FUNCTIONS)):
-                known = self._training.get(outer)
-                if known is None:
-                    known = self._training[outer] = work.steps(outer)
-                if known:
-                    return True
-            if isinstance(outer, (ast.For, ast.AsyncFor)) and work.is_over_batches(outer.iter):
-                return False
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                if conventions.belongs_to_training(outer.name):
-                    return True
-        return False
 
     def _comes_back(self, array: ast.expr) -> bool:
         """True if the function makes a tensor of an array, or of a result that NumPy computes from it."""

@@ -21,7 +21,7 @@ from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.heat.turns import counts_epochs, ranges_few, turns_few, turns_once
 from perflint.semantics.questions import WHOLE, Questions
-from perflint.semantics.structure import FUNCTIONS, children, last_name, walk
+from perflint.semantics.structure import FUNCTIONS, last_name, walk
 from perflint.semantics.values import Instance, Mapping, Tensor
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class HeatMap:
             return Heat.HOT
         if not work.runs and not work.steps and self._goes_over_state(loop):
             return around
-        trains = self._holds_training(loop) and not _goes_backward(loop) if work.steps else work.calls_loop
+        trains = self._holds_training(loop) and not work.backward if work.steps else work.calls_loop
         epochs = trains and counts_epochs(loop)
         if work.is_turn and not epochs and (work.steps or not checks(self._model, loop)):
             return Heat.HOT
@@ -225,8 +225,7 @@ class HeatMap:
         step = next(steps, None)
         if step is None or self.work.makes_optimizer(node) or self.work.captures(node):
             return None
-        goes_back = any(isinstance(inner, ast.Call) and last_name(inner) == "backward" for inner in walk(node))
-        return step if goes_back else None
+        return step if self.work.goes_backward(node) else None
 
     def _is_called_now_and_then(self, info: FunctionInfo) -> bool:
         """True if tests guard all calls of a function of a program: `if step % interval == 0: loss = estimate()`."""
@@ -352,18 +351,6 @@ def _runs_again(call: ast.Call, ancestors: Iterable[ast.AST], info: FunctionInfo
             return not _returns_early(outer)
         inner = outer
     return True
-
-
-def _goes_backward(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """True if a loop calls `backward` beside its inner loops."""
-    waiting: list[ast.AST] = [*loop.body]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Call) and last_name(node) == "backward":
-            return True
-        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            waiting += children(node)
-    return False
 
 
 def _keeps(branch: ast.If | ast.IfExp) -> bool:

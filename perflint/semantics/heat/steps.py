@@ -16,7 +16,18 @@ from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.decoding import decodes
 from perflint.semantics.heat.guards import fails
 from perflint.semantics.heat.turns import turns_once
-from perflint.semantics.heat.work import NO_WORK, OF_LOOP, RUNS, STEPS, ByNames, Work, named_model, steps_by_name
+from perflint.semantics.heat.work import (
+    GOES_BACKWARD,
+    NO_WORK,
+    OF_LOOP,
+    RUNS,
+    STEPS,
+    ByNames,
+    Work,
+    goes_backward_by_name,
+    named_model,
+    steps_by_name,
+)
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.questions import Questions
 from perflint.semantics.regions.captured import CONTEXTS
@@ -35,7 +46,7 @@ _LONGEST_CHAIN = 40
 _STEP_METHODS = frozenset({"torch.optim.Optimizer.step", "torch.amp.GradScaler.step", "torch.cuda.amp.GradScaler.step"})
 """Methods that step an optimizer."""
 _MODULE_CALL = "torch.nn.Module.__call__"
-_RUN_MODELS = (_MODULE_CALL, "torch.Tensor.backward")
+_BACKWARD = ("torch.Tensor.backward", "torch.autograd.backward")
 
 
 class WorkMap:
@@ -93,7 +104,9 @@ class WorkMap:
         if self.steps_optimizer(call):
             return STEPS
         target = self._model.target(call)
-        if target in _RUN_MODELS or self._runs_by_name(call):
+        if target in _BACKWARD or goes_backward_by_name(call):
+            return GOES_BACKWARD
+        if target == _MODULE_CALL or self._runs_by_name(call):
             return RUNS | STEPS if target == _MODULE_CALL and self._trains_itself(call) else RUNS
         work = NO_WORK
         for callee in self._model.value(call.func).members:
@@ -136,7 +149,7 @@ class WorkMap:
 
     def convention(self, call: ast.Call) -> Entry | None:
         """The convention by which a call runs a model or a step of training; None if something else shows it."""
-        if self._model.target(call) in (*_STEP_METHODS, *_RUN_MODELS):
+        if self._model.target(call) in (*_STEP_METHODS, *_BACKWARD, _MODULE_CALL):
             return None
         return steps_by_name(call) or self._runs_by_name(call)
 
@@ -259,6 +272,10 @@ class WorkMap:
     def steps(self, loop: ast.AST) -> bool:
         """True if a stretch of code steps an optimizer."""
         return any(isinstance(node, ast.Call) and self.of_call(node).steps for node in walk(loop))
+
+    def goes_backward(self, around: ast.AST) -> bool:
+        """True if a stretch of code runs a backward pass."""
+        return any(isinstance(node, ast.Call) and self.of_call(node).backward for node in walk(around))
 
     def trains_or_loads(self, root: ast.AST) -> bool:
         """True if a stretch of code steps an optimizer, or loops over the batches of a loader."""

@@ -1,4 +1,4 @@
-"""Decides if a call belongs to a training, whose epochs and steps run it again and again."""
+"""Decides if code belongs to a training: it steps an optimizer, goes backward, or a loop that trains runs it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import ast
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.branches import loops_around
 from perflint.semantics.heat.turns import Loop, counts_epochs
 from perflint.semantics.memo import once_per_node
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import FUNCTIONS, last_name, walk
 from perflint.semantics.values import Instance
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.structure import FunctionNode
+
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def is_in_training(model: Model, node: ast.AST) -> bool:
@@ -24,7 +27,7 @@ def is_in_training(model: Model, node: ast.AST) -> bool:
     Any loop of a function that trains counts, too: it may run for each training.
     """
     loops, function = list(loops_around(model, node)), model.function(node)
-    if any(trains(model, loop) for loop in loops):
+    if any(_is_of_training(model, loop) for loop in loops):
         return True
     if function is None:
         return False
@@ -38,7 +41,28 @@ def takes_steps(model: Model, around: ast.AST) -> bool:
 
 
 @once_per_node
-def trains(model: Model, loop: Loop) -> bool:
+def goes_backward(model: Model, around: ast.AST) -> bool:
+    """True if a function or loop runs a backward pass, itself or in a function that it calls."""
+    return model.heat_map.work.goes_backward(around)
+
+
+def helps_to_train(model: Model, node: ast.AST) -> bool:
+    """True if a loop or function around a node steps an optimizer, or the name of a function or class says training.
+
+    A loop over batches that steps none does not train, whatever is around it: it is the evaluation of an epoch.
+    """
+    for outer in model.ancestors(node):
+        if isinstance(outer, (*LOOPS, *FUNCTIONS)) and takes_steps(model, outer):
+            return True
+        if isinstance(outer, (ast.For, ast.AsyncFor)) and model.heat_map.work.is_over_batches(outer.iter):
+            return False
+        if isinstance(outer, _NAMED) and conventions.belongs_to_training(outer.name):
+            return True
+    return False
+
+
+@once_per_node
+def _is_of_training(model: Model, loop: Loop) -> bool:
     """True if a loop steps an optimizer, goes over epochs, or calls functions whose names say that they train."""
     if counts_epochs(loop) or takes_steps(model, loop):
         return True

@@ -11,6 +11,7 @@ from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.turns import turns_once
+from perflint.semantics.scanning import BACKWARD
 from perflint.semantics.structure import children, last_name, path_of, walk
 
 if TYPE_CHECKING:
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 class Work:
     """The parts of training or evaluation that a stretch of code does.
 
-    `steps`: it steps an optimizer; `runs`: it runs a model or goes backward; `loops`: it holds a
-    loop that does either. `calls_run` and `calls_loop` say so of the functions that it calls.
+    `steps`: it steps an optimizer; `backward`: it goes backward; `runs`: it runs a model or goes
+    backward; `loops`: it holds a loop that does either. `calls_run` and `calls_loop` say so of the
+    functions that it calls.
     """
 
     steps: bool = False
+    backward: bool = False
     runs: bool = False
     loops: bool = False
     calls_run: bool = False
@@ -35,6 +38,7 @@ class Work:
     def __or__(self, other: Work) -> Work:
         return Work(
             self.steps or other.steps,
+            self.backward or other.backward,
             self.runs or other.runs,
             self.loops or other.loops,
             self.calls_run or other.calls_run,
@@ -43,7 +47,12 @@ class Work:
 
     def called(self) -> Work:
         """The work as seen by the code that calls it."""
-        return Work(self.steps, calls_run=self.runs or self.calls_run, calls_loop=self.loops or self.calls_loop)
+        return Work(
+            self.steps,
+            self.backward,
+            calls_run=self.runs or self.calls_run,
+            calls_loop=self.loops or self.calls_loop,
+        )
 
     @property
     def any(self) -> bool:
@@ -57,6 +66,7 @@ class Work:
 
 
 NO_WORK, STEPS, RUNS, OF_LOOP = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
+GOES_BACKWARD = Work(backward=True, runs=True)
 
 
 class ByNames:
@@ -92,6 +102,8 @@ class ByNames:
     def _of_call(self, call: ast.Call, owner: str) -> Work:
         if steps_by_name(call):
             return STEPS
+        if goes_backward_by_name(call):
+            return GOES_BACKWARD
         if runs_by_name(call):
             return RUNS
         name = last_name(call)
@@ -102,10 +114,15 @@ class ByNames:
         return NO_WORK if callee is None else self.of(callee).called()
 
 
+def goes_backward_by_name(call: ast.AST) -> bool:
+    """True for `loss.backward()`, `accelerator.backward(loss)` and `self.manual_backward(loss)`."""
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in BACKWARD
+
+
 def runs_by_name(call: ast.Call) -> bool:
-    """True if the name of a called function shows that it runs a model, or goes backward through it."""
+    """True if the name of a called function shows that it runs a model."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    return method == "backward" or bool(conventions.runs_model(method)) or named_model(call.func) is not None
+    return bool(conventions.runs_model(method)) or named_model(call.func) is not None
 
 
 def named_model(node: ast.expr) -> Entry | None:

@@ -10,6 +10,8 @@ from perflint.findings import Heat
 from perflint.semantics.around import loops_around
 from perflint.semantics.callers.training import is_of_training
 from perflint.semantics.facts import conventions
+from perflint.semantics.heat.training import goes_backward
+from perflint.semantics.heat.work import goes_backward_by_name
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
@@ -83,7 +85,7 @@ def is_of_analysis(model: Model, node: ast.AST) -> bool:
     if not only_evaluates(model):
         if not _is_named_so(model) or (function is not None and is_of_training(model, function)):
             return False
-    return function is None or not (_goes_backward(model, function) or _is_part_of_steps(model, function))
+    return function is None or not (goes_backward(model, function) or _is_part_of_steps(model, function))
 
 
 def is_of_evaluation(model: Model, node: ast.AST) -> bool:
@@ -112,15 +114,6 @@ def _evaluates(model: Model, loop: ast.AST) -> bool:
 
 
 @once_per_node
-def _goes_backward(model: Model, function: ast.AST) -> bool:
-    return _calls_backward(function)
-
-
-def _calls_backward(function: ast.AST) -> bool:
-    return any(isinstance(node, ast.Call) and last_name(node) == "backward" for node in walk(function))
-
-
-@once_per_node
 def _is_part_of_steps(model: Model, function: ast.AST) -> bool:
     """True if a function of another file that goes backward calls a function in each step."""
     info = model.module.defined_by(function)
@@ -130,7 +123,8 @@ def _is_part_of_steps(model: Model, function: ast.AST) -> bool:
     if caller is None or module is None:
         return False
     return any(
-        each.qualname == caller.qualname and _calls_backward(each.node) for each in module.structure.functions.values()
+        each.qualname == caller.qualname and any(map(goes_backward_by_name, walk(each.node)))
+        for each in module.structure.functions.values()
     )
 
 

@@ -13,14 +13,14 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.heat.decoding import decoding_calls
 from perflint.semantics.heat.generators import yields
-from perflint.semantics.heat.training import is_in_training
+from perflint.semantics.heat.training import goes_backward, is_in_training
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.bases import is_called_in_loops
 from perflint.semantics.purpose.beside import holds_steps, is_beside_epoch, is_over_layers, is_step
 from perflint.semantics.purpose.files import reads_file
 from perflint.semantics.purpose.unreached import is_dead, is_unreached
-from perflint.semantics.structure import last_name, stands_in, walk
+from perflint.semantics.structure import last_name, stands_in
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Loop = ast.For | ast.AsyncFor | ast.While
@@ -75,7 +75,7 @@ def _of_loop(model: Model, loop: _Loop) -> Frequency | None:
         return Frequency.FILE if not over_batches and reads_file(model, loop) else Frequency.BATCH
     if is_over_layers(loop):
         return Frequency.LAYER
-    if any(isinstance(each, ast.Call) and last_name(each) == "backward" for part in loop.body for each in walk(part)):
+    if goes_backward(model, loop):
         return Frequency.MICROBATCH
     return Frequency.ITEM
 

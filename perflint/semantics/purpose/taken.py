@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 
-from perflint.semantics.around import loops_around
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
-from perflint.semantics.heat.training import takes_steps
+from perflint.semantics.heat.training import helps_to_train
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name
@@ -37,7 +36,7 @@ def is_taken(site: CallSite) -> bool:
     is_number = last_name(site.node) == "tolist" or (copied is not None and copied.rank == 0)
     if is_number or model.destinations.of(site.node) in _GATHERED:
         return False
-    if _belongs_to_training(model, site.node):
+    if helps_to_train(model, site.node):
         return False
     node, outer = _whole(model, site.node)
     if not isinstance(outer, ast.Assign):
@@ -47,15 +46,6 @@ def is_taken(site: CallSite) -> bool:
     loads = model.destinations.later(target) if isinstance(target, ast.Name) else []
     after = [_whole(model, load) for load in loads if (load.lineno, load.col_offset) >= end]
     return bool(after) and all(_takes(model, around, inner) for inner, around in after)
-
-
-def _belongs_to_training(model: Model, node: ast.AST) -> bool:
-    """True if a loop around a node trains, or if the name of a function or class around it says that it helps to."""
-    if any(takes_steps(model, loop) for loop in loops_around(model, node)):
-        return True
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    names = (outer.name for outer in model.ancestors(node) if isinstance(outer, definitions))
-    return any(map(conventions.belongs_to_training, names))
 
 
 def _whole(model: Model, node: ast.expr) -> tuple[ast.expr, ast.AST | None]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.facts import conventions
+from perflint.semantics.heat.work import goes_backward_by_name
 from perflint.semantics.structure import last_name, path_of, root_of, walk
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class HostCode:
         module = model.module
         if model.matches(_NAMES_DEVICE) or model.is_imported:
             return False
-        if not (module.is_program or _trains(module)):
+        if not (module.is_program or _loops_backward(module)):
             return False
         behind = _modules_behind(model.view, module)
         return behind is not None and not any(model.view.finds(each.path, _MAY_MOVE) for each in behind)
@@ -153,10 +154,10 @@ def _imported(module: Module, node: ast.AST) -> list[list[str]]:
     return [[base, f"{base}.{alias.name}"] for alias in node.names]
 
 
-def _trains(module: Module) -> bool:
+def _loops_backward(module: Module) -> bool:
     """True if a loop at the top level of a file runs a backward pass."""
     loops = (node for node in module.tree.body if isinstance(node, (ast.For, ast.While)))
-    return any(isinstance(node, ast.Call) and last_name(node) == "backward" for loop in loops for node in walk(loop))
+    return any(goes_backward_by_name(node) for loop in loops for node in walk(loop))
 
 
 def _converts_loss(module: Module) -> bool:
