@@ -17,6 +17,7 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.evaluations import updates_weights
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 from perflint.source.quoting import quoted
@@ -213,7 +214,7 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign | ast.C
         full = names.full_name(call.func) if call.args else ""
         if full in ("torch.use_deterministic_algorithms", "torch.set_deterministic") and is_true(call.args[0]):
             yield call, _ALGORITHMS
-        elif full == "torch.set_default_dtype" and names.full_name(call.args[0]) in _FLOAT64 and _trains(model):
+        elif full == "torch.set_default_dtype" and names.full_name(call.args[0]) in _FLOAT64 and _may_be_float32(model):
             yield call, _DOUBLE
         elif full in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2:
             if (switch := _variable(*call.args)) is not None:
@@ -227,9 +228,9 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign | ast.C
             yield from ((call, switch) for each in call.args for switch in _of_dict(made(model, each)))
 
 
-def _trains(model: Model) -> bool:
+def _may_be_float32(model: Model) -> bool:
     """True if a file trains a network on a GPU, and does nothing that is known to need float64."""
-    return model.says("cuda") and model.says("backward(") and not model.matches(_COMPUTES_EXACTLY)
+    return model.says("cuda") and updates_weights(model) and not model.matches(_COMPUTES_EXACTLY)
 
 
 def _of_dict(node: ast.expr) -> Iterator[_Switch]:
