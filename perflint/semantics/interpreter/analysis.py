@@ -62,7 +62,7 @@ class Analysis:
     @property
     def can_go_on(self) -> bool:
         """True if a check that goes on from here finds the same as one from the start: the budget changed nothing."""
-        return not self._budget.is_exhausted and self._budget.left + self._more >= 0
+        return self._budget.spare >= max(0, -self._more)
 
     def run_alone(self, part: range | None = None) -> None:
         """Run the top level, then each function once, and record their values and calls.

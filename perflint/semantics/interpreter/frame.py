@@ -101,12 +101,12 @@ class Recorder:
 class Budget:
     """How much work the calls of one file may still take; keeps a run linear in the file's size."""
 
-    __slots__ = ("contexts", "is_exhausted", "left", "steps", "too_deep")
+    __slots__ = ("contexts", "left", "spare", "steps", "too_deep")
 
     def __init__(self, limit: int) -> None:
         self.left = limit
-        self.is_exhausted = False
-        """True if work was left undone, since it would have taken more than was left."""
+        self.spare = limit
+        """How much less would have allowed the same work; negative if some work was left undone."""
         self.steps = 0
         self.too_deep = 0
         """Calls that were not followed because of their depth."""
@@ -115,8 +115,9 @@ class Budget:
 
     def allows(self, steps: int) -> bool:
         """True if enough is left for some work."""
-        self.is_exhausted = self.is_exhausted or self.left < steps
-        return self.left >= steps
+        left = self.left - steps
+        self.spare = min(self.spare, left)
+        return left >= 0
 
 
 class Frame:
