@@ -44,7 +44,7 @@ NEVER = ("libcst.metadata", "libcst.matchers", "libcst.codemod")
 """Each takes longer to import than most files take to check."""
 FACE = {
     "callers": {"incoming", "kept", "summary"},
-    "dataflow": {"definitions", "destinations", "flow", "origins", "reaching", "scope_flow"},
+    "dataflow": {"definitions", "destinations", "flow", "origins", "scope_flow"},
     "heat": {"heat_map", "reasons", "steps"},
     "regions": {"captured", "compile_calls", "compiled"},
     "explain": {"describe", "phrases", "reasons"},

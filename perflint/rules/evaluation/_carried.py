@@ -82,19 +82,19 @@ class Carriers:
 
     def _sources(self, scope: Scope) -> list[tuple[Any, Carry]]:
         """The places at which gradients come into a function."""
-        flow, loads = self._flows.of(scope), self._survey.reaching(scope).loads
+        flow = self._flows.of(scope)
         found: list[tuple[Any, Carry]] = []
         if not isinstance(scope.node, ast.Module):
             given = self._given(scope)
             parameters = list(flow.parameters.items())
-            for arg, definition in parameters[1:] if scope.owner is not None else parameters:
-                found.append((definition, given.get(arg, Carry.NONE) if given is not None else Carry.UNSEEN))
+            for arg, bound in parameters[1:] if scope.owner is not None else parameters:
+                found.append((bound, given.get(arg, Carry.NONE) if given is not None else Carry.UNSEEN))
         for node in scope.nodes:
             if isinstance(node, ast.Call):
                 found.append((node, self._made_by(scope, node)))
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 found.append((node, self._attribute(node)))
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in loads:
+            elif isinstance(node, ast.Name) and self._survey.is_from_outside(scope, node):
                 if not self._survey.is_code(node):
                     found.append((node, Carry.UNSEEN))
         return [(place, carry) for place, carry in found if carry is not Carry.NONE]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from perflint.rules._visible import is_local
 from perflint.rules.evaluation._callees import (
     DETACHES,
     NEED_GRADIENT,
@@ -21,7 +22,7 @@ from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._fresh import is_computed, is_new
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.semantics.dataflow.reaching import Definition
+from perflint.semantics.dataflow.flow import USES, Bound
 from perflint.semantics.facts.rule_conventions import words
 from perflint.semantics.memo import once
 from perflint.semantics.structure import keyword, last_name, walk
@@ -78,35 +79,32 @@ class _Builder:
 
     def __init__(self, flows: Flows, scope: Scope) -> None:
         self.flows, self.survey, self.model, self.scope = flows, flows.survey, flows.survey.model, scope
-        self.reaching = self.survey.reaching(scope)
+        self.names = self.survey.names(scope)
         self.flow = Flow()
-        self._bound: dict[Definition, list[ast.expr]] = {}
-        """The value of each definition."""
-        self._grown: list[tuple[Definition, ast.expr]] = []
-        """The values that are put into the objects of definitions."""
+        self._given: dict[Bound, list[ast.expr]] = {}
+        """The values that each binding gets."""
+        self._grown: list[tuple[Bound, ast.expr]] = []
+        """The values that are put into the objects of names."""
 
     def build(self) -> Flow:
         """The flow, closed."""
-        captured = self.survey.captured.get(self.scope, frozenset())
-        for definition in self.reaching.definitions:
-            for source in definition.sources:
-                self._edge(source, definition)
-            if definition.name in captured or definition.name in self.reaching.shared:
-                self._end(definition, Fate.STORED)
-            if isinstance(definition.node, ast.arg):
-                self.flow.parameters[definition.node] = definition
-        for load, definition in self.reaching.loads.items():
-            self._edge(definition, load)
+        for bound in self.names.bounds:
+            for further in (*bound.into, *bound.uses):
+                self._edge(bound, further)
+            if isinstance(bound.node, (ast.Name, ast.arg)) and not is_local(self.model, bound.node):
+                self._end(bound, Fate.STORED)
+            if isinstance(bound.node, ast.arg):
+                self.flow.parameters[bound.node] = bound
         for node in self.scope.nodes:
             self.flow.steps += 1
             handler = _HANDLERS.get(type(node))
             if handler is not None:
                 handler(self, node)
-        for place in self.reaching.stores:
+        for place in self.names.stored:
             if isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 self._nested(place)
         self._grow_all()
-        self.flow.steps += self.reaching.steps
+        self.flow.steps += len(self.names.bounds)
         self.flow.close()
         return self.flow
 
@@ -176,7 +174,7 @@ class _Builder:
 
     def _item(self, node: ast.Subscript) -> None:
         self._read(node.slice)
-        if isinstance(node.ctx, ast.Load):
+        if isinstance(node.ctx, ast.Load) and node not in self.names.used:
             is_second = isinstance(node.slice, ast.Constant) and node.slice.value == 1
             if is_second and _is_pair(node.value):
                 self._read(node.value, node)
@@ -192,7 +190,7 @@ class _Builder:
                 self._end(default, Fate.STORED)
 
     def _attribute(self, node: ast.Attribute) -> None:
-        if not isinstance(node.ctx, ast.Load):
+        if not isinstance(node.ctx, ast.Load) or node in self.names.used:
             return
         name, value = node.attr, node.value
         call = self.model.parent(node)
@@ -291,12 +289,12 @@ class _Builder:
         if not isinstance(target, ast.Name):
             self._bind(target, node.value)
             return
-        definition = self.reaching.stores.get(target)
-        if definition is None:
+        bound = self.names.stored.get(target)
+        if bound is None:
             self._end(node.value, Fate.STORED)
             return
-        self._edge(node.value, definition)
-        before = self.reaching.before.get(target)
+        self._edge(node.value, bound)
+        before = self.names.used.get(target)
         if before is not None:
             self._grown.append((before, node.value))
 
@@ -328,7 +326,7 @@ class _Builder:
         outside += [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else [node.args]
         for part in outside:
             for inner in walk(part):
-                if isinstance(inner, ast.Name) and inner in self.reaching.loads:
+                if isinstance(inner, ast.Name) and inner in self.names.used:
                     self._end(inner, Fate.STORED)
 
     # Targets and containers
@@ -340,18 +338,18 @@ class _Builder:
             if isinstance(part, (ast.Tuple, ast.List)):
                 if _is_pair(value) and len(part.elts) == 2:
                     self._read(value)
-                    self._value(value, self.reaching.stores.get(part.elts[1], part.elts[1]))
+                    self._value(value, self.names.stored.get(part.elts[1], part.elts[1]))
                     stack.append(part.elts[0])
                 else:
                     stack += part.elts
             elif isinstance(part, ast.Starred):
                 stack.append(part.value)
+            elif part in self.names.stored:
+                bound = self.names.stored[part]
+                self._edge(value, bound)
+                self._given.setdefault(bound, []).append(value)
             elif isinstance(part, ast.Subscript):
                 self._grow(part.value, value)
-            elif isinstance(part, ast.Name) and part in self.reaching.stores:
-                definition = self.reaching.stores[part]
-                self._edge(value, definition)
-                self._bound.setdefault(definition, []).append(value)
             else:
                 self._end(value, Fate.STORED)
 
@@ -359,39 +357,39 @@ class _Builder:
         """Put a value into a container, a tensor or an item of one."""
         while isinstance(container, (ast.Subscript, ast.Starred)):
             container = container.value
-        definition = self.reaching.loads.get(container) if isinstance(container, ast.Name) else None
-        if definition is None:
+        bound = self.names.used.get(container) if isinstance(container, USES) else None
+        if bound is None:
             self._end(value, Fate.STORED)
         else:
-            self._grown.append((definition, value))
+            self._grown.append((bound, value))
 
     def _grow_all(self) -> None:
         """Add edges from the contents of objects to all names that these may have; objects made elsewhere keep them."""
-        contents: dict[Definition, Content] = {}
-        waiting: list[Definition] = []
+        contents: dict[Bound, Content] = {}
+        waiting: list[Bound] = []
 
-        def content(definition: Definition) -> Content:
-            if definition not in contents:
-                contents[definition] = Content(definition)
-                waiting.append(definition)
-            return contents[definition]
+        def content(bound: Bound) -> Content:
+            if bound not in contents:
+                contents[bound] = Content(bound)
+                waiting.append(bound)
+            return contents[bound]
 
-        for definition, value in self._grown:
+        for bound, value in self._grown:
             if not self._is_host(value):
-                self._edge(value, content(definition))
+                self._edge(value, content(bound))
         while waiting:
-            definition = waiting.pop()
+            bound = waiting.pop()
             self.flow.steps += 1
-            own = contents[definition]
-            self._edge(own, definition)
-            for source in definition.sources:
-                self._edge(own, content(source))
-            if definition.node is not None and definition not in self._bound and not definition.sources:
+            own = contents[bound]
+            self._edge(own, bound)
+            for before in bound.of:
+                self._edge(own, content(before))
+            if bound.node is not None and bound not in self._given and not bound.of:
                 self._end(own, Fate.STORED)
-            for value in self._bound.get(definition, ()):
+            for value in self._given.get(bound, ()):
                 self._alias(own, value, content)
 
-    def _alias(self, own: Content, value: ast.expr, content: Callable[[Definition], Content]) -> None:
+    def _alias(self, own: Content, value: ast.expr, content: Callable[[Bound], Content]) -> None:
         """Lead the content of a name to the object that was assigned to it."""
         stack = [value]
         while stack:
@@ -400,8 +398,8 @@ class _Builder:
                 stack += [value.body, value.orelse]
             elif isinstance(value, ast.BoolOp):
                 stack += value.values
-            elif isinstance(value, ast.Name) and value in self.reaching.loads:
-                self._edge(own, content(self.reaching.loads[value]))
+            elif isinstance(value, USES) and value in self.names.used:
+                self._edge(own, content(self.names.used[value]))
             elif is_new(value) or self._is_host(value):
                 self._edge(own, value)
             else:

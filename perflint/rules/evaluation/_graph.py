@@ -7,7 +7,7 @@ from enum import Flag, auto
 from functools import cached_property
 
 from perflint.frozen import dataclass, field
-from perflint.semantics.dataflow.reaching import Definition
+from perflint.semantics.dataflow.flow import Bound
 
 
 class Fate(Flag):
@@ -40,13 +40,13 @@ ESCAPES = Fate.GRADIENT | Fate.RETURNED | Fate.STORED | Fate.PASSED | Fate.CALLE
 
 @dataclass(slots=True, eq=False)
 class Content:
-    """The values that are put into the object of a definition: `losses.append(loss)`."""
+    """The values that are put into the object that a name is bound to: `losses.append(loss)`."""
 
-    definition: Definition
+    bound: Bound
 
 
-Place = ast.AST | Definition | Content
-"""A holder of a value: an expression, a definition of a name, the content of an object."""
+Place = ast.AST | Bound | Content
+"""A holder of a value: an expression, a binding of a name, the content of an object."""
 Edges = dict[Place, list[Place]]
 
 
@@ -62,10 +62,10 @@ class Flow:
     unseen: set[ast.Call] = field(default_factory=set)
     """The calls of code that is not seen."""
     fates: dict[Place, Fate] = field(default_factory=dict)
-    parameters: dict[ast.arg, Definition] = field(default_factory=dict)
+    parameters: dict[ast.arg, Bound] = field(default_factory=dict)
     steps: int = 0
 
-    def fate(self, node: ast.AST | Definition) -> Fate:
+    def fate(self, node: ast.AST | Bound) -> Fate:
         """The fate of the value of a node, as far as its graph goes with it."""
         return self.fates.get(node, Fate.NONE)
 

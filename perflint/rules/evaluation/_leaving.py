@@ -10,7 +10,7 @@ from perflint.rules.evaluation._callees import is_host
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate, Flow
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.semantics.dataflow.reaching import Definition
+from perflint.semantics.dataflow.flow import USES, Bound
 from perflint.semantics.structure import last_name, walk
 
 _HOST_BUILTINS = frozenset({"bool", "float", "int", "len", "range", "repr", "round", "str", "time"})
@@ -39,8 +39,8 @@ def may_leave(survey: Survey, scope: Scope, within: ast.AST, ways: Fate) -> bool
         return any(flow.all_fates.get(place, Fate.NONE) & ways for place in _sources(survey, scope, scope.nodes, flow))
     inside = set(walk(within))
     sources: list[Any] = list(_sources(survey, scope, inside, flow))
-    loads = survey.reaching(scope).loads
-    sources += [node for node in inside if isinstance(node, ast.Name) and node in loads and not _is_known(survey, node)]
+    used = survey.names(scope).used
+    sources += [node for node in inside if isinstance(node, USES) and node in used and not _is_known(survey, node)]
     return _goes_out(survey, flow, sources, inside, ways)
 
 
@@ -61,11 +61,10 @@ def _goes_out(survey: Survey, flow: Flow, sources: list[Any], inside: set[ast.AS
     return False
 
 
-def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[ast.expr | Definition]:
+def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[ast.expr | Bound]:
     """The sources of tensors: parameters, calls, attributes of the object, names of other scopes."""
     if nodes is scope.nodes:
-        yield from (definition for arg, definition in flow.parameters.items() if arg.arg not in ("self", "cls"))
-    loads = survey.reaching(scope).loads
+        yield from (bound for arg, bound in flow.parameters.items() if arg.arg not in ("self", "cls"))
     for node in nodes:
         if not isinstance(node, ast.expr) or _is_known(survey, node):
             continue
@@ -77,7 +76,7 @@ def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[a
             is_part = isinstance(survey.model.parent(node), ast.Attribute)
             if isinstance(node.ctx, ast.Load) and not is_part and dotted(node).startswith("self."):
                 yield node
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in loads:
+        elif isinstance(node, ast.Name) and survey.is_from_outside(scope, node):
             around = survey.model.parent(node)
             is_callee = isinstance(around, ast.Call) and around.func is node
             if not is_callee and not survey.is_code(node):

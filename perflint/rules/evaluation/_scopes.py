@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
 from perflint.frozen import dataclass, replace
+from perflint.rules._memory.flows import flow_around
 from perflint.rules._methods import is_self_or_cls
 from perflint.semantics import symbols
 from perflint.semantics.binders import How
-from perflint.semantics.dataflow.reaching import Reaching, reaching
+from perflint.semantics.dataflow.flow import Flow
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.facts.modules import WRAP_MODULE, module_in
 from perflint.semantics.memo import Memo, once, once_per_node
@@ -131,7 +132,6 @@ class Survey:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._reaching: dict[Scope, Reaching] = {}
         self._switched: dict[Scope | ast.ClassDef, Switched] = {}
         self.scopes: list[Scope] = []
         self._by_node: dict[ast.AST, Scope] = {}
@@ -274,15 +274,6 @@ class Survey:
             )
         return value if dotted(inner).startswith("self.") else None
 
-    @cached_property
-    def captured(self) -> Mapping[Scope, Set[str]]:
-        """The names of each function that functions and lambdas inside it bind or read."""
-        found: dict[Scope, set[str]] = {}
-        for variable in self.model.symbols.variables:
-            if variable.bindings and variable.is_captured:
-                found.setdefault(self._by_node[variable.scope.function.node], set()).add(variable.name)
-        return found
-
     def is_module_class(self, node: ast.ClassDef | None, depth: int = 5) -> bool:
         """True if a class is a torch.nn.Module, by its bases in the file and by their names.
 
@@ -314,12 +305,14 @@ class Survey:
                     found.setdefault(path, []).append(node.value)
         return found
 
-    def reaching(self, scope: Scope) -> Reaching:
-        """The definitions that reach the loads of a function."""
-        found = self._reaching.get(scope)
-        if found is None:
-            found = self._reaching[scope] = reaching(scope.node)
-        return found
+    def names(self, scope: Scope) -> Flow:
+        """The bindings of the names of a function, and the uses that see them."""
+        return flow_around(self.model, scope.node.body[0])
+
+    def is_from_outside(self, scope: Scope, name: ast.Name) -> bool:
+        """True if a name is read in a function, or in a lambda inside, that gets its value outside."""
+        used = self.names(scope).used
+        return isinstance(name.ctx, ast.Load) and name not in used and self.model.parent(name) not in used
 
     def switched(self, scope: Scope) -> list[Switched]:
         """The switches that may concern the models of a function: its own, those around it, those of its class."""
