@@ -45,7 +45,7 @@ NEVER = ("libcst.metadata", "libcst.matchers", "libcst.codemod")
 FACE = {
     "callers": {"incoming", "kept", "summary"},
     "dataflow": {"definitions", "destinations", "flow", "origins", "scope_flow"},
-    "heat": {"heat_map", "reasons", "steps"},
+    "heat": {"heat_map", "reasons", "steps", "training"},
     "regions": {"captured", "compile_calls", "compiled"},
     "explain": {"describe", "phrases", "reasons"},
     "purpose": {"frequency", "need", "purpose", "unreached", "wholes"},

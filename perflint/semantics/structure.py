@@ -239,6 +239,11 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((given.value for given in call.keywords if given.arg == name), None)
 
 
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """The values that a call passes, by position and by keyword."""
+    return [*call.args, *(given.value for given in call.keywords)]
+
+
 def root_of(node: ast.AST) -> str:
     """The plain name that a chain of attributes, items and calls begins with; empty for anything else."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):

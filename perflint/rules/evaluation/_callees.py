@@ -11,10 +11,10 @@ from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import Surety, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.rules.evaluation._training import is_optimizer_name, is_optimizer_object
-from perflint.semantics.facts import rule_conventions, torch_api
+from perflint.semantics.facts import conventions, rule_conventions, torch_api
+from perflint.semantics.heat.training import is_optimizer
 from perflint.semantics.memo import once
-from perflint.semantics.structure import keyword, last_name, walk
+from perflint.semantics.structure import arguments, keyword, last_name, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 
 MODULE_CALL = "torch.nn.Module.__call__"
@@ -200,7 +200,7 @@ class Callees:
             return Takes.RETURNS
         if rule_conventions.computes_loss(name) and not self._is_dropped(call):
             return Takes.NAMED
-        return Takes.NAMED if self._is_detached(call) and not rule_conventions.calls_training(name) else Takes.UNKNOWN
+        return Takes.NAMED if self._is_detached(call) and not conventions.computes_gradients(name) else Takes.UNKNOWN
 
     def _is_detached(self, call: ast.Call) -> bool:
         """True if the result of a call, or a part of it, is detached right away: `scores(logits, ids)[:, 1:].detach()`.
@@ -236,9 +236,9 @@ class Callees:
     def _gets_optimizer(self, call: ast.Call) -> bool:
         """True if a call gets an optimizer or a gradient scaler, or the parameters to train."""
         for name in (each.arg for each in call.keywords if each.arg):
-            if name == "parameters" or is_optimizer_name(name):
+            if name == "parameters" or conventions.is_optimizer_or_scaler(name):
                 return True
-        return any(is_optimizer_object(self._survey, given) for given in arguments(call))
+        return any(is_optimizer(self._model, given) for given in arguments(call))
 
     def _is_dropped(self, call: ast.Call) -> bool:
         return isinstance(self._model.parent(call), ast.Expr)
@@ -259,11 +259,6 @@ def asks_for_gradient(call: ast.Call) -> bool:
     """True if an argument asks for a gradient of the result: `requires_grad=True`."""
     asked = keyword(call, "requires_grad")
     return asked is not None and not is_false(asked)
-
-
-def arguments(call: ast.Call) -> list[ast.expr]:
-    """The values that a call gets."""
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _reads_values(name: str, target: str, text: str, of_torch: bool, plain: bool) -> bool:

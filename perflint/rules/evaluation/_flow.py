@@ -14,7 +14,6 @@ from perflint.rules.evaluation._callees import (
     WITHOUT_GRADIENT,
     Callees,
     Takes,
-    arguments,
     is_host,
     is_known_method,
 )
@@ -23,9 +22,9 @@ from perflint.rules.evaluation._fresh import is_computed, is_new
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.semantics.dataflow.flow import USES, Bound
-from perflint.semantics.facts.rule_conventions import words
+from perflint.semantics.facts.concepts import words
 from perflint.semantics.memo import once
-from perflint.semantics.structure import keyword, last_name, walk
+from perflint.semantics.structure import arguments, keyword, last_name, walk
 from perflint.semantics.values import Instance
 
 _ABOUT = frozenset(

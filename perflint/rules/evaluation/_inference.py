@@ -9,8 +9,8 @@ from perflint.findings import Confidence
 from perflint.rules.evaluation._leaving import leaves
 from perflint.rules.evaluation._regions import is_named_so
 from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey
-from perflint.rules.evaluation._training import wants_gradient
 from perflint.semantics.facts import rule_conventions
+from perflint.semantics.heat.training import differentiates
 from perflint.semantics.regions.compiled import COMPILES
 from perflint.semantics.structure import last_name, walk
 
@@ -52,10 +52,10 @@ def _trains_around(survey: Survey, scope: Scope, within: ast.AST) -> bool:
         return False
     for outer in survey.model.ancestors(within):
         if isinstance(outer, LOOPS):
-            return wants_gradient(survey, outer)
+            return differentiates(survey.model, outer)
         if outer is scope.node:
             break
     below = (node for node in scope.node.body if node.lineno > getattr(within, "lineno", 0))
-    if any(wants_gradient(survey, node) for node in below):
+    if any(differentiates(survey.model, node) for node in below):
         return True
     return any(rule_conventions.returns_loss(other.name) for other in survey.siblings(scope))

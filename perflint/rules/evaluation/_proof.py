@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from perflint.rules._methods import is_self_or_cls
 from perflint.rules._takers import is_overridden
-from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, Takes, arguments, has_hooks
+from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, Takes, has_hooks
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._followed import followed
@@ -19,9 +19,9 @@ from perflint.rules.evaluation._graph import ESCAPES, Fate
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.rules.evaluation._training import gets_optimizer, wants_gradient
+from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import arguments, walk
 from perflint.semantics.values import Instance
 
 _OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)
@@ -67,8 +67,7 @@ class Proofs:
             # A function that calls itself is not followed.
             self._quiet[scope] = False
             known = self._quiet[scope] = (
-                not wants_gradient(self._survey, scope.node)
-                and not gets_optimizer(scope)
+                not differentiates(self._model, scope.node)
                 and self._asks_nothing(scope, scope.nodes)
                 and not self._lets_out(scope, scope.nodes, ESCAPES & ~Fate.RETURNED)
                 and all(map(self._is_quiet, self._survey.nested(scope)))

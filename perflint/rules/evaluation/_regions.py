@@ -12,9 +12,9 @@ from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, runs
 from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey
-from perflint.rules.evaluation._training import trains, wants_gradient
 from perflint.semantics.facts import conventions, rule_conventions
 from perflint.semantics.facts.concepts import Entry
+from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import GROWS, last_name, walk
@@ -68,7 +68,7 @@ class Region:
         """True if `from_pretrained`, which ends in evaluation mode, makes the model, and the file trains nothing."""
         made = self.survey.assigned.get(run.receiver, ())
         loads = any(isinstance(each, ast.Call) and last_name(each) == _LOADS for value in made for each in walk(value))
-        return loads and not wants_gradient(self.survey, self.survey.model.source.tree)
+        return loads and not differentiates(self.survey.model, self.survey.model.source.tree)
 
     def loop_of(self, run: Run) -> Loop | None:
         """The innermost loop of the function around a run."""
@@ -173,6 +173,19 @@ def _regions(survey: Survey) -> Iterator[Region]:
             yield Region(survey, scope, None, found)
 
 
+def trains(survey: Survey, scope: Scope) -> bool:
+    """True if code computes gradients, or its name says that it trains; the top level of a file may do anything."""
+    if isinstance(scope.node, ast.Module) or differentiates(survey.model, scope.node):
+        return True
+    return bool(conventions.belongs_to_training(scope.name)) and not rule_conventions.names_evaluation(scope.name)
+
+
+def is_called_in_training(survey: Survey, scope: Scope) -> bool:
+    """True if a function of the file that computes gradients calls another one, so that autograd records that too."""
+    callers = (caller for caller, _ in survey.callers.get(scope, ()) if not isinstance(caller.node, ast.Module))
+    return any(caller is not scope and differentiates(survey.model, caller.node) for caller in callers)
+
+
 _DEFINED = re.compile(r"def (\w+)\(")
 _LOOPED = re.compile(r"for [^\n]* in ([^\n]*)")
 
@@ -228,7 +241,7 @@ def _outermost_evaluating(survey: Survey, scope: Scope, run: Run) -> Loop | None
         if outer is scope.node:
             break
         if isinstance(outer, LOOPS):
-            if wants_gradient(survey, outer):
+            if differentiates(survey.model, outer):
                 break
             best = outer
     return best

@@ -10,21 +10,21 @@ from enum import Enum
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests, is_self_or_cls, is_true
-from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, arguments, has_hooks
+from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, has_hooks
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._contexts import contexts, speaks_of_autograd
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import ESCAPES, Fate
 from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._proof import proofs
-from perflint.rules.evaluation._regions import is_foreign, is_of_another_library, is_other_code
+from perflint.rules.evaluation._regions import is_called_in_training, is_foreign, is_of_another_library, is_other_code
 from perflint.rules.evaluation._runs import Surety, is_model, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.rules.evaluation._training import gets_optimizer, is_called_in_training, wants_gradient
-from perflint.semantics.facts.rule_conventions import words
+from perflint.semantics.facts.concepts import words
+from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
 from perflint.semantics.module import Module
-from perflint.semantics.structure import keyword, last_name, walk
+from perflint.semantics.structure import arguments, keyword, last_name, walk
 from perflint.semantics.values import Instance, Value
 
 _WITHOUT = re.compile(
@@ -147,7 +147,7 @@ class _Finder:
             return None
         if any(forward.stores or forward.suspends or forward.asks for forward in self.flows.callees.classes(call.func)):
             return None
-        trains = wants_gradient(self.survey, scope.node) or gets_optimizer(scope)
+        trains = differentiates(self.model, scope.node)
         if (self.modules.follows(holder) or self.modules.stays(holder)) and not self._feeds(call):
             return Wasted(scope, call, Why.UNTRAINED, Confidence.MEDIUM, True, not trains)
         if trains and self.modules.stays_by_name(holder) and not self._feeds(call):
@@ -211,7 +211,7 @@ class _Finder:
             return None
         if method.attr == "forward":
             return owner
-        if owner.path in ("self", "cls") and wants_gradient(self.survey, self.survey.scope_around(call).node):
+        if owner.path in ("self", "cls") and differentiates(self.model, self.survey.scope_around(call).node):
             # A part of a step that trains: a similarity, a loss.
             return None
         called = [each for each in self.survey.called(call) if self.survey.is_module_class(each.klass)]
@@ -219,7 +219,7 @@ class _Finder:
 
     def _runs_recorded(self, scope: Scope, depth: int = 3) -> bool:
         """True if a method of a module runs parts of it, keeps no graph, and neither suspends autograd nor needs it."""
-        if speaks_of_autograd(scope.node) or wants_gradient(self.survey, scope.node) or self.proofs.keeps_graph(scope):
+        if speaks_of_autograd(scope.node) or differentiates(self.model, scope.node) or self.proofs.keeps_graph(scope):
             return False
         for call in scope.calls:
             if self.model.target(call) == MODULE_CALL or dotted(call.func) in ("self", "self.forward"):

@@ -16,12 +16,13 @@ from perflint.rules.evaluation._regions import (
     Region,
     confidence,
     defines,
+    is_called_in_training,
     loops_over_data,
     regions,
+    trains,
 )
 from perflint.rules.evaluation._runs import Run, mode_before
 from perflint.rules.evaluation._scopes import Scope, Survey, survey
-from perflint.rules.evaluation._training import is_called_in_training, trains
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
 from perflint.semantics.around import statement_of
 from perflint.semantics.facts import rule_conventions

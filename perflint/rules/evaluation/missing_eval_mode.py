@@ -13,11 +13,19 @@ from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._layers import layers
 from perflint.rules.evaluation._modules import Holder, is_pretrained, modules
-from perflint.rules.evaluation._regions import Region, defines, is_foreign, is_other_code, loops_over_data, regions
+from perflint.rules.evaluation._regions import (
+    Region,
+    defines,
+    is_foreign,
+    is_other_code,
+    loops_over_data,
+    regions,
+    trains,
+)
 from perflint.rules.evaluation._runs import Run, Surety
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, survey
-from perflint.rules.evaluation._training import trains, wants_gradient
 from perflint.semantics.facts import rule_conventions
+from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
@@ -195,7 +203,7 @@ def _is_set_elsewhere(file: Survey) -> bool:
 
 @once
 def _some_function_trains(file: Survey) -> bool:
-    return any(wants_gradient(file, other.node) for other in file.scopes[1:])
+    return any(differentiates(file.model, other.node) for other in file.scopes[1:])
 
 
 def _is_imported(file: Survey, scope: Scope) -> bool:
@@ -271,7 +279,7 @@ def _runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
     if not _loads(model) or in_tests(file.model):
         return
     switches = model.matches(_SET_ELSEWHERE) or model.says(".eval()", ".train(")
-    if switches or wants_gradient(file, file.model.source.tree):
+    if switches or differentiates(file.model, file.model.source.tree):
         yield from _runs_of_local(file)
         return
     loaded = set(_loaded(file))

@@ -12,8 +12,8 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.evaluation._inference import fits
 from perflint.rules.evaluation._regions import defines, evaluates, loops_over_data
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
-from perflint.rules.evaluation._training import wants_gradient
 from perflint.semantics.facts import rule_conventions
+from perflint.semantics.heat.training import differentiates
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Name
@@ -154,6 +154,6 @@ def _is_no_grad(file: Survey, expression: ast.expr) -> bool:
 
 
 def _fits(file: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
-    if wants_gradient(file, within) or not evaluates(file, scope, within):
+    if differentiates(file.model, within) or not evaluates(file, scope, within):
         return None
     return fits(file, scope, within)

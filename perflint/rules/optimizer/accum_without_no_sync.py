@@ -14,7 +14,7 @@ from perflint.rules._turns import Turn, nodes_of, places, turn_around
 from perflint.rules.base import Files, Rule
 from perflint.semantics.around import inside
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
-from perflint.semantics.facts import rule_conventions
+from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, walk
@@ -236,5 +236,5 @@ def _steps(model: Model, call: ast.Call) -> bool:
     if target:
         return target in ("torch.optim.Optimizer.step", "torch.amp.GradScaler.step", "torch.cuda.amp.GradScaler.step")
     said = model.source.written(call).lower()
-    is_named_so = rule_conventions.is_optimizer_or_scaler(last_name(call.func.value)) is not None
+    is_named_so = conventions.is_optimizer_or_scaler(last_name(call.func.value)) is not None
     return is_named_so or "optim" in said or "scaler" in said

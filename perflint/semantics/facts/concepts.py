@@ -13,6 +13,8 @@ from perflint.semantics.facts.tables import table
 _MOST_KNOWN = 5_000
 """Names whose entries a concept remembers."""
 
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
 Table = dict[str, "str | dict[str, int | str]"]
 """A concept as the file has it: entries by their reason, and the counts under `judged`."""
 
@@ -127,3 +129,8 @@ def tables() -> dict[str, Table]:
 def concept(name: str) -> Concept:
     """A concept by the name of its table."""
     return concept_of(name, tables()[name])
+
+
+def words(name: str) -> tuple[str, ...]:
+    """The words of an identifier or dotted name in lower case: "evalOneEpoch" has three."""
+    return tuple(word.lower() for word in _WORD.findall(name))

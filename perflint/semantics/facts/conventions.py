@@ -6,11 +6,10 @@ does not decide.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 
-from perflint.semantics.facts.concepts import Entry, concept
+from perflint.semantics.facts.concepts import Entry, concept, words
 
 
 def runs_each_step(name: str, is_method: bool) -> Entry | None:
@@ -155,9 +154,9 @@ def looks_up(name: str) -> Entry | None:
 
 def changes_model(name: str) -> Entry | None:
     """Why a method changes or finds parts of a model, unless it is given tensors."""
-    first, *_ = words = name.strip("_").split("_")
+    first, *_ = parts = name.strip("_").split("_")
     part = concept("set-up-object")
-    return concept("set-up-verb").of(first) or part.of_any(words)
+    return concept("set-up-verb").of(first) or part.of_any(parts)
 
 
 def runs_model(name: str) -> Entry | None:
@@ -167,13 +166,18 @@ def runs_model(name: str) -> Entry | None:
 
 def is_model(name: str) -> Entry | None:
     """Why a name is that of a model: `netG`, `ema_model`."""
-    words = name.lower().split("_")
-    return None if concept("works-on-model").of_any(words) else concept("model").of(words[-1])
+    parts = name.lower().split("_")
+    return None if concept("works-on-model").of_any(parts) else concept("model").of(parts[-1])
 
 
 def is_optimizer(name: str) -> Entry | None:
     """Why a name is that of an optimizer."""
     return concept("optimizer").of(name.lower())
+
+
+def is_optimizer_or_scaler(name: str) -> Entry | None:
+    """Why a value is an optimizer or a gradient scaler: `loss_scaler`, `d_optim`."""
+    return concept("optimizer-or-scaler").of_any(words(name)[-1:])
 
 
 def is_mode(name: str) -> Entry | None:
@@ -359,8 +363,8 @@ def holds_outputs(name: str) -> Entry | None:
 
 def is_on_cpu(name: str) -> Entry | None:
     """Why a tensor is on the CPU: `cpu_x`, `x_cpu`."""
-    words = name.lower().split("_")
-    return None if concept("on-cpu-or-not").of_any(words) else concept("on-cpu").of_any(words)
+    parts = name.lower().split("_")
+    return None if concept("on-cpu-or-not").of_any(parts) else concept("on-cpu").of_any(parts)
 
 
 @cache
@@ -396,8 +400,17 @@ def runs_training(name: str) -> Entry | None:
 
 def belongs_to_training(name: str) -> Entry | None:
     """Why a function or class is part of training: a word of its name says it."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
-    return next(filter(None, (concept("trains").of(word.lower()) for word in words)), None)
+    return concept("trains").of_any(words(name))
+
+
+def computes_gradients(name: str) -> Entry | None:
+    """Why a function that is called, and not seen, trains or computes gradients."""
+    return None if name == "is_training" else concept("training-call").of_any(words(name))
+
+
+def leaves_optimizer(name: str) -> Entry | None:
+    """Why a function that is given an optimizer does not step it."""
+    return concept("leaves-optimizer").of_any(words(name))
 
 
 def asks_for_cpu(name: str) -> Entry | None:

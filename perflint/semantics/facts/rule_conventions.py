@@ -5,16 +5,7 @@ As in `conventions`, each question returns the entry of `conventions.toml` that 
 
 from __future__ import annotations
 
-import re
-
-from perflint.semantics.facts.concepts import Entry, concept
-
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-
-
-def words(name: str) -> tuple[str, ...]:
-    """The words of an identifier or dotted name in lower case: "evalOneEpoch" has three."""
-    return tuple(word.lower() for word in _WORD.findall(name))
+from perflint.semantics.facts.concepts import Entry, concept, words
 
 
 def names_evaluation(name: str) -> Entry | None:
@@ -47,26 +38,6 @@ def holds_positions(name: str) -> Entry | None:
     return concept("positions").of_any(words(name)[-1:])
 
 
-def names_training(name: str) -> Entry | None:
-    """Why a function trains or computes gradients."""
-    return concept("training-call").of_any(words(name)) or concept("training-function").of_any(words(name))
-
-
-def calls_training(name: str) -> Entry | None:
-    """Why a function that is called trains or computes gradients."""
-    return None if name == "is_training" else concept("training-call").of_any(words(name))
-
-
-def is_optimizer_or_scaler(name: str) -> Entry | None:
-    """Why a value is an optimizer or a gradient scaler: `loss_scaler`, `d_optim`."""
-    return concept("optimizer-or-scaler").of_any(words(name)[-1:])
-
-
-def mentions_optimizer(name: str) -> Entry | None:
-    """Why a value has to do with an optimizer or a gradient scaler."""
-    return concept("optimizer-or-scaler").of_any(words(name))
-
-
 def makes_optimizer(name: str) -> Entry | None:
     """Why a function makes an optimizer."""
     return concept("makes-optimizer").of_any(words(name))
@@ -75,11 +46,6 @@ def makes_optimizer(name: str) -> Entry | None:
 def is_scheduler(name: str) -> Entry | None:
     """Why a function or its result is a scheduler, and no optimizer."""
     return concept("scheduler").of_any(words(name))
-
-
-def leaves_optimizer(name: str) -> Entry | None:
-    """Why a function that is given an optimizer does not step it."""
-    return concept("leaves-optimizer").of_any(words(name))
 
 
 def feeds_others(name: str) -> Entry | None:

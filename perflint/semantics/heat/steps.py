@@ -19,7 +19,6 @@ from perflint.semantics.heat.turns import turns_once
 from perflint.semantics.heat.work import (
     GOES_BACKWARD,
     NO_WORK,
-    OF_LOOP,
     RUNS,
     STEPS,
     ByNames,
@@ -87,7 +86,7 @@ class WorkMap:
                 inner = self.of(node.body)
                 if over or inner.any:
                     # One that does nothing but step goes over several optimizers.
-                    work = work | (STEPS if inner == STEPS and not over else OF_LOOP)
+                    work = work | (STEPS if inner == STEPS and not over else inner.in_loop())
                 continue
             if isinstance(node, ast.Call):
                 work = work | self.of_call(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
@@ -10,15 +11,21 @@ from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.branches import loops_around
 from perflint.semantics.heat.turns import Loop, counts_epochs
-from perflint.semantics.memo import once_per_node
-from perflint.semantics.structure import FUNCTIONS, last_name, walk
-from perflint.semantics.values import Instance
+from perflint.semantics.heat.work import named_optimizer
+from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.structure import FUNCTIONS, arguments, last_name, path_of, walk
+from perflint.semantics.values import Function, Instance
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.structure import FunctionNode
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASK = ("create_graph", "requires_grad")
+_OF_AUTOGRAD = frozenset(
+    {"enable_grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "retain_grad", "vhp", "vjp", "zero_grad"}
+)
+"""Functions and methods that are there for a gradient, but for `torch.autograd.grad`."""
 
 
 def is_in_training(model: Model, node: ast.AST) -> bool:
@@ -44,6 +51,61 @@ def takes_steps(model: Model, around: ast.AST) -> bool:
 def goes_backward(model: Model, around: ast.AST) -> bool:
     """True if a function or loop runs a backward pass, itself or in a function that it calls."""
     return model.heat_map.work.goes_backward(around)
+
+
+def differentiates(model: Model, around: ast.AST) -> bool:
+    """True if code goes backward, steps an optimizer, or asks for gradients or reads them, or calls code that does.
+
+    A called function that is not seen counts by its name, and if it gets an optimizer.
+    """
+    return around in _differentiating(model)
+
+
+@once
+def _differentiating(model: Model) -> set[ast.AST]:
+    """The nodes that compute gradients, and all nodes around these."""
+    found: set[ast.AST] = set()
+    for node in model.nodes(ast.Attribute, ast.Call, ast.Assign):
+        outer: ast.AST | None = node if _asks_for_gradient(model, node) else None
+        while outer is not None and outer not in found:
+            found.add(outer)
+            outer = model.parent(outer)
+    return found
+
+
+def _asks_for_gradient(model: Model, node: ast.AST) -> bool:
+    if isinstance(node, ast.Assign):
+        return not _is_false(node.value) and any(last_name(target) == "requires_grad" for target in node.targets)
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.value, ast.Name)
+    work = model.heat_map.work.of_call(node)
+    if work.trains or any(each.arg in _ASK and not _is_false(each.value) for each in node.keywords):
+        return True
+    name, path = last_name(node), path_of(node.func)
+    if name == "requires_grad_":
+        return not node.args or not _is_false(node.args[0])
+    if name in _OF_AUTOGRAD or path.endswith("autograd.grad"):
+        return True
+    if any(isinstance(member, Function) for member in model.value(node.func).members):
+        return False
+    # `model.train()` sets a mode.
+    if conventions.computes_gradients(name) and (name != "train" or isinstance(node.func, ast.Name)):
+        return True
+    if conventions.is_optimizer_or_scaler(name) and name.islower():
+        return True
+    return not conventions.leaves_optimizer(name) and any(map(is_optimizer, repeat(model), arguments(node)))
+
+
+def is_optimizer(model: Model, node: ast.expr) -> bool:
+    """True if an expression is an optimizer, by its class or else by its name."""
+    value = model.value(node)
+    if isinstance(value, Instance):
+        return value.cls.startswith("torch.optim.") and ".lr_scheduler" not in value.cls
+    return isinstance(node, (ast.Name, ast.Attribute)) and named_optimizer(node) is not None
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def helps_to_train(model: Model, node: ast.AST) -> bool:

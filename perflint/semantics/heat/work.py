@@ -25,7 +25,8 @@ class Work:
 
     `steps`: it steps an optimizer; `backward`: it goes backward; `runs`: it runs a model or goes
     backward; `loops`: it holds a loop that does either. `calls_run` and `calls_loop` say so of the
-    functions that it calls.
+    functions that it calls. `trains`: it steps an optimizer or goes backward anywhere, in loops and
+    in functions that it calls, too.
     """
 
     steps: bool = False
@@ -34,6 +35,7 @@ class Work:
     loops: bool = False
     calls_run: bool = False
     calls_loop: bool = False
+    trains: bool = False
 
     def __or__(self, other: Work) -> Work:
         return Work(
@@ -43,6 +45,7 @@ class Work:
             self.loops or other.loops,
             self.calls_run or other.calls_run,
             self.calls_loop or other.calls_loop,
+            self.trains or other.trains,
         )
 
     def called(self) -> Work:
@@ -52,7 +55,12 @@ class Work:
             self.backward,
             calls_run=self.runs or self.calls_run,
             calls_loop=self.loops or self.calls_loop,
+            trains=self.trains,
         )
+
+    def in_loop(self) -> Work:
+        """The work of a loop, by that of its body."""
+        return Work(loops=True, trains=self.trains)
 
     @property
     def any(self) -> bool:
@@ -65,8 +73,8 @@ class Work:
         return self.steps or (self.runs and not self.loops) or (self.calls_run and not (self.loops or self.calls_loop))
 
 
-NO_WORK, STEPS, RUNS, OF_LOOP = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
-GOES_BACKWARD = Work(backward=True, runs=True)
+NO_WORK, STEPS, RUNS = Work(), Work(steps=True, trains=True), Work(runs=True)
+GOES_BACKWARD = Work(backward=True, runs=True, trains=True)
 
 
 class ByNames:
@@ -92,7 +100,7 @@ class ByNames:
                 continue
             if isinstance(node, LOOPS) and not turns_once(node):
                 inner = self._in(children(node), owner)
-                work = work | (inner if inner in (NO_WORK, STEPS) else OF_LOOP)
+                work = work | (inner if inner in (NO_WORK, STEPS) else inner.in_loop())
                 continue
             if isinstance(node, ast.Call):
                 work = work | self._of_call(node, owner)
@@ -134,9 +142,10 @@ def steps_by_name(call: ast.Call) -> Entry | None:
     """The convention by which `optimizer.step()` and `scaler.step(optimizer)` are steps of training."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return None
-    return next(filter(None, map(_named_optimizer, (call.func.value, *call.args))), None)
+    return next(filter(None, map(named_optimizer, (call.func.value, *call.args))), None)
 
 
-def _named_optimizer(node: ast.expr) -> Entry | None:
+def named_optimizer(node: ast.expr) -> Entry | None:
+    """The convention by which a name in an expression is that of an optimizer."""
     words = (getattr(part, name, None) for part in walk(node) for name in ("id", "attr", "value"))
     return next(filter(None, (conventions.is_optimizer(word) for word in words if isinstance(word, str))), None)
