@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import returned, sources
 from perflint.semantics.model import Model
-from perflint.semantics.structure import path_of
+from perflint.semantics.structure import CONSTRUCTORS, path_of
 
 COMPILE = "torch.compile"
 
@@ -27,26 +27,35 @@ def result_of(model: Model, node: ast.expr, *functions: str) -> ast.Call | None:
 
 
 def _assigned(model: Model, node: ast.expr, path: str) -> Iterator[ast.expr]:
-    """The values that assignments in front of a place give to a path, in its function or in the code around that.
-
-    An attribute of `self` gets its value in any method of the class.
-    """
-    owner = _class_around(model, node)
+    """The values that assignments in front of a place give to a path, in its function or in the code around that."""
+    if path.startswith("self."):
+        yield from _assigned_to_self(model, node, path)
+        return
     place, function = node.lineno, model.function(node)
     while isinstance(node, ast.Attribute):
         node = node.value
-    if isinstance(node, ast.Name) and node.id != "self":
+    if isinstance(node, ast.Name):
         home = model.symbols.variable(node).scope.node
         place, function = (place, function) if home is function else (len(model.source.lines) + 1, None)
     for assignment in model.nodes(ast.Assign):
-        if not any(path_of(target) == path for target in assignment.targets):
-            continue
-        if path.startswith("self."):
-            is_seen = _class_around(model, assignment) is owner
-        else:
-            is_seen = model.function(assignment) is function and assignment.lineno < place
-        if is_seen:
+        is_seen = model.function(assignment) is function and assignment.lineno < place
+        if is_seen and any(path_of(target) == path for target in assignment.targets):
             yield assignment.value
+
+
+def _assigned_to_self(model: Model, node: ast.expr, path: str) -> list[ast.expr]:
+    """The values that the methods of a class give to an attribute, those of constructors first.
+
+    Other methods may run in any order: they are in that of their names.
+    """
+    owner = _class_around(model, node)
+    found: list[tuple[bool, str, ast.expr]] = []
+    for assignment in model.nodes(ast.Assign):
+        if _class_around(model, assignment) is owner and any(path_of(target) == path for target in assignment.targets):
+            function = model.function(assignment)
+            name = function.name if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
+            found.append((name not in CONSTRUCTORS, name, assignment.value))
+    return [value for *_, value in sorted(found, key=lambda each: each[:2])]
 
 
 def _class_around(model: Model, node: ast.AST) -> ast.ClassDef | None:

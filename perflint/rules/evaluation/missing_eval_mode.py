@@ -150,9 +150,7 @@ class MissingEvalMode(Rule):
                 continue
             told.add(run.call)
             yield self._finding(site, run.call, run.receiver, sure, region.heat)
-        for call in _runs_of_loaded(file):
-            if call in told:
-                continue
+        for call in _runs_of_loaded(file, told):
             heat, name = site.model.heat(call), file.module(call.func)
             # Many models of unknown classes are the same in both modes.
             known = name in _pretrained(file) or layers(file).surely_differs(Run(call, name, Surety.PROVEN))
@@ -273,16 +271,19 @@ def _loads(model: Model) -> bool:
     return model.says("load_state_dict(", "torch.load(") or model.matches(_PRETRAINED)
 
 
-def _runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
-    """The first call of each model whose weights a file loads, where nothing in it trains or switches a mode."""
+def _runs_of_loaded(file: Survey, told: set[ast.Call]) -> Iterator[ast.Call]:
+    """The first call of each model whose weights a file loads, where nothing in it trains or switches a mode.
+
+    Not of models of which a call is told already.
+    """
     model = file.model
     if not _loads(model) or in_tests(file.model):
         return
     switches = model.matches(_SET_ELSEWHERE) or model.says(".eval()", ".train(")
     if switches or differentiates(file.model, file.model.source.tree):
-        yield from _runs_of_local(file)
+        yield from (call for call in _runs_of_local(file) if call not in told)
         return
-    loaded = set(_loaded(file))
+    loaded = _loaded(file) - {file.module(call.func) for call in told}
     for scope in file.scopes:
         if is_other_code(file, scope) or _samples_on_purpose(scope) or file.is_module_class(scope.klass):
             continue
@@ -291,7 +292,7 @@ def _runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
         for call in scope.calls:
             run = Run(call, file.module(call.func), Surety.PROVEN)
             if run.receiver in loaded and layers(file).mode_matters(run):
-                loaded.discard(run.receiver)
+                loaded -= {run.receiver}
                 yield call
 
 

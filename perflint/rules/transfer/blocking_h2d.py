@@ -36,7 +36,7 @@ from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_move
 from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import CONSTRUCTORS, names_in, path_of
+from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, names_in, path_of
 from perflint.semantics.values import NONE, Device, Tensor, Value
 from perflint.source.quoting import quoted
 
@@ -346,10 +346,9 @@ def _of_batch(site: CallSite) -> Fix | None:
 
 
 def _moves_own_table(site: CallSite, receiver: ast.expr) -> bool:
-    """True if a move is the first one of an attribute that the constructor leaves on the CPU: later ones copy nothing.
+    """True if a move may be the first one of an attribute that the constructor leaves on the CPU: it copies it once.
 
-    Of several methods that move it, the first in the file stands for all. An attribute of a module that its class
-    registers moves with the module.
+    Any of several methods may run first. An attribute of a module that its class registers moves with the module.
     """
     path = path_of(receiver)
     statement = site.model.parent(site.node)
@@ -362,7 +361,7 @@ def _moves_own_table(site: CallSite, receiver: ast.expr) -> bool:
     if info is None or not info.owner or info.name in CONSTRUCTORS:
         return False
     constructed, moved = _assigned(site.model)
-    if moved.get((info.owner, path)) is not statement.targets[0]:
+    if moved.get((info, path)) is not statement.targets[0]:
         return False
     values = [site.model.value(target) for target in constructed.get((info.owner, path), ())]
     return bool(values) and all(
@@ -371,11 +370,11 @@ def _moves_own_table(site: CallSite, receiver: ast.expr) -> bool:
 
 
 @once
-def _assigned(model: Model) -> tuple[dict[tuple[str, str], list[ast.expr]], dict[tuple[str, str], ast.expr]]:
-    """By class and path, the targets of constructors that are attributes of `self`, and the first `self.x = self.x.f()`
-    of other methods."""
+def _assigned(model: Model) -> tuple[dict[tuple[str, str], list[ast.expr]], dict[tuple[FunctionInfo, str], ast.expr]]:
+    """By class and path, the targets of constructors that are attributes of `self`; by method and path, the first
+    `self.x = self.x.f()` of each other method."""
     constructed: dict[tuple[str, str], list[ast.expr]] = {}
-    moved: dict[tuple[str, str], ast.expr] = {}
+    moved: dict[tuple[FunctionInfo, str], ast.expr] = {}
     for statement in model.nodes(ast.Assign):
         for target in statement.targets:
             path = path_of(target)
@@ -387,5 +386,5 @@ def _assigned(model: Model) -> tuple[dict[tuple[str, str], list[ast.expr]], dict
                 constructed.setdefault((info.owner, path), []).append(target)
             elif isinstance(statement.value, ast.Call) and isinstance(statement.value.func, ast.Attribute):
                 if path_of(statement.value.func.value) == path:
-                    moved.setdefault((info.owner, path), target)
+                    moved.setdefault((info, path), target)
     return constructed, moved

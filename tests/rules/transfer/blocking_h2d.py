@@ -198,7 +198,7 @@ class OwnTable:
         return x * self.alphas.to(x.device)[0]
 
     def remove_noise(self, x: torch.Tensor):
-        self.alphas = self.alphas.to(device=x.device)
+        self.alphas = self.alphas.to(device=x.device)  # audit: TPF201
         return x / self.alphas[0]
 
 
