@@ -224,7 +224,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
     """End what a program has started and left behind, which would take time from the next run."""
-    if hasattr(os, "killpg"):
+    if hasattr(os, "killpg"):  # pragma: no branch - Windows has no groups
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
 

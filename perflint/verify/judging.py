@@ -101,7 +101,7 @@ class Timing:
 
 
 def timing(before: Sequence[Run], after: Sequence[Run]) -> Timing | None:
-    """The figures of runs in pairs; None where the steps of one of them were not timed."""
+    """The figures of two pairs of runs or more; None where the steps of one of them were not timed."""
     medians = _figures([run.ms for run in before], [run.ms for run in after])
     means = _figures([run.mean_ms for run in before], [run.mean_ms for run in after])
     if medians is None or means is None:
@@ -120,8 +120,6 @@ def _figures(before: Sequence[float | None], after: Sequence[float | None]) -> F
 
 def _quartiles(runs: Sequence[Run]) -> tuple[float, float]:
     times = [ms for run in runs if run.seen is not None for ms in run.seen.times]
-    if len(times) < 2:
-        return times[0], times[0]
     low, _, high = quantiles(times, n=4, method="inclusive")
     return low, high
 

@@ -45,13 +45,14 @@ def ran(
     changes: dict[str, bytes] | None = None,
     seconds: float | None = 120,
     reseed: bool = False,
+    deterministic: bool = False,
     **options: int,
 ) -> tuple[Run, str]:
     """A run, and where its copy was."""
     copy = Workspace(root)
     settings = ProbeOptions(str(copy.output), str(root), str(copy.folder), tuple(copy.shared), **options)
     try:
-        return Program(command, copy, settings).run(changes or {}, seconds, reseed), str(copy.folder)
+        return Program(command, copy, settings).run(changes or {}, seconds, reseed, deterministic), str(copy.folder)
     finally:
         copy.close()
 
@@ -152,6 +153,22 @@ def test_a_program_that_takes_too_long(project: Path) -> None:
     run, _ = ran(project, "program.py", seconds=3)
     assert run.status is None and run.failed and run.seconds < 30
     assert not runs(run.out.strip())
+
+
+def test_an_interrupt_ends_the_program(project: Path, tmp_path: Path) -> None:
+    (project / "program.py").write_text(
+        f"import os, signal, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        "os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(99)\n"
+    )
+    with pytest.raises(KeyboardInterrupt):
+        ran(project, "program.py")
+    assert not runs((tmp_path / "pid").read_text())
+
+
+@pytest.mark.parametrize(("deterministic", "told"), [(False, "None"), (True, ":4096:8")])
+def test_deterministic_kernels_are_asked_for(project: Path, deterministic: bool, told: str) -> None:
+    (project / "program.py").write_text("import os\nprint(os.environ.get('CUBLAS_WORKSPACE_CONFIG'))\n")
+    assert ran(project, "program.py", deterministic=deterministic)[0].out == f"{told}\n"
 
 
 def test_what_a_program_leaves_running_is_ended(project: Path) -> None:

@@ -30,11 +30,14 @@ class Programs:
         self.noise = 0.0
         self.needs: dict[Candidate, Candidate] = {}
         self.slow_runs: set[int] = set()
+        self.failing_runs: set[str] = set()
+        """Runs in which it fails, by what runs and how often it did before."""
         self.runs: list[str] = []
 
     def run(self, chosen: Chosen, reseed: bool) -> Run:
         self.runs.append("".join(sorted(one.code for one in chosen)) + "!" * reseed)
-        if self.fails & chosen:
+        name = self.runs[-1]
+        if self.fails & chosen or f"{name} {self.runs.count(name) - 1}" in self.failing_runs:
             return run(status=1, told="RuntimeError: no", times=[])
         drift = self.noise * len(self.runs)
         factor = self.other_seed if reseed else 1.0
@@ -171,6 +174,32 @@ def test_two_that_are_slow_only_together() -> None:
     program.together = frozenset({A, C}), 4.0
     result = program.verify(A, B, C)
     assert kept(result) == "AB" and list(dropped(result)) == ["C"]
+
+
+def test_those_that_are_slow_together_though_each_is_fine() -> None:
+    """Each takes less than can be told from noise, after those before it."""
+    result = Programs(ms={A: 0.08, B: 0.08, C: 0.08}).verify(A, B, C)
+    assert not result.kept
+    assert set(dropped(result)) == {"A", "B", "C"}
+    assert all(reason.startswith("with all that would be kept, a step takes") for reason in dropped(result).values())
+
+
+def test_one_that_fails_in_some_runs() -> None:
+    """The run that settles the losses is fine, the second one of those that are timed fails."""
+    program = Programs(loss={A: 0.5})
+    program.failing_runs = {"B 2"}
+    result = program.verify(A, B)
+    assert not result.kept
+    assert "RuntimeError" in dropped(result)["B"]
+
+
+def test_a_program_that_fails_with_other_random_numbers() -> None:
+    program = Programs(loss={U: 0.2})
+    program.failing_runs = {"! 0"}
+    result = program.verify(U)
+    assert not result.kept and result.reseeded is not None and result.reseeded.failed
+    assert "+20.0%" in dropped(result)["U"]
+    assert program.runs.count("!") == 1
 
 
 def test_rules_are_halved_before_lines() -> None:

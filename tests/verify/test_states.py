@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from perflint.findings import Safety
+from perflint.frozen import replace
 from perflint.tracer.sketch import PROJECTIONS, Sketch
 from perflint.verify.execution import Run
 from perflint.verify.judging import difference
 from perflint.verify.states import States, other_end, other_gradients, other_moves
 from tests.tracer.device import WITHOUT_COMPILER
+from tests.verify.runs import run as made_run
 from tests.verify.test_execution import ran
 
 SAFE, UNSAFE = Safety.SAFE, Safety.UNSAFE
@@ -34,6 +36,13 @@ def states(
     start, final = ({f"parameter {name}": tensor(value) for name, value in each.items()} for each in (first, last))
     given = {name: tensor(value) for name, value in (gradients or {}).items()}
     return States(start, given, final, {"torch": random}, {"torch": random})
+
+
+def run_with(ends: States) -> Run:
+    """A run of equal losses with some states."""
+    made = made_run([2.0, 1.0])
+    assert made.seen is not None
+    return replace(made, seen=replace(made.seen, states=ends))
 
 
 START = {"a": 1.0, "b": 2.0}
@@ -59,6 +68,16 @@ def test_parameters_that_no_longer_move() -> None:
     assert other_moves(KNOWN, neither) == "parameter a no longer moves, as 1 more"
     started = [states(START, END | {"a": 1.0})] * 2
     assert other_moves(started, states(START, END)) == "parameter a moves, which it did not before"
+
+
+def test_a_stopped_parameter_is_a_difference_whatever_the_losses_say() -> None:
+    before, after = (run_with(KNOWN[0]), run_with(states(START, END | {"a": 1.0})))
+    assert difference([before] * 2, after, UNSAFE, 0.05) == "parameter a no longer moves"
+    assert difference([before] * 2, before, SAFE, 0.0) is None
+
+
+def test_states_of_a_process_that_recorded_none() -> None:
+    assert States.from_json({}) == States()
 
 
 def test_rounding_is_no_movement() -> None:
