@@ -6,12 +6,14 @@ same. No tool writes a file of the project. `verify` runs a program, in a copy o
 
 from __future__ import annotations
 
+import asyncio
 import json
-import subprocess
 import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from anyio import CancelScope
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
@@ -32,6 +34,7 @@ _SECONDS = 600
 """The longest time of a command."""
 _GRACE = 120
 """Seconds that a verification may take beyond its budget: it ends a run, and applies what is decided."""
+_DAY = 86_400
 _ENDING = 10
 """Seconds that a command may take to end."""
 _SEVERITIES = ("error", "warning", "info")
@@ -56,7 +59,7 @@ def server() -> MCPServer[Any]:
     return made
 
 
-def check(
+async def check(
     paths: Paths = None,
     select: Rules = None,
     profile: Profile = None,
@@ -67,13 +70,13 @@ def check(
     """Find what slows PyTorch code down: places with reasons, help, measured costs and fixes."""
     options = [*_option("--select", select), *_option("--profile", profile), *_option("--since", since)]
     options += [f"--trace={trace}" for trace in traces or ()]
-    found = _document("check", ["--output-format=json", *options, "--", *(paths or ["."])])
+    found = await _document("check", ["--output-format=json", *options, "--", *(paths or ["."])])
     # The sort is stable: within a severity, the order of `perflint check` stays.
     findings = sorted(found["findings"], key=lambda finding: _SEVERITIES.index(finding["severity"]))
     return {**found, "findings": findings[:limit], "left_off": max(len(findings) - limit, 0)}
 
 
-def explain(
+async def explain(
     path: str,
     line: Annotated[int, Field(description="from 1", ge=1)],
     column: Annotated[int | None, Field(description="from 1", ge=1)] = None,
@@ -81,17 +84,17 @@ def explain(
 ) -> dict[str, Any]:
     """Explain a line: its values and devices, how often it runs, and the decision of each rule with the reasons."""
     place = ":".join(str(part) for part in (path, cell, line, column) if part is not None)
-    found: dict[str, Any] = _document("explain", ["--output-format=json", "--", place])
+    found: dict[str, Any] = await _document("explain", ["--output-format=json", "--", place])
     return found
 
 
-def rule(rule: Annotated[str, Field(description="a code such as TPF101, or a name")]) -> dict[str, Any]:
+async def rule(rule: Annotated[str, Field(description="a code such as TPF101, or a name")]) -> dict[str, Any]:
     """The page of a rule: why the pattern is slow, what it costs, examples, and when to leave it."""
-    found = _document("rule", ["--output-format=json", "--", rule])
+    found = await _document("rule", ["--output-format=json", "--", rule])
     return found if isinstance(found, dict) else {"rules": found}
 
 
-def fix(
+async def fix(
     paths: Paths = None,
     select: Rules = None,
     unsafe: Annotated[bool, Field(description="also fixes that may differ in rounding, memory or errors")] = False,
@@ -101,11 +104,11 @@ def fix(
     """Show the diff of the fixes, and write nothing. `perflint fix --apply` writes, `perflint verify` measures."""
     options = [*_option("--select", select), *(f"--trace={trace}" for trace in traces or ())]
     options += ["--unsafe-fixes"] * unsafe + ["--risky-fixes"] * risky
-    out, notes = _run("fix", ["--color=never", *options, "--", *(paths or ["."])])
+    out, notes = await _run("fix", ["--color=never", *options, "--", *(paths or ["."])])
     return {"diff": out, "notes": notes}
 
 
-def verify(
+async def verify(
     command: Annotated[list[str], Field(description="the program with its arguments: python train.py", min_length=1)],
     paths: Paths = None,
     select: Rules = None,
@@ -113,7 +116,7 @@ def verify(
     risky: Annotated[bool, Field(description="also fixes that may change what is learned")] = False,
     steps: Annotated[int, Field(description="timed steps of the optimizer in a run", ge=1)] = 100,
     repeat: Annotated[int, Field(description="pairs of runs in a comparison", ge=2)] = 3,
-    seconds: Annotated[int, Field(description="stop after this time, with the decisions so far", ge=1)] = 480,
+    seconds: Annotated[int, Field(description="stop after this time, with the decisions so far", ge=1, le=_DAY)] = 480,
 ) -> dict[str, Any]:
     """Run a program with and without fixes, in a copy of the project: which fixes are good, with times and a diff.
 
@@ -122,24 +125,26 @@ def verify(
     options = [*_option("--select", select), f"--steps={steps}", f"--repeat={repeat}", f"--time-budget={seconds}"]
     options += ["--unsafe-fixes"] * unsafe + ["--risky-fixes"] * risky
     arguments = ["--output-format=json", *options, *map(_as_path, paths or ["."]), "--", *command]
-    out, notes = _run("verify", arguments, seconds + _GRACE)
+    out, notes = await _run("verify", arguments, seconds + _GRACE)
     # Without a fix there is no document.
-    found: dict[str, Any] = json.loads(out) if out else {"kept": [], "dropped": [], "notes": notes}
+    found: dict[str, Any] = _loaded(out) if out else {"kept": [], "dropped": [], "notes": notes}
     return found
 
 
-def trace_summary(path: Annotated[str, Field(description="the file that `perflint trace` wrote")]) -> dict[str, Any]:
+async def trace_summary(
+    path: Annotated[str, Field(description="a file of `perflint trace`")],
+) -> dict[str, Any]:
     """Summarize a recorded run: the time of a step, its idle time, and the lines that wait for the GPU."""
-    out, _ = _run("report", ["--format=text", "--output=-", "--color=never", "--", path])
+    out, _ = await _run("report", ["--format=text", "--output=-", "--color=never", "--", path])
     return {"summary": out}
 
 
-def compare(
+async def compare(
     before: Annotated[str, Field(description="the trace before a change")],
     after: Annotated[str, Field(description="the trace after it")],
 ) -> dict[str, Any]:
     """Compare two recorded runs: step time, idle time by cause, lines that wait no more or newly, work on the GPU."""
-    found: dict[str, Any] = _document("compare", ["--output-format=json", "--", before, after])
+    found: dict[str, Any] = await _document("compare", ["--output-format=json", "--", before, after])
     return found
 
 
@@ -153,35 +158,51 @@ def _as_path(path: str) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
-def _document(verb: str, arguments: Sequence[str]) -> Any:
-    return json.loads(_run(verb, arguments)[0])
+async def _document(verb: str, arguments: Sequence[str]) -> Any:
+    out, _ = await _run(verb, arguments)
+    return _loaded(out)
 
 
-def _run(verb: str, arguments: Sequence[str], seconds: int = _SECONDS) -> tuple[str, str]:
-    """The standard output and error of a command. Raises ToolError if it fails."""
+def _loaded(document: str) -> Any:
+    """What a document says, with another character for half of a surrogate pair, which no message may hold.
+
+    Names of files that are no UTF-8 have such characters.
+    """
+    found = json.dumps(json.loads(document), ensure_ascii=False)
+    return json.loads(found.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+async def _run(verb: str, arguments: Sequence[str], seconds: int = _SECONDS) -> tuple[str, str]:
+    """The standard output and error of a command, which ends with the request. Raises ToolError if it fails."""
     # With -P, files of the working folder do not stand in for modules of Python.
     command = [sys.executable, "-P", "-m", "perflint", verb, *arguments]
     try:
-        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ran = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     except (ValueError, OSError) as error:
         # A zero byte, half of a surrogate pair, or more text than the system takes.
         raise ToolError(f"`perflint {verb}` cannot be run with these arguments: {error}") from None
-    with started as ran:
-        try:
-            out, notes = (data.decode("utf-8", "replace") for data in ran.communicate(timeout=seconds))
-        except subprocess.TimeoutExpired:
-            _end(ran)
-            raise ToolError(f"`perflint {verb}` took more than {seconds} seconds: name fewer paths") from None
+    try:
+        out, notes = (
+            data.decode("utf-8", "replace") for data in await asyncio.wait_for(ran.communicate(), timeout=seconds)
+        )
+    except TimeoutError:
+        raise ToolError(f"`perflint {verb}` took more than {seconds} seconds: name fewer paths") from None
+    finally:
+        # It takes too long, or the client cancels the request or leaves.
+        if ran.returncode is None:
+            with CancelScope(shield=True):
+                await _end(ran)
     # A check with faults in some files has findings in the others; a program that fails has no verification.
     if not out and ran.returncode not in ((0,) if verb == "verify" else (0, 1)):
         raise ToolError(notes.strip() or f"`perflint {verb}` ended with status {ran.returncode}")
     return out, notes
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+async def _end(process: asyncio.subprocess.Process) -> None:
     """End a command. `verify` needs a moment to end its program and to remove its copy of the project."""
     process.terminate()
     try:
-        process.communicate(timeout=_ENDING)
-    except subprocess.TimeoutExpired:
+        await asyncio.wait_for(process.communicate(), timeout=_ENDING)
+    except TimeoutError:
         process.kill()
+        await process.wait()

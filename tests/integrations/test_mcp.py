@@ -189,8 +189,54 @@ def test_a_command_that_takes_too_long_can_clean_up(tmp_path: Path, monkeypatch:
     slow.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(slow))
     with pytest.raises(ToolError, match="took more than 1 seconds"):
-        mcp._run("verify", [], 1)
+        asyncio.run(mcp._run("verify", [], 1))
     assert (tmp_path / "removed").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_a_command_ends_with_its_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client cancels a request, or leaves."""
+    slow = tmp_path / "python"
+    slow.write_text(
+        f"#!/bin/sh\ntrap 'touch {tmp_path}/ended; exit 143' TERM\ntouch {tmp_path}/begun\nsleep 60 &\nwait\n"
+    )
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+
+    async def cancelled() -> None:
+        request = asyncio.create_task(mcp.check())
+        while not (tmp_path / "begun").exists():
+            await asyncio.sleep(0.05)
+        request.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await request
+
+    asyncio.run(cancelled())
+    assert (tmp_path / "ended").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_that_are_no_text(project: Path) -> None:
+    (project / os.fsdecode(b"tr\xff.py")).write_text(BAD)
+    _, (checked, fixed) = ask(project, ("check", {"select": "TPF902"}), ("fix", {"select": "TPF902"}))
+    assert not checked.is_error and not fixed.is_error
+    assert [each["path"] for each in checked.structured_content["findings"]] == [
+        "train.py",
+        "tr\N{REPLACEMENT CHARACTER}.py",
+    ]
+    assert "in 2 files" in fixed.structured_content["notes"]
+
+
+def test_numbers_that_are_too_large(project: Path) -> None:
+    _, (verified, checked, explained) = ask(
+        project,
+        ("verify", {"command": ["true"], "seconds": 10**18}),
+        ("check", {"limit": 10**30, "select": "TPF902"}),
+        ("explain", {"path": "train.py", "line": 10**30}),
+    )
+    assert verified.is_error and "less than or equal to 86400" in verified.content[0].text
+    assert len(checked.structured_content["findings"]) == 1
+    assert explained.is_error and "has no line" in explained.content[0].text
 
 
 @pytest.mark.slow
