@@ -202,6 +202,7 @@ def delete_statement(source: Source, statement: ast.stmt, body: Sequence[ast.stm
         return Edit(Span(before.end_line, before.end_column, span.end_line, span.end_column), "")
     if _starts_line(source, span):
         return Edit(Span(span.line, 1, span.end_line + 1, 1), "")
+    # A backslash at the end of a line parts it from another statement.
     return Edit(span, "pass")
 
 
@@ -218,4 +219,5 @@ def with_last_comments(source: Source, span: Span) -> Span:
 
 
 def _starts_line(source: Source, span: Span) -> bool:
-    return not source.lines[span.line - 1][: span.column - 1].strip(" \t\f")
+    above = source.lines[span.line - 2] if span.line > 1 else ""
+    return not source.lines[span.line - 1][: span.column - 1].strip(" \t\f") and not above.rstrip().endswith("\\")

@@ -97,8 +97,6 @@ class Offsets:
 
     def of(self, line: int, column: int) -> int:
         """The offset of a position, at most the length of the text."""
-        if line > len(self.starts):
-            return self.starts[-1]
         return min(self.starts[line - 1] + column - 1, self.starts[-1])
 
     def range(self, span: Span) -> tuple[int, int]:

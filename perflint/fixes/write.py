@@ -37,7 +37,7 @@ def write_file(path: str, before: bytes, after: bytes) -> None:
 
 def _dress(temporary: str, status: os.stat_result) -> None:
     """Give a file the owner, if that is allowed, and the mode of another."""
-    if hasattr(os, "chown"):
+    if hasattr(os, "chown"):  # pragma: no branch - Windows has no owners
         with suppress(OSError):
             os.chown(temporary, status.st_uid, status.st_gid)
     os.chmod(temporary, stat.S_IMODE(status.st_mode))

@@ -309,6 +309,63 @@ def test_the_comment_of_an_argument_that_goes_stays() -> None:
     assert fix(text, toy).text == "# one\nf(1, 3)  # all\n"
 
 
+def at_once(text: str, *edits: Edit, brings: tuple[str, ...] = ()) -> Outcome:
+    """The outcome of one fix with some edits, as long as the text is as it was."""
+
+    def toy(source: Source) -> list[Finding]:
+        if source.text != text:
+            return []
+        return [finding(edits[0].span, "TPF001", Fix("f", SAFE, edits, brings=brings))]
+
+    return fix(text, toy, word("worse", None, "TPF102"))
+
+
+def test_a_comment_that_the_fix_itself_moves() -> None:
+    text = "f(1,  # one\n  2)\n"
+    moved = Edit(Span(1, 1, 1, 1), "# one\n")
+    assert at_once(text, moved, Edit(Span(1, 4, 2, 4), ", 2")).text == "# one\nf(1, 2)\n"
+
+
+def test_a_comment_of_a_statement_whose_beginning_goes() -> None:
+    text = "a()\nf(1,  # one\n  2)\n"
+    outcome = at_once(text, Edit(Span(1, 1, 2, 2), "g"), Edit(Span(2, 4, 3, 4), ", 2"))
+    assert outcome.text == text and reasons(outcome) == ["it would drop a comment"]
+
+
+def test_a_finding_that_a_fix_may_bring() -> None:
+    edit = Edit(Span(1, 5, 1, 8), "worse")
+    assert reasons(at_once("x = bad\n", edit)) == ["it would bring TPF102"]
+    assert reasons(at_once("x = bad\n", edit, brings=("TPF2",))) == ["it would bring TPF102"]
+    assert at_once("x = bad\n", edit, brings=("TPF1",)).text == "x = worse\n"
+
+
+def test_fixes_that_border_on_each_other_are_tried_together() -> None:
+    outcome, checks = attempts("x = f[0][1][2]\n", word(r"\[0\]", "[3]"), word(r"\[1\]", "[4]"), word(r"\[2\]", "[5]"))
+    assert outcome.text == "x = f[3][4][5]\n" and checks == 2
+
+
+def test_a_fix_between_the_edits_of_another() -> None:
+    outer = tuple(Edit(Span(1, column, 1, column + 1), "n") for column in (1, 9))
+
+    def toy(source: Source) -> list[Finding]:
+        return [finding(outer[0].span, "TPF001", Fix("f", SAFE, outer))] if source.text[0] == "a" else []
+
+    outcome, checks = attempts("a = b + c\n", toy, word("b", "m", "TPF002"))
+    assert outcome.text == "n = m + n\n" and checks == 2
+
+
+def test_brackets_within_each_other_are_broken_five_deep() -> None:
+    """Each level has two arguments, of which the second is the next level."""
+    name = "a" * 20
+    new = "".join(f"f({name}, " for _ in range(8)) + name + ")" * 8
+    text = "x = old\n"
+    findings = word("old", new)(Source("x.py", text))
+    outcome = apply_fixes(text, findings, lambda now: [], line_length=40)
+    compile(outcome.text, "fixed", "exec")
+    deepest = max(len(line) - len(line.lstrip()) for line in outcome.text.splitlines())
+    assert deepest == 5 * 4
+
+
 def test_a_deleted_statement_takes_its_comment_along() -> None:
     line = Span(1, 1, 2, 1)
 

@@ -132,6 +132,10 @@ def delete(text: str, path: tuple[int, ...], index: int) -> str:
         ("if x: a()\n", (0,), 0, "if x: pass\n"),
         ("if x: a(); b()\n", (0,), 0, "if x: b()\n"),
         ("if x:\n\ta(\n\t1)\n\tb()\n", (0,), 0, "if x:\n\tb()\n"),
+        # Without its line, what follows would be part of the block.
+        ("if x: a(); \\\n b()\nc()\n", (0,), 1, "if x: a(); \\\n pass\nc()\n"),
+        ("if x: a(); \\\r\n b()\r\nc()\r\n", (0,), 1, "if x: a(); \\\r\n pass\r\nc()\r\n"),
+        ("if x: a(); \\\n b()\nc()\n", (0,), 0, "if x: pass; \\\n b()\nc()\n"),
         ("a()\r\nb()\r\nc()\r\n", (), 1, "a()\r\nc()\r\n"),
         ("a()\n# about b\nb()\n", (), 1, "a()\n# about b\n"),
     ],

@@ -126,3 +126,9 @@ def test_from_imports_are_told_apart() -> None:
         == "from torch import nn\nfrom torch import nn as N\n"
     )
     assert added("from torch import nn\n", "from torch import nn") == "from torch import nn\n"
+    # Other packages, and other ways to import.
+    text = "import torch.nn as other\nfrom torch.cuda import nn\nfrom .torch import nn\n"
+    assert added(text, "from torch import nn", "import torch.nn as N") == (
+        "from torch import nn\nimport torch.nn as N\n" + text
+    )
+    assert added("import torch.nn as N\n", "import torch.nn as N") == "import torch.nn as N\n"

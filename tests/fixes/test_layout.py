@@ -67,6 +67,14 @@ CASES = {
         f"x = f(\n    {LONG}, size=({LONG}, 1), other={LONG}\n)\n",
         f"x = f(\n    {LONG},\n    size=({LONG}, 1),\n    other={LONG},\n)\n",
     ),
+    "all arguments of a call in one line, with a comma": (
+        f"x = f(\n    {LONG}, {LONG}, {LONG},\n)\n",
+        f"x = f(\n    {LONG},\n    {LONG},\n    {LONG},\n)\n",
+    ),
+    "brackets that other lines open and close": (
+        f"x = f(g(\n    {LONG}), h({LONG}, {LONG}\n))\n",
+        f"x = f(g(\n    {LONG}), h({LONG}, {LONG}\n))\n",
+    ),
     "all indices in one line": (
         f"x = f()[\n    {LONG}, size({LONG}, 1), other, {LONG}\n]\n",
         f"x = f()[\n    {LONG}, size({LONG}, 1), other, {LONG}\n]\n",
