@@ -22,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` writes what the code does now over the golden files; `--slow` takes minutes."""
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing with them")
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
+    parser.addoption("--count", type=int, default=1_000, help="how many random programs `--slow` tries of each kind")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
