@@ -105,6 +105,12 @@ def test_what_a_verb_does_not_import(folder: Path, arguments: list[str], unwante
     assert not unwanted & set(modules)
 
 
+def test_a_clean_file_imports_few_modules(folder: Path) -> None:
+    script = "import sys; from perflint.cli.main import main; main(['check', 'clean.py']); print(*sys.modules)"
+    modules = run(folder, "-c", script).stdout.splitlines()[-1].split()
+    assert 200 < sum(name.startswith("perflint") for name in modules) <= 300
+
+
 def test_the_end_looks_for_no_circles(folder: Path) -> None:
     # Functions that are registered first run last.
     script = (

@@ -77,6 +77,21 @@ def test_an_edit_and_its_undo(sample: Path) -> None:
     assert check(project) == before == check(edited.overlay({ops: ops.read_text()}))
 
 
+def test_an_overlay_finds_what_the_edited_files_hold(sample: Path) -> None:
+    rules = active_rules(AUDIT)
+    ops, train = sample / "net" / "ops.py", sample / "train.py"
+    edited = ops.read_text().replace("x * 2", "x.cpu()") + "\n\ndef added(x):\n    return scale(x).item()\n"
+
+    def check(project: Project, path: Path, text: str) -> str:
+        return as_json(check_source(Source(str(path), text), project, rules, AUDIT))
+
+    overlay = Projects(AUDIT).of(train).overlay({ops: edited})
+    open_texts = [check(overlay, ops, edited), check(overlay, train, train.read_text())]
+    ops.write_text(edited)
+    project = Projects(AUDIT).of(train)
+    assert open_texts == [check(project, path, path.read_text()) for path in (ops, train)]
+
+
 def test_hash_seeds(sample: Path) -> None:
     """Sets of names have another order in each process."""
     command = [sys.executable, "-m", "perflint", "check", "--profile", "audit", "--output-format", "json", str(sample)]
