@@ -32,6 +32,7 @@ _PLACES = {
     Device.UNKNOWN: "assumed on the GPU",
     Device.META: "on a device other than CUDA",
 }
+_TO_GPU = "TPF201"
 _BATCHES = "iterates over the batches of"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LONGEST_CHAIN = 4
@@ -49,7 +50,7 @@ class Whys:
 
     def clause(self, finding: Finding, node: ast.expr | ast.stmt) -> str | None:
         """The clause for a finding at a node; None if there is nothing to add to the message."""
-        tensor = self._tensor(node, finding.effect) if self.is_about_tensors(finding) else ""
+        tensor = self._tensor(node, finding.code) if self.is_about_tensors(finding) else ""
         heat = self._heat(finding, node)
         if _BATCHES in heat and "from a batch of" in tensor and heat.rpartition(" of ")[2] in tensor:
             # The batch comes from the loop that runs the line.
@@ -72,13 +73,12 @@ class Whys:
 
     # Tensors
 
-    def _tensor(self, node: ast.AST, effect: Effect) -> str:
+    def _tensor(self, node: ast.AST, code: str) -> str:
         subject = self.subject(node)
         tensor = self._model.value(subject).tensor if subject is not None else None
         if subject is None or tensor is None:
             return self._unknown(node)
-        may_be_copied = effect is Effect.TRANSFER and tensor.device is not Device.CPU
-        given = given_on_cpu(self._model, subject) if may_be_copied else ""
+        given = given_on_cpu(self._model, subject) if code == _TO_GPU and tensor.device is not Device.CPU else ""
         if given:
             # Other calls pass it on the GPU.
             return f"{quote(self._model, subject)}: {given}, {_PLACES[Device.CPU]}"

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.frozen import dataclass
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
-from perflint.rules.optimizer._parameters import derived_names, parameter_loops
+from perflint.rules.optimizer._parameters import ParameterLoop, derived_names, parameter_loops
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import children, keyword, last_name, names_in, root_of, walk
 from perflint.semantics.values import Function
 from perflint.source.quoting import quoted
@@ -31,9 +32,9 @@ class PythonParamLoop(Rule):
 
     ## What it does
     Finds loops over the parameters of a module or of an optimizer's group, or over their gradients,
-    whose body changes tensors in place: moving averages, soft updates of target networks, scaling
-    and clipping of gradients, weight decay, clamping, optimizers written by hand. Each loop gets
-    one finding, at its iterable.
+    whose body changes tensors in place, by methods or by `p *= decay`: moving averages, soft updates of
+    target networks, scaling and clipping of gradients, weight decay, clamping, optimizers written by
+    hand. Each loop gets one finding, at its iterable.
 
     ## Why is this bad
     Each iteration launches one or more kernels for one small tensor. With hundreds of parameters
@@ -105,8 +106,8 @@ class PythonParamLoop(Rule):
         for found in parameter_loops(model):
             loop = found.loop
             heat = Heat.HOT if _steps(model, loop) else model.heat(loop)
-            updates = _updates(model, loop.body, derived_names(found))
-            update = next((each for each in updates if heat is Heat.HOT or not _may_be_meant_once(each)), None)
+            updates = (*_updates(model, loop.body, derived_names(found)), *_augmented(model, found))
+            update = next((each for each in updates if heat is Heat.HOT or not _may_be_meant_once(each.node)), None)
             if update is None:
                 averaged = None if heat is Heat.COLD else _averaged(model, loop, derived_names(found))
                 if averaged is not None:
@@ -114,12 +115,12 @@ class PythonParamLoop(Rule):
                 continue
             if (heat is Heat.COLD and not _is_guarded(model, loop)) or _has_a_twin(model, loop):
                 continue
-            out_of_place = _is_out_of_place(update, derived_names(found))
-            is_average = not _steps(model, loop) and _is_average(update, derived_names(found))
+            out_of_place = _is_out_of_place(update.node, derived_names(found))
+            is_average = not _steps(model, loop) and _is_average(update.node, loop, derived_names(found))
             yield self.finding(
-                update,
-                f"{quoted(update.text(update.node))} runs for each of {quoted(site.text(found.over))}: at least one "
-                f"kernel for every parameter{often(update)}",
+                update.site,
+                f"{quoted(model.source.written(update.node))} runs for each of {quoted(site.text(found.over))}: at "
+                f"least one kernel for every parameter{often(update.site)}",
                 confidence=Confidence.MEDIUM if heat is Heat.HOT else Confidence.LOW,
                 severity=self.severity if out_of_place or is_average else Severity.INFO,
                 heat=heat,
@@ -188,7 +189,41 @@ def _is_guarded(model: Model, loop: ast.For | ast.While) -> bool:
     return isinstance(function, ast.FunctionDef) and model.heat(function.body[0]) is not Heat.COLD
 
 
-def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool = True) -> Iterator[CallSite]:
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """A call or statement that changes one tensor in place."""
+
+    site: Site
+    node: ast.Call | ast.AugAssign
+
+
+def _augmented(model: Model, found: ParameterLoop) -> Iterator[_Update]:
+    """The statements like `p *= decay` and `p.grad /= norm` that change what a loop goes over, beside inner loops."""
+    names = names_in(found.target)
+    stack: list[ast.AST] = [*found.loop.body]
+    while stack:
+        node = stack.pop(0)
+        if isinstance(node, ast.AugAssign) and _is_tensor_of(model, node.target, names) and not _is_text(node.value):
+            yield _Update(Site(model, node.target), node)
+        if not isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
+            stack += children(node)
+
+
+def _is_tensor_of(model: Model, changed: ast.expr, names: set[str]) -> bool:
+    """True for a tensor among some names, its data, or its gradient."""
+    if isinstance(changed, ast.Attribute):
+        return changed.attr in ("data", "grad") and root_of(changed) in names
+    if not isinstance(changed, ast.Name) or changed.id not in names:
+        return False
+    value = model.value(changed)
+    return value.is_unknown or value.tensor is not None
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool = True) -> Iterator[_Update]:
     """The calls that change a tensor in place which belongs to this iteration, outside of inner loops.
 
     Functions of the file that get such a tensor are looked into, one level deep.
@@ -201,7 +236,7 @@ def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool =
         if isinstance(node, ast.Call):
             changed = _changed(node)
             if changed is not None and _is_of_turn(changed, names):
-                yield model.call(node)
+                yield _Update(model.call(node), node)
         if deeper and isinstance(node, ast.Call) and any(root_of(each) in names for each in node.args):
             yield from _passed_on(model, node, names)
         stack += children(node)
@@ -222,7 +257,7 @@ def _is_of_turn(node: ast.expr, names: set[str]) -> bool:
     return any(isinstance(key, ast.Name) and key.id in names for key in keys)
 
 
-def _passed_on(model: Model, call: ast.Call, names: set[str]) -> Iterator[CallSite]:
+def _passed_on(model: Model, call: ast.Call, names: set[str]) -> Iterator[_Update]:
     for value in model.value(call.func).members:
         if not isinstance(value, Function) or value.module != model.module.name:
             continue
@@ -234,29 +269,34 @@ def _passed_on(model: Model, call: ast.Call, names: set[str]) -> Iterator[CallSi
         yield from _updates(model, info.node.body, given, deeper=False)
 
 
-def _may_be_meant_once(update: CallSite) -> bool:
+def _may_be_meant_once(update: ast.Call | ast.AugAssign) -> bool:
     """True if it sets weights to something that was there before, or is drawn: copies, initialisation."""
-    assert isinstance(update.node.func, ast.Attribute)
-    if update.node.func.attr not in _LOOSE:
+    if not isinstance(update, ast.Call) or last_name(update) not in _LOOSE:
         return False
-    changed = root_of(update.node.func)
-    return not any(_computes(each, changed) for each in update.node.args)
+    changed = root_of(update.func)
+    return not any(_computes(each, changed) for each in update.args)
 
 
-def _is_out_of_place(update: CallSite, names: set[str]) -> bool:
+def _is_out_of_place(update: ast.Call | ast.AugAssign, names: set[str]) -> bool:
     """True if it sets a parameter to a result of several operations: `old.copy_(tau * new + (1 - tau) * old)`."""
-    assert isinstance(update.node.func, ast.Attribute)
-    if update.node.func.attr != "copy_" or not update.node.args:
+    if not isinstance(update, ast.Call) or last_name(update) != "copy_" or not update.args:
         return False
-    operations = [part for part in walk(update.node.args[0]) if isinstance(part, ast.BinOp) and names_in(part) & names]
+    operations = [part for part in walk(update.args[0]) if isinstance(part, ast.BinOp) and names_in(part) & names]
     return len(operations) > 1
 
 
-def _is_average(update: CallSite, names: set[str]) -> bool:
-    """True if it moves a parameter towards another: `lerp_`, `copy_(new.lerp(old, tau))`, `mul_(tau).add_(new)`."""
-    calls = [part for part in walk(update.node) if isinstance(part, ast.Call)]
+def _is_average(update: ast.Call | ast.AugAssign, loop: ast.For | ast.While, names: set[str]) -> bool:
+    """True if it moves a parameter towards another.
+
+    By `lerp_`, `copy_(new.lerp(old, tau))`, `mul_(tau).add_(new)`, or by `old *= tau` and `old += …`.
+    """
+    if isinstance(update, ast.AugAssign):
+        target = ast.unparse(update.target)
+        changes = (each for each in walk(loop) if isinstance(each, ast.AugAssign))
+        return {ast.Mult, ast.Add} <= {type(each.op) for each in changes if ast.unparse(each.target) == target}
+    calls = [part for part in walk(update) if isinstance(part, ast.Call)]
     said = {last_name(call) for call in calls}
-    return bool(said & {"lerp", "lerp_"} or {"mul_", "add_"} <= said) and len(names_in(update.node) & names) > 1
+    return bool(said & {"lerp", "lerp_"} or {"mul_", "add_"} <= said) and len(names_in(update) & names) > 1
 
 
 def _computes(node: ast.AST, changed: str) -> bool:

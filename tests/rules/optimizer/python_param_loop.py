@@ -1,5 +1,7 @@
 """Loops over parameters: those that update them, and others."""
 
+import copy
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -286,3 +288,30 @@ def trained_with_an_average(model: nn.Module, loader, optimizer: torch.optim.Opt
         model(x.cuda()).mean().backward()
         optimizer.step()
         averager.update(model, 0.99)
+
+
+class Augmented:
+    def __init__(self, model, decay: float = 0.99):
+        self.average, self.decay = copy.deepcopy(model).eval(), decay
+
+    @torch.no_grad()
+    def follow(self, model) -> None:
+        new = model.state_dict()
+        for name, old in self.average.state_dict().items():  # error: TPF603
+            if old.dtype.is_floating_point:
+                old *= self.decay
+                old += (1 - self.decay) * new[name]
+
+    def train(self, model, loader: DataLoader, optimizer: torch.optim.Optimizer, workers: int) -> None:
+        for x in loader:
+            model(x).sum().backward()
+            for parameter in model.parameters():  # audit: TPF603
+                parameter.grad /= workers
+            optimizer.step()
+            self.follow(model)
+            for name, parameter in model.named_parameters():
+                name += ".weight"
+                self.sizes[name] = parameter.shape
+            count = 0
+            for parameter in model.parameters():
+                count += parameter.numel()
