@@ -144,6 +144,16 @@ def f(model, expression, first, second):
     first           # -> ?
     second          # -> Module
 
+def f(part, batch, again):
+    part.cuda()
+    part(cuda)
+    part            # -> Module
+    batch.to("cuda")
+    batch           # -> ?
+    again = again.to("cuda")
+    again(cuda)
+    again           # -> Module
+
 def f(signature):
     for p in signature.parameters:
         p           # -> ?

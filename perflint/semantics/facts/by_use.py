@@ -29,7 +29,8 @@ ACCELERATOR_ONLY = frozenset("gather_for_metrics pad_across_processes unwrap_mod
 OF_ACCELERATOR = ACCELERATOR_ONLY | frozenset("prepare accumulate is_main_process sync_gradients gather".split())
 """Attributes that count for an object named `accelerator`, if it is of that class."""
 
-_OF_CALLED = frozenset({"eval", "state_dict", "load_state_dict"})
+_OF_CALLED = frozenset("train eval state_dict load_state_dict parameters zero_grad to cuda".split())
+"""Attributes of modules that no other callable object has: neither tensors nor batches are called."""
 
 _MODULE_AMONG = frozenset("train eval modules children state_dict load_state_dict buffers zero_grad forward".split())
 
