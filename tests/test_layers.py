@@ -35,7 +35,7 @@ OUTSIDE = {"libcst", "perflint", "platformdirs"}
 """What may be imported besides the standard library, anywhere."""
 EXTRAS = {
     "engine": {"distributed"},
-    "integrations": {"flake8", "mcp", "pydantic", "pygls", "lsprotocol", "pytest", "torch"},
+    "integrations": {"flake8", "mcp", "anyio", "pydantic", "pygls", "lsprotocol", "pytest", "torch"},
     "tracer": {"torch", "numpy"},
     "tune": {"torch"},
 }
