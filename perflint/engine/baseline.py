@@ -19,6 +19,7 @@ from perflint.config.settings import Profile
 from perflint.engine.fingerprints import fingerprint
 from perflint.findings import Report, Silenced, Silencer
 from perflint.frozen import dataclass, field
+from perflint.source.strict_json import parsed
 from perflint.source.text import Source
 from perflint.source.writing import written
 
@@ -80,8 +81,7 @@ class Baseline:
         """A path as entries have it."""
         try:
             relative = os.path.relpath(os.path.abspath(path), self.path.parent)
-        except ValueError:
-            # Another drive.
+        except ValueError:  # pragma: no cover - on Windows, for another drive
             relative = os.path.abspath(path)
         return relative.replace(os.sep, "/")
 
@@ -144,10 +144,10 @@ def read_baseline(path: Path) -> Baseline:
         message = f"the baseline {path} cannot be read: {error.strerror or error}"
         raise ConfigurationError(message, "`perflint baseline` writes it") from None
     try:
-        document = json.loads(data or b"")
+        document = parsed(data or b"")
         known = _entries(document)
         profile = Profile(document.get("profile", Profile.DEFAULT.value))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         message = f"{path} is not a baseline of perflint, version {VERSION}"
         raise ConfigurationError(message, "remove it, and write it anew with `perflint baseline`") from None
     return Baseline(path, profile, known, {name: Counter(entries) for name, entries in known.items()})
@@ -157,10 +157,14 @@ def _entries(document: Any) -> dict[str, Entries]:
     if document["version"] != VERSION:
         raise ValueError(document["version"])
     return {
-        str(path): Counter({_key(each): int(each.get("count", 1)) for each in listed})
+        path: Counter({(each["code"], each["fingerprint"]): each.get("count", 1) for each in map(_entry, listed)})
         for path, listed in document["findings"].items()
     }
 
 
-def _key(entry: Any) -> tuple[str, str]:
-    return str(entry["code"]), str(entry["fingerprint"])
+def _entry(entry: Any) -> Any:
+    """An entry as it is. Raises ValueError if a person has put in values of other types."""
+    texts, count = (entry["code"], entry["fingerprint"]), entry.get("count", 1)
+    if not all(isinstance(text, str) for text in texts) or type(count) is not int or count < 1:
+        raise ValueError(entry)
+    return entry

@@ -64,8 +64,7 @@ def _is_interrupt(error: BaseException) -> bool:
 
 def _place(error: Exception) -> str:
     at = error.__traceback__
-    while at is not None and at.tb_next is not None:
+    assert at is not None, "it was raised"
+    while at.tb_next is not None:
         at = at.tb_next
-    if at is None:
-        return "nowhere"
     return f"{os.path.basename(at.tb_frame.f_code.co_filename)}:{at.tb_lineno}"

@@ -16,8 +16,6 @@ from perflint.semantics.model import Model
 
 def placed(findings: Sequence[Finding], rules: Iterable[Rule], model: Model) -> list[Finding]:
     """The findings of a file as they are shown: with reasons, costs, groups, and severities of their places."""
-    if not findings:
-        return []
     costs = {rule.code: rule for rule in rules}
     nodes = nodes_of(findings, model)
     whys = Whys(model)

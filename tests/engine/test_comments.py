@@ -37,6 +37,11 @@ CASES = [
     (f"{READ}  # perflint: ignore[scalar-read-in-lop]\n", ["7 TPF101", "7 TPF982"]),
     (f"{READ}  # perflint: ignore[TPF101, TPF999]\n", ["7 TPF982"]),
     (f"{READ}  # perflint: ignore[]\n", ["7 TPF101", "7 TPF981"]),
+    (f"{READ}  # perflint: ignore[ALL]\n", []),
+    (f"{READ}  # perflint: ignore[TPF]\n", []),
+    (f"{READ}  # perflint: ignore[T]\n", ["7 TPF101", "7 TPF982"]),
+    # Not all rules are on.
+    ("        total = loss  # perflint: ignore[ALL]\n", []),
     (f"{READ}  # perflint: disable=TPF101\n", ["7 TPF101", "7 TPF982"]),
     (f"{READ}  # perflint: ignore-line[TPF101]\n", ["7 TPF101", "7 TPF982"]),
     (f"{READ}  # perflint: ignore TPF101\n", ["7 TPF982"]),
@@ -51,6 +56,14 @@ CASES = [
     ("        total = loss  # perflint: ignore[TPF192]\n", []),
     ("        text = '# perflint: ignore[TPF101]'\n", []),
 ]
+
+
+def test_each_fault_of_a_comment_has_its_rule(perflint: Command) -> None:
+    text = LOOP + "        total = loss  # perflint: ignore[TPF101, TPF999]\n" + STEP
+    assert codes(perflint, text, "--select=TPF101,TPF981") == ["7 TPF981"]
+    assert codes(perflint, text, "--select=TPF101,TPF982") == ["7 TPF982"]
+    everything = LOOP + "        total = loss  # perflint: ignore[ALL]\n" + STEP
+    assert "7 TPF981" in codes(perflint, everything, "--select=ALL")
 
 
 @pytest.mark.parametrize(("line", "expected"), CASES)

@@ -59,3 +59,17 @@ def test_a_finding_of_more_work_is_not_the_harm_of_a_fix(tmp_path: Path, monkeyp
         assert outcome is not None and not problems
         assert outcome.text == FUSED, [skipped.reason for skipped in outcome.skipped]
     assert differ, "the example does not depend on the amount of work"
+
+
+def test_what_a_package_imports_is_there_for_others(tmp_path: Path) -> None:
+    """A fix leaves the import that it makes unused in a package, and removes it elsewhere."""
+    text = (
+        "import gc\nimport torch\n\ndef train(loader):\n    for x in loader:\n        x.cuda()\n        gc.collect()\n"
+    )
+    for name in ("__init__.py", "train.py"):
+        path = tmp_path / name
+        path.write_text(text)
+        outcome, problems = fix_text(str(path), text, Project([path]), check, Safety)
+        assert outcome is not None and not problems
+        assert "gc.collect" not in outcome.text
+        assert ("import gc" in outcome.text) is (name == "__init__.py")

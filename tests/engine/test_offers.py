@@ -6,7 +6,8 @@ import pytest
 
 from perflint.config.settings import Version
 from perflint.engine.offers import offered
-from perflint.findings import Confidence, Edit, Fix, Safety, Span
+from perflint.findings import Confidence, Edit, Effect, Fix, Safety, Span
+from perflint.frozen import replace
 from tests.output.reports import finding
 
 PLACE = Span(2, 11, 2, 30)
@@ -38,6 +39,15 @@ def test_a_risky_fix_needs_certainty_or_proof(confidence: Confidence) -> None:
     assert got(Safety.RISKY, confidence, proof="both are in the same function")[0] is Safety.RISKY
     assert got(Safety.UNSAFE, confidence)[0] is Safety.UNSAFE
     assert got(Safety.SAFE, confidence)[0] is Safety.SAFE
+
+
+@pytest.mark.parametrize(("effect", "safety"), [(Effect.SYNC, Safety.DISPLAY), (Effect.CORRECTNESS, Safety.SAFE)])
+def test_a_fix_that_only_saves_time_is_not_written_into_tests(effect: Effect, safety: Safety) -> None:
+    fix = Fix("Pass it", Safety.SAFE, (Edit(PLACE, "x"),))
+    found = replace(finding(PLACE, fix=fix, confidence=Confidence.HIGH), effect=effect)
+    made = offered(found, None, not_scripted, in_tests=True).fix
+    assert made is not None and made.safety is safety
+    assert offered(replace(found, fix=None), None, not_scripted, in_tests=True).fix is None
 
 
 VERSIONS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -160,8 +161,13 @@ def test_an_interrupt_ends_the_program(project: Path, tmp_path: Path) -> None:
         f"import os, signal, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
         "os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(99)\n"
     )
-    with pytest.raises(KeyboardInterrupt):
-        ran(project, "program.py")
+    # Some shells ignore it in background jobs.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ran(project, "program.py")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not runs((tmp_path / "pid").read_text())
 
 

@@ -21,16 +21,20 @@ from hypothesis import strategies as st
 from perflint.config.settings import Profile, Settings
 from perflint.engine import workers
 from perflint.engine.active import active_rules
-from perflint.engine.cache import places
+from perflint.engine.cache import places, store
 from perflint.engine.cache.caches import Caches
+from perflint.engine.cache.files import digest_of, stamp_of
 from perflint.engine.cache.pickles import Damaged, dumped, loaded
-from perflint.engine.cache.store import Store
+from perflint.engine.cache.store import Result, Row, Store
 from perflint.engine.cache.upkeep import bring_up
 from perflint.engine.files import PLAIN, Means, check_files
 from perflint.engine.projects import Projects
+from perflint.frozen import replace
 from perflint.output.json import document
 from perflint.semantics.blocks import blocks_of
+from perflint.semantics.model import summary_of
 from perflint.semantics.texts import Texts
+from perflint.semantics.view import Record
 from perflint.source.files import below
 
 AUDIT = Settings(profile=Profile.AUDIT)
@@ -421,12 +425,12 @@ def test_two_that_open_a_new_file_at_once(sample: Path, means: Means) -> None:
     file = means.cache / "version" / "a.sqlite"
     places.prepare(file)
     stores = [Store(file), Store(file)]
-    for each, store in zip(projects, stores, strict=True):
-        bring_up(store, each.of(sample / "train.py"))
-    for store in stores:
-        with store.writing() as is_current:
+    for each, own in zip(projects, stores, strict=True):
+        bring_up(own, each.of(sample / "train.py"))
+    for own in stores:
+        with own.writing() as is_current:
             assert is_current
-        store.close()
+        own.close()
 
 
 def test_edits_during_a_run_are_not_kept(sample: Path, means: Means) -> None:
@@ -519,3 +523,96 @@ def test_old_files_are_removed(sample: Path, means: Means) -> None:
     os.utime(old, (1, 1))
     documents(sample, means)
     assert not old.exists()
+
+
+def test_a_foreign_folder_and_files_that_vanish(sample: Path, means: Means) -> None:
+    assert means.cache is not None
+    documents(sample, means)
+    # Another process has removed it since the folder was listed.
+    file = database(means)
+    (file.parent / "gone-1.sqlite").symlink_to(sample / "nothing")
+    places.prepare(file)
+    assert places.clean_project(means.cache, sample) == 1
+    (means.cache / "CACHEDIR.TAG").write_text("Signature: of another program")
+    assert places.clean_project(means.cache, sample) == 0
+
+
+def test_a_file_that_vanishes_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n")
+    stamp = stamp_of(str(path))
+    assert len(digest_of(str(path), stamp)) == 16
+    path.unlink()
+    assert digest_of(str(path), stamp) == b""
+
+
+def test_a_file_that_is_too_large_is_begun_anew(sample: Path, means: Means, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = documents(sample, means)
+    assert misses(sample, means) == set()
+    monkeypatch.setattr(store, "_LARGEST", 1000)
+    assert "train.py" in misses(sample, means)
+    assert documents(sample, means) == plain
+
+
+def test_results_of_an_older_state_are_not_added(sample: Path, means: Means) -> None:
+    documents(sample, means)
+    early, late = Store(database(means)), Store(database(means))
+    with late.writing():
+        late.advance("another layout")
+    path = sample / "train.py"
+    kept = Result(path, b"kind", b"content", Record(frozenset({path}), frozenset(), {}))
+    new = Result(path, b"kind", b"content", Record(frozenset({path, sample / "new.py"}), frozenset(), {}))
+    for result in (kept, new):
+        early.add([result], lambda path: Row(0, str(path), False, stamp_of(str(path)), 0, b"", None, None))
+    early.put_imports({str(path): {"torch"}})
+    assert late.find(path, b"kind") is None and late.importing("torch") == Store(database(means)).importing("torch")
+    late.add([kept], lambda path: Row(0, str(path), False, stamp_of(str(path)), 0, b"", None, None))
+    assert late.find(path, b"kind") == b"content"
+    assert len(late.record(path, b"kind").questions) == 0
+    early.close()
+    late.close()
+
+
+def test_another_process_may_make_the_tables_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    ask = Store._one
+
+    def late(self: Store, statement: str, *values: object) -> object:
+        asked.append(statement)
+        return 0 if len(asked) == 1 else ask(self, statement, *values)
+
+    Store(tmp_path / "a.sqlite").close()
+    monkeypatch.setattr(Store, "_one", late)
+    opened = Store(tmp_path / "a.sqlite")
+    assert opened.number == 0 and asked[0] == asked[1]
+    opened.close()
+
+
+def test_a_summary_that_is_nested_too_deep_is_not_kept(sample: Path, means: Means) -> None:
+    assert means.cache is not None
+    projects, path = Projects(AUDIT), sample / "train.py"
+    caches = Caches(projects, AUDIT, active_rules(AUDIT), means.cache)
+    cache = caches.of(str(path))
+    assert cache is not None
+    made = summary_of(projects.of(str(path)), path)
+    deep: tuple[object, ...] = ()
+    for _ in range(100_000):
+        deep = (deep,)
+    waiting = len(cache._waiting)
+    cache.keep(replace(made, calls={"": deep}))
+    assert len(cache._waiting) == waiting
+    cache.keep(made)
+    assert len(cache._waiting) == waiting + 1
+    caches.close()
+
+
+def test_files_that_change_after_the_cache_was_opened_have_no_result(sample: Path, means: Means) -> None:
+    assert means.cache is not None
+    documents(sample, means)
+    projects = Projects(AUDIT)
+    caches = Caches(projects, AUDIT, active_rules(AUDIT), means.cache)
+    cache = caches.of(str(sample / "train.py"))
+    assert cache is not None and caches.report(str(sample / "train.py")) is not None
+    (sample / "train.py").write_text("x = 1\n")
+    assert caches.report(str(sample / "train.py")) is None and cache.blocks(sample / "train.py") is None
+    caches.close()
