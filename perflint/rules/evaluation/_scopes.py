@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TypeVar
 
 from perflint.frozen import dataclass, replace
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._methods import is_self_or_cls
 from perflint.semantics import symbols
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.flow import Flow
-from perflint.semantics.facts import rule_conventions
 from perflint.semantics.facts.modules import WRAP_MODULE, module_in
-from perflint.semantics.memo import Memo, once, once_per_node
+from perflint.semantics.memo import Memo, once
 from perflint.semantics.model import Model
-from perflint.semantics.structure import children, last_name, walk
+from perflint.semantics.structure import children, last_name
+from perflint.semantics.values import Function, Instance
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -28,6 +27,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _MOST_OF_A_NAME = 8
 """A method that so many classes of a file define may be any of them; a call of more is not followed."""
+_LONGEST_LINEAGE = 16
+"""The bases of a class are followed this far; a deeper class may derive from any other."""
 
 
 def dotted(node: ast.AST | None) -> str:
@@ -171,47 +172,61 @@ class Survey:
         return self._by_node[self.model.symbols.scope_around(node).function.node]
 
     def called(self, call: ast.Call) -> list[Scope]:
-        """The functions of the file that a call may run: methods by attribute, others by their plain name."""
-        named = self.by_name.get(last_name(call))
-        if not named or _switch(call) is not None:
-            return []
-        is_method = isinstance(call.func, ast.Attribute)
-        if is_method and self.is_imported(call.func):
-            return []
-        if len(named) > _MOST_OF_A_NAME:
-            own = self.own_method(call)
-            return [] if own is None else [own]
-        if is_method:
-            return [scope for scope in named if scope.owner is not None]
-        plain = [scope for scope in named if scope.owner is None]
-        bindings = self.model.symbols.variable(call.func).bindings
-        defining = {binding.node for binding in bindings if binding.how is How.DEFINITION}
-        # A function that another one returns may get its name again: `step = make_step()`.
-        return [scope for scope in plain if scope.node in defining] or plain
+        """The functions of the file that a call may run: by its value, else by name.
 
-    def is_imported(self, node: ast.expr) -> bool:
-        """True if an import binds the name that a chain of attributes begins with."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and self._is_bound_by(node, How.IMPORT)
+        A method of an unknown object may be any of that name.
+        """
+        if _switch(call) is not None:
+            return []
+        functions = [each for each in self.model.value(call.func).members if isinstance(each, Function)]
+        if functions:
+            return [scope for each in functions for scope in self._may_run(each)]
+        named = self.by_name.get(last_name(call), []) if not self.model.target(call) else []
+        if isinstance(call.func, ast.Attribute):
+            methods = [scope for scope in named if scope.owner is not None]
+            return methods if len(methods) <= _MOST_OF_A_NAME else []
+        bindings = self.model.symbols.variable(call.func).bindings if named else []
+        return [scope for scope in named if any(scope.node is each.node for each in bindings)]
+
+    def _may_run(self, function: Function) -> Iterator[Scope]:
+        """The function of the file that a value is, and the methods that objects may have in its place."""
+        scope = self.function(function)
+        if scope is not None:
+            yield scope
+            for cls in self.before.get(function.owner, ()) if scope.owner is not None else ():
+                info = self.model.module.klass(cls.removeprefix(f"{self.model.module.name}."))
+                method = None if info is None else info.methods.get(scope.name)
+                if method is not None:
+                    yield self._by_node[method.node]
+
+    def function(self, value: Function) -> Scope | None:
+        """The function of the file that a value is."""
+        if value.module != self.model.module.name:
+            return None
+        info = self.model.module.function(value.line, value.column)
+        return None if info is None else self._by_node.get(info.node)
+
+    @cached_property
+    def before(self) -> Mapping[str, Set[str]]:
+        """The classes that come before each class in the lineage of any class of the file, by full names.
+
+        An object of the class may have their methods instead. One of them is "" if a lineage is not known to its end.
+        """
+        found: dict[str, set[str]] = {}
+        module = self.model.module
+        for info in module.structure.classes.values():
+            lineage = self.model.lineage(f"{module.name}.{info.qualname}")
+            is_open = len(lineage) > _LONGEST_LINEAGE or any(isinstance(base, ast.Call) for base in info.node.bases)
+            passed = [""] if is_open else []
+            for name in lineage:
+                found.setdefault(name, set()).update(passed)
+                passed.append(name)
+        return found
 
     def is_code(self, name: ast.Name) -> bool:
         """True if a name is bound by an import, or by the definition of a function or class."""
-        return self._is_bound_by(name, How.IMPORT, How.DEFINITION)
-
-    def _is_bound_by(self, name: ast.Name, *ways: How) -> bool:
-        return any(binding.how in ways for binding in self.model.symbols.variable(name).bindings)
-
-    def own_method(self, call: ast.Call) -> Scope | None:
-        """The method of its own class that `self.name(…)` calls."""
-        if not isinstance(call.func, ast.Attribute) or not is_self_or_cls(call.func.value):
-            return None
-        klass = self.scope_around(call).klass
-        return self._methods.get((klass, call.func.attr)) if klass is not None else None
-
-    @cached_property
-    def _methods(self) -> Mapping[tuple[ast.ClassDef, str], Scope]:
-        return {(scope.owner, scope.name): scope for scope in self.scopes if scope.owner is not None}
+        bindings = self.model.symbols.variable(name).bindings
+        return any(binding.how in (How.IMPORT, How.DEFINITION) for binding in bindings)
 
     def nested(self, scope: Scope) -> list[Scope]:
         """The functions directly inside a function."""
@@ -274,20 +289,10 @@ class Survey:
             )
         return value if dotted(inner).startswith("self.") else None
 
-    def is_module_class(self, node: ast.ClassDef | None, depth: int = 5) -> bool:
-        """True if a class is a torch.nn.Module, by its bases in the file and by their names.
-
-        A name is not enough if the constructor makes an attribute, and never calls that of a base: it would fail.
-        """
-        if node is None or depth == 0:
-            return False
-        names = [last_name(base) for base in node.bases]
-        return any(
-            self.is_module_class(self.classes[name], depth - 1)
-            if name in self.classes
-            else bool(rule_conventions.is_module_base(name)) and not (len(names) == 1 and _makes_no_base(self, node))
-            for name in names
-        )
+    def is_module_class(self, node: ast.ClassDef | None) -> bool:
+        """True if a class is a torch.nn.Module."""
+        info = None if node is None else self.model.module.structure.classes_at.get((node.lineno, node.col_offset))
+        return info is not None and self.model.is_module(Instance(f"{self.model.module.name}.{info.qualname}"))
 
     def siblings(self, scope: Scope) -> Iterator[Scope]:
         """The methods of the class that a method belongs to, itself included."""
@@ -371,14 +376,3 @@ def assigned_to(model: Model, call: ast.Call) -> Iterable[str]:
     if isinstance(around, ast.Assign):
         return map(dotted, around.targets)
     return [dotted(around.target)] if isinstance(around, (ast.AnnAssign, ast.NamedExpr)) else []
-
-
-@once_per_node
-def _makes_no_base(survey: Survey, node: ast.ClassDef) -> bool:
-    """True if the constructor of a class calls something for an attribute, and never the constructor of a base."""
-    own = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
-    inside = [each for constructor in own for each in walk(constructor)]
-    if any(isinstance(each, ast.Attribute) and each.attr == "__init__" for each in inside):
-        return False
-    made = (each for each in inside if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call))
-    return any(dotted(target).startswith("self.") for each in made for target in each.targets)
