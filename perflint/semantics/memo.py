@@ -7,7 +7,7 @@ earlier checks.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +26,7 @@ class Remembers(Protocol):
 
 _About = TypeVar("_About", bound=Remembers)
 _Node = TypeVar("_Node", bound=ast.AST)
+_Key = TypeVar("_Key", bound=Hashable)
 _Asked = TypeVar("_Asked", bound=Site)
 _Answer = TypeVar("_Answer")
 
@@ -50,15 +51,20 @@ def once_per_node(ask: Callable[[_About, _Node], _Answer]) -> Callable[[_About, 
     A rule that looks through the loop, function or file around each of its sites takes time that is quadratic in
     them. So it asks each question about that code once.
     """
+    return once_per_key(ask)
+
+
+def once_per_key(ask: Callable[[_About, _Key], _Answer]) -> Callable[[_About, _Key], _Answer]:
+    """Remember the answer for each of other things that can be hashed, such as the name of a class."""
 
     @wraps(ask)
-    def remembered(about: _About, node: _Node) -> _Answer:
-        known: dict[_Node, _Answer] | None = about.memo.get(remembered)
+    def remembered(about: _About, key: _Key) -> _Answer:
+        known: dict[_Key, _Answer] | None = about.memo.get(remembered)
         if known is None:
             known = about.memo[remembered] = {}
-        if node not in known:
-            known[node] = ask(about, node)
-        return known[node]
+        if key not in known:
+            known[key] = ask(about, key)
+        return known[key]
 
     return remembered
 

@@ -17,7 +17,7 @@ from perflint.semantics.interpreter.memory import Memory, ModuleState
 from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.semantics.search_path import ADDS_FOLDERS
-from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.structure import ClassInfo, FunctionInfo
 from perflint.semantics.test_files import is_test_file
 from perflint.semantics.texts import FileText, Question
 
@@ -127,6 +127,14 @@ class View:
     def loaded(self, name: str) -> Module | None:
         """A module that the run has met, by its full name."""
         return self._modules.get(name)
+
+    def klass(self, name: str) -> tuple[Module, ClassInfo] | None:
+        """A class of a module that the run has met, by its full name, with its module."""
+        facts = self.memory.classes.get(name)
+        module, _, qualname = name.rpartition(".")
+        home = self.loaded(module if facts is None else facts.module)
+        info = None if home is None else home.klass(qualname if facts is None else facts.qualname)
+        return None if home is None or info is None else (home, info)
 
     def at(self, path: Path) -> Module | None:
         """The module of a file; None if it does not parse."""

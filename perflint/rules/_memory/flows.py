@@ -202,14 +202,12 @@ def _kind_of_record(model: Model, value: ast.expr) -> type[ast.expr] | None:
 
 def _is_empty(model: Model, cls: str) -> bool:
     """True if the body of a class is `pass` or a docstring, and it has no bases."""
-    module, _, qualname = cls.rpartition(".")
-    home = model.view.loaded(module)
-    info = None if home is None else home.klass(qualname)
+    found = model.view.klass(cls)
     return (
-        info is not None
-        and not info.node.bases
+        found is not None
+        and not found[1].node.bases
         and all(
             isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
-            for each in info.node.body
+            for each in found[1].node.body
         )
     )

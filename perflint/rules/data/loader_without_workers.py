@@ -171,11 +171,9 @@ def _decodes(model: Model, data: Value, depth: int) -> str:
         if member.cls in ("torch.utils.data.Subset", "torch.utils.data.dataset.Subset"):
             inner = member.argument("dataset") or member.argument("0")
             return "" if inner is None else _decodes(model, inner, depth - 1)
-        module, _, qualname = member.cls.rpartition(".")
-        home = model.view.loaded(module) if module == model.module.name else None
-        info = None if home is None else home.klass(qualname)
-        if info is not None:
-            read = next(_reads(model, info, "__getitem__", set()), None)
+        found = model.view.klass(member.cls)
+        if found is not None and found[0] is model.module:
+            read = next(_reads(model, found[1], "__getitem__", set()), None)
             return f"runs {quoted(model.source.written(read))} for each item" if read is not None else ""
     return ""
 

@@ -151,11 +151,10 @@ class Callees:
     def _look_at(self, cls: str) -> Forward:
         stores = asks = suspends = False
         for name in self._model.lineage(cls):
-            module, _, qualname = name.rpartition(".")
-            home = self._model.view.loaded(module)
-            info = home.klass(qualname) if home is not None else None
-            if info is None:
+            found = self._model.view.klass(name)
+            if found is None:
                 continue
+            info = found[1]
             stored = (method for methods in info.assigned_in.values() for method in methods)
             stores = stores or any(method.name == "forward" for method in stored)
             forward = info.methods.get("forward")

@@ -129,9 +129,7 @@ def _calls_unseen_method(survey: Survey, call: ast.Call, modules: _Names) -> boo
 
 def _is_seen(survey: Survey, name: str) -> bool:
     """True if a class is one of the project, or of torch."""
-    module, _, qualname = name.rpartition(".")
-    home = survey.model.view.loaded(module)
-    return name.startswith("torch.") or (home is not None and home.klass(qualname) is not None)
+    return name.startswith("torch.") or survey.model.view.klass(name) is not None
 
 
 def is_model(survey: Survey, value: Value) -> bool:
@@ -145,17 +143,10 @@ def is_model(survey: Survey, value: Value) -> bool:
     )
 
 
-def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
+def _has_own_call(survey: Survey, name: str) -> bool:
     """True if a class of the project, or one of its bases there, defines `__call__`."""
-    module, _, qualname = name.rpartition(".")
-    home = survey.model.view.loaded(module) if depth else None
-    info = home.klass(qualname) if home is not None else None
-    if home is None or info is None:
-        return False
-    if "__call__" in info.methods:
-        return True
-    bases = (home.full_name(dotted(base)) for base in info.node.bases)
-    return any(_has_own_call(survey, base, depth - 1) for base in bases)
+    classes = map(survey.model.view.klass, survey.model.lineage(name))
+    return any(found is not None and "__call__" in found[1].methods for found in classes)
 
 
 def _is_running_method(call: ast.Call) -> bool:

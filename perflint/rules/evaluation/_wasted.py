@@ -10,6 +10,7 @@ from enum import Enum
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests, is_self_or_cls, is_true
+from perflint.rules._parts import made_of
 from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, has_hooks
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._contexts import contexts, speaks_of_autograd
@@ -23,8 +24,8 @@ from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.semantics.facts.concepts import words
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
-from perflint.semantics.module import Module
-from perflint.semantics.structure import arguments, keyword, last_name, walk
+from perflint.semantics.model import Model
+from perflint.semantics.structure import arguments, keyword, last_name
 from perflint.semantics.values import Instance, Value
 
 _WITHOUT = re.compile(
@@ -32,7 +33,6 @@ _WITHOUT = re.compile(
     r"ChannelShuffle|Threshold|Mish|Module$|Sequential|ModuleList|ModuleDict|ParameterList|ParameterDict|InstanceNorm"
 )
 """Names in torch.nn of modules without parameters of their own."""
-_DEEPEST = 4
 
 
 class _Beside:
@@ -143,7 +143,7 @@ class _Finder:
                 yield found
 
     def _judge(self, scope: Scope, call: ast.Call, holder: Holder) -> Wasted | None:
-        if self.modules.is_frozen(holder) or not _may_have_parameters(self.survey, self.model.value(call.func)):
+        if self.modules.is_frozen(holder) or not _may_have_parameters(self.model, self.model.value(call.func)):
             return None
         if any(forward.stores or forward.suspends or forward.asks for forward in self.flows.callees.classes(call.func)):
             return None
@@ -244,47 +244,34 @@ def _backpropagated(call: ast.Call) -> Iterator[ast.expr]:
             yield call.func.value
 
 
-def _may_have_parameters(survey: Survey, value: Value) -> bool:
+def _may_have_parameters(model: Model, value: Value) -> bool:
     """True if a module may have parameters with gradients: not if the known code of its class has none."""
     made = [member.cls for member in value.members if isinstance(member, Instance)]
-    return not made or any(_may_have(survey, name) for name in made)
+    return not made or any(_may_have(model, name) for name in made)
 
 
-def _may_have(survey: Survey, name: str) -> bool:
+def _may_have(model: Model, name: str) -> bool:
     if name.startswith("torch.nn."):
         plain = name.rpartition(".")[2]
-        return plain in ("Module", "Sequential", "ModuleList", "PReLU") or _WITHOUT.search(plain) is None
-    module, _, qualname = name.rpartition(".")
-    home = survey.model.view.loaded(module)
-    info = home.klass(qualname) if home is not None else None
-    return home is None or info is None or _makes_parameters(home, info.node, _DEEPEST)
+        return plain in ("Module", "Sequential", "ModuleList") or _has_own(plain)
+    made = made_of(model, name)
+    has_base = any(base != "torch.nn.Module" and "." in base for base in made.bases)
+    return not made.classes or has_base or any(_makes_parameter(called, call) for called, call in made.calls)
 
 
-def _makes_parameters(home: Module, node: ast.ClassDef, depth: int) -> bool:
-    """True if a class makes parameters, or parts that are not seen."""
-    for base in node.bases:
-        if _full_name(home, base) != "torch.nn.Module" and _part_makes(home, dotted(base), depth):
-            return True
-    return any(isinstance(inner, ast.Call) and _call_makes(home, inner, depth) for inner in walk(node))
+def _has_own(layer: str) -> bool:
+    """True if a layer of torch has parameters of its own."""
+    return layer == "PReLU" or _WITHOUT.search(layer) is None
 
 
-def _call_makes(home: Module, call: ast.Call, depth: int) -> bool:
-    name, last = _full_name(home, call.func), last_name(call)
-    if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+def _makes_parameter(name: str, call: ast.Call) -> bool:
+    """True if a call makes a parameter, a layer that has some, or a part that is not seen."""
+    last = last_name(call)
+    if last == "Parameter":
         asked = keyword(call, "requires_grad")
         return asked is None or is_true(asked)
-    if name.startswith("torch.nn.") and not name.startswith("torch.nn.functional."):
-        return last[:1].isupper() and (last == "PReLU" or _WITHOUT.search(last) is None)
-    made_here = any(c.isupper() for c in last[:1]) and not name.startswith(("torch.", "numpy.", "self."))
-    return made_here and not last.endswith(("Error", "Warning")) and _part_makes(home, dotted(call.func), depth)
-
-
-def _full_name(home: Module, node: ast.expr) -> str:
-    head, dot, rest = dotted(node).partition(".")
-    return f"{home.imports.get(head, head)}{dot}{rest}"
-
-
-def _part_makes(home: Module, name: str, depth: int) -> bool:
-    """True if a class that another is made of, or of the kind of, makes parameters; so does one that is not seen."""
-    part = home.klass(name) if name and depth else None
-    return part is None or _makes_parameters(home, part.node, depth - 1)
+    if not last[:1].isupper() or last.endswith(("Error", "Warning")):
+        return False
+    if name.startswith("torch.nn."):
+        return _has_own(last)
+    return not name.startswith(("torch.", "numpy."))

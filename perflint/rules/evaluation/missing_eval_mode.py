@@ -11,7 +11,7 @@ from perflint.fixes.imports import beginnings
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
-from perflint.rules.evaluation._layers import layers
+from perflint.rules.evaluation._layers import mode_matters, surely_differs
 from perflint.rules.evaluation._modules import Holder, is_pretrained, modules
 from perflint.rules.evaluation._regions import (
     Region,
@@ -143,8 +143,7 @@ class MissingEvalMode(Rule):
         told: set[ast.Call] = set()
         for region in regions(file):
             sure = _confidence(region)
-            matters = layers(file).mode_matters
-            shown = (run for run in region.runs if run.surety is not Surety.PASSED and matters(run))
+            shown = (run for run in region.runs if run.surety is not Surety.PASSED and mode_matters(file, run))
             run = next(shown, None)
             if sure is None or run is None:
                 continue
@@ -153,7 +152,7 @@ class MissingEvalMode(Rule):
         for call in _runs_of_loaded(file, told):
             heat, name = site.model.heat(call), file.module(call.func)
             # Many models of unknown classes are the same in both modes.
-            known = name in _pretrained(file) or layers(file).surely_differs(Run(call, name, Surety.PROVEN))
+            known = name in _pretrained(file) or surely_differs(file.model, call)
             sure = Confidence.MEDIUM if known else Confidence.LOW
             yield self._finding(site, call, name, sure, Heat.WARM if heat is Heat.COLD else heat)
 
@@ -176,7 +175,7 @@ def _confidence(region: Region) -> Confidence | None:
     looped = region.loop is not None or any(region.loop_of(run) for run in region.runs)
     if not named or not looped or _is_switched(region) or _samples_on_purpose(scope):
         return None
-    if not any(map(layers(file).mode_matters, region.runs)):
+    if not any(mode_matters(file, run) for run in region.runs):
         return None
     # Of eight findings where the mode may be set elsewhere, none was true: they are not worth an auditor's time.
     if region.is_foreign or _is_set_elsewhere(file) or _switches(file).may_switch(region):
@@ -291,7 +290,7 @@ def _runs_of_loaded(file: Survey, told: set[ast.Call]) -> Iterator[ast.Call]:
             continue
         for call in scope.calls:
             run = Run(call, file.module(call.func), Surety.PROVEN)
-            if run.receiver in loaded and layers(file).mode_matters(run):
+            if run.receiver in loaded and mode_matters(file, run):
                 loaded -= {run.receiver}
                 yield call
 
@@ -308,7 +307,7 @@ def _runs_of_local(file: Survey) -> Iterator[ast.Call]:
             made = any(isinstance(use, ast.Name) and isinstance(use.ctx, ast.Store) for use in uses)
             if run is None or not made or not all(_stays_here(file, use) for use in uses):
                 continue
-            if layers(file).mode_matters(Run(run, name, Surety.PROVEN)):
+            if mode_matters(file, Run(run, name, Surety.PROVEN)):
                 yield run
 
 

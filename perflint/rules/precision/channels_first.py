@@ -11,9 +11,9 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._autocast import AUTOCAST
 from perflint.rules._memory.flows import value_of
 from perflint.rules._methods import in_tests, is_false
+from perflint.rules._parts import elements
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
-from perflint.rules.evaluation._layers import parts_of
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.binders import targets
 from perflint.semantics.facts import rule_conventions
@@ -310,12 +310,10 @@ def _holds_convolutions(model: Model, value: Value, depth: int) -> bool:
     if value.cls.startswith("torch.nn."):
         if _CONVOLUTIONS.search(value.cls):
             return True
-        parts = [part for _, argument in value.arguments or () for part in parts_of(argument)]
+        parts = [part for _, argument in value.arguments or () for part in elements(argument)]
         return any(_holds_convolutions(model, part, depth - 1) for part in parts)
-    module, _, qualname = value.cls.rpartition(".")
-    home = model.view.loaded(module)
-    info = home.klass(qualname) if home is not None else None
-    return home is not None and info is not None and _convolutions(home, info.node, set()) > 1
+    found = model.view.klass(value.cls)
+    return found is not None and _convolutions(found[0], found[1].node, set()) > 1
 
 
 def _convolutions(home: Module, node: ast.ClassDef, seen: set[str]) -> int:

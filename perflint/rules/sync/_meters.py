@@ -89,15 +89,8 @@ def _meter(model: Model, name: ast.Name, method: str, position: int) -> _Meter |
     full = cls.name if isinstance(cls, Class) else model.target(made)
     if full in _KNOWN:
         return _KNOWN[full] if (method, position) == ("update", 0) else None
-    info = class_of(model, full)
-    return None if info is None else _of_class(info, method, position)
-
-
-def class_of(model: Model, name: str) -> ClassInfo | None:
-    """A class of the project by its full name."""
-    module, _, qualname = name.rpartition(".")
-    home = model.view.loaded(module)
-    return None if home is None else home.klass(qualname)
+    found = model.view.klass(full)
+    return None if found is None else _of_class(found[1], method, position)
 
 
 def _of_class(info: ClassInfo, method: str, position: int) -> _Meter | None:

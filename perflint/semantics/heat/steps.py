@@ -366,11 +366,9 @@ def _sums_up(model: Model, info: FunctionInfo) -> Entry | None:
 def _forward(model: Model, cls: str) -> Iterator[tuple[Module, FunctionInfo]]:
     """The `forward` of a class of the project, with its file; none if the class has none."""
     for name in model.lineage(cls):
-        module, _, qualname = name.rpartition(".")
-        home = model.view.loaded(module)
-        info = home.klass(qualname) if home is not None else None
-        if home is not None and info is not None and "forward" in info.methods:
-            yield home, info.methods["forward"]
+        found = model.view.klass(name)
+        if found is not None and "forward" in found[1].methods:
+            yield found[0], found[1].methods["forward"]
             return
 
 
