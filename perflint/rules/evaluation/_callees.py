@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from enum import Enum
 
 from perflint.frozen import dataclass
@@ -13,7 +14,7 @@ from perflint.rules.evaluation._runs import Surety, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.semantics.facts import conventions, rule_conventions, torch_api
 from perflint.semantics.heat.training import is_optimizer
-from perflint.semantics.memo import once
+from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.structure import arguments, keyword, last_name, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 
@@ -106,8 +107,11 @@ class Callees:
 
     def __init__(self, survey: Survey) -> None:
         self._survey, self._model = survey, survey.model
-        self._forwards: dict[str, Forward] = {}
-        self._runs: dict[Scope, dict[ast.Call, Surety]] = {}
+
+    @property
+    def memo(self) -> Memo:
+        """The memo of the file: it has one of these."""
+        return self._survey.memo
 
     def takes(self, call: ast.Call) -> Takes:
         """How a call treats its arguments."""
@@ -142,13 +146,8 @@ class Callees:
             self._forward(member.cls) for member in self._model.value(callee).members if isinstance(member, Instance)
         ]
 
+    @once_per_key
     def _forward(self, cls: str) -> Forward:
-        known = self._forwards.get(cls)
-        if known is None:
-            known = self._forwards[cls] = self._look_at(cls)
-        return known
-
-    def _look_at(self, cls: str) -> Forward:
         stores = asks = suspends = False
         for name in self._model.lineage(cls):
             found = self._model.view.klass(name)
@@ -191,7 +190,7 @@ class Callees:
                 return found
         if self._gets_optimizer(call):
             return Takes.UNKNOWN
-        surety = self._runs_of(call).get(call)
+        surety = self._runs_of(self._survey.scope_around(call)).get(call)
         if surety is not None and surety is not Surety.PASSED:
             return Takes.RETURNS if surety is Surety.PROVEN else Takes.NAMED
         path = dotted(call.func)
@@ -225,12 +224,10 @@ class Callees:
         gets_nothing = all(is_host(self._model.value(given)) for given in arguments(call))
         return Takes.RETURNS if gets_nothing and is_known_method(name) else None
 
-    def _runs_of(self, call: ast.Call) -> dict[ast.Call, Surety]:
-        """The runs of models in the function around a call."""
-        scope = self._survey.scope_around(call)
-        if scope not in self._runs:
-            self._runs[scope] = {run.call: run.surety for run in runs(self._survey, scope)}
-        return self._runs[scope]
+    @once_per_key
+    def _runs_of(self, scope: Scope) -> Mapping[ast.Call, Surety]:
+        """The runs of models in a function."""
+        return {run.call: run.surety for run in runs(self._survey, scope)}
 
     def _gets_optimizer(self, call: ast.Call) -> bool:
         """True if a call gets an optimizer or a gradient scaler, or the parameters to train."""

@@ -13,7 +13,7 @@ from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.semantics.memo import once
+from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Evidence, Instance, Kind, Value
 
@@ -42,8 +42,11 @@ class Carriers:
         self._model = self._survey.model
         self._known: dict[Scope, dict[Any, Carry]] = {}
         self._open: set[Scope] = set()
-        self._running: dict[Scope, bool] = {}
-        self._parameters: dict[str, bool] = {}
+
+    @property
+    def memo(self) -> Memo:
+        """The memo of the file: it has one of these."""
+        return self._survey.memo
 
     def of(self, node: ast.expr) -> Carry:
         """The origin of the gradient of an expression."""
@@ -137,13 +140,10 @@ class Carriers:
     def _may_be_of_file(self, callee: ast.expr) -> bool:
         return not isinstance(callee, ast.Attribute) or isinstance(self._model.value(callee.value), Instance)
 
+    @once_per_key
     def _runs_recorded(self, scope: Scope) -> bool:
         """True if a function runs a model while autograd records."""
-        known = self._running.get(scope)
-        if known is None:
-            recorded = (call for call in scope.calls if not self._contexts.surely_suspended(call))
-            known = self._running[scope] = any(self.runs_model(call) for call in recorded)
-        return known
+        return any(self.runs_model(call) for call in scope.calls if not self._contexts.surely_suspended(call))
 
     def _is_untrained(self, call: ast.Call) -> bool:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
@@ -179,14 +179,11 @@ class Carriers:
             return Carry.NONE
         return Carry.TRAINED if self._is_parameter(dotted(attribute)) else Carry.UNSEEN
 
+    @once_per_key
     def _is_parameter(self, path: str) -> bool:
         """True if the file makes an attribute a parameter somewhere."""
-        known = self._parameters.get(path)
-        if known is None:
-            made = (inner for value in self._survey.assigned.get(path, ()) for inner in walk(value))
-            known = any(isinstance(inner, ast.Call) and last_name(inner) == "Parameter" for inner in made)
-            self._parameters[path] = known
-        return known
+        made = (inner for value in self._survey.assigned.get(path, ()) for inner in walk(value))
+        return any(isinstance(inner, ast.Call) and last_name(inner) == "Parameter" for inner in made)
 
 
 def _is_of_integers(value: Value) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from perflint.rules._methods import is_false
 from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.facts import rule_conventions
-from perflint.semantics.memo import once
+from perflint.semantics.memo import Memo, once, once_per_key, once_per_node
 from perflint.semantics.structure import last_name, path_of, walk
 
 _TORCHS_OWN = frozenset({"inference_mode", "no_grad"})
@@ -31,9 +31,11 @@ class Contexts:
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
-        self._suspending: dict[ast.AST, bool] = {}
-        self._switched: dict[Scope, bool] = {}
-        self._names: dict[str, bool] = {}
+
+    @property
+    def memo(self) -> Memo:
+        """The memo of the file: it has one of these."""
+        return self._survey.memo
 
     def suspended(self, scope: Scope, node: ast.AST) -> bool:
         """True if autograd is off, or is switched by a variable, where `node` runs in `scope`."""
@@ -108,11 +110,9 @@ class Contexts:
                     found.setdefault(target.id, []).append(value.func)
         return found
 
+    @once_per_node
     def _suspends(self, outer: ast.AST) -> bool:
-        known = self._suspending.get(outer)
-        if known is None:
-            known = self._suspending[outer] = any(map(self._is_suspending, self._contexts_of(outer)))
-        return known
+        return any(map(self._is_suspending, self._contexts_of(outer)))
 
     def _is_suspending(self, expression: ast.expr) -> bool:
         if speaks_of_autograd(expression):
@@ -123,21 +123,17 @@ class Contexts:
         assigned = self._survey.model.symbols.variable(expression).assigned
         return any(map(speaks_of_autograd, assigned)) or self._is_suspending_name(name)
 
+    @once_per_key
     def _is_suspending_name(self, name: str) -> bool:
         """A context manager or decorator of the project: by its body, or by its name if the file does not have it."""
-        found = self._names.get(name)
-        if found is None:
-            known = self._survey.by_name.get(name, ())
-            found = any(speaks_of_autograd(statement) for scope in known for statement in scope.node.body)
-            found = self._names[name] = found if known else bool(rule_conventions.is_evaluation_context(name))
-        return found
+        known = self._survey.by_name.get(name, ())
+        found = any(speaks_of_autograd(statement) for scope in known for statement in scope.node.body)
+        return found if known else bool(rule_conventions.is_evaluation_context(name))
 
+    @once_per_key
     def _switches_off(self, scope: Scope) -> bool:
         """True if a function switches autograd itself, by a call or by a context on an exit stack."""
-        known = self._switched.get(scope)
-        if known is None:
-            known = self._switched[scope] = any(map(_switched_off, scope.calls))
-        return known
+        return any(map(_switched_off, scope.calls))
 
 
 @once

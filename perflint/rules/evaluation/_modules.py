@@ -12,7 +12,7 @@ from perflint.rules.evaluation._scopes import PARAMETERS, Survey, dotted
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
-from perflint.semantics.memo import once
+from perflint.semantics.memo import Memo, once, once_per_key, once_per_node
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
@@ -38,18 +38,17 @@ class Modules:
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
         self._uses: dict[str, dict[Holder, list[ast.expr]]] = {}
-        self._frozen: dict[Holder, bool] = {}
-        self._following: dict[Holder, bool] = {}
-        self._staying: dict[Holder, bool] = {}
-        self._surely_frozen: dict[Holder, bool] = {}
-        self._freezing: dict[ast.AST, bool] = {}
-        self._copying: dict[ast.AST, bool] = {}
         self.held: set[Holder] = set()
         """Those that are seen to be modules: their parameters are asked for."""
         self.trained: set[Holder] = set()
         """Those whose parameters an optimizer gets."""
         for call in survey.all(ast.Call):
             self._note(call)
+
+    @property
+    def memo(self) -> Memo:
+        """The memo of the file: it has one of these."""
+        return self._survey.memo
 
     def holder(self, node: ast.AST, path: str) -> Holder:
         """The variable that a path means at a node."""
@@ -115,22 +114,17 @@ class Modules:
             isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) for each in around
         )
 
+    @once_per_key
     def is_frozen(self, holder: Holder) -> bool:
         """True if the file takes the gradients of a module's parameters away somewhere."""
-        known = self._frozen.get(holder)
-        if known is None:
-            uses = list(self._uses_to_freeze(holder))
-            known = self._frozen[holder] = any(map(self._freezes, uses)) or self._copies_frozen(uses)
-        return known
+        uses = list(self._uses_to_freeze(holder))
+        return any(map(self._freezes, uses)) or self._copies_frozen(uses)
 
+    @once_per_key
     def has_no_gradient(self, holder: Holder) -> bool:
         """True if the file surely takes the gradients of all parameters of a module away, and gives none back."""
-        known = self._surely_frozen.get(holder)
-        if known is None:
-            speaking = [use for use in self.uses(holder) if self._freezes(use)]
-            known = bool(speaking) and all(map(self._freezes_all, speaking))
-            self._surely_frozen[holder] = known
-        return known
+        speaking = [use for use in self.uses(holder) if self._freezes(use)]
+        return bool(speaking) and all(map(self._freezes_all, speaking))
 
     def _freezes_all(self, use: ast.expr) -> bool:
         """True if a statement that always runs takes all gradients of a module away."""
@@ -171,41 +165,25 @@ class Modules:
     def _freezes(self, use: ast.expr) -> bool:
         """`m.requires_grad_(False)`, `freeze(m)`, a loop over its parameters, a copy that is made without gradients."""
         statement = statement_of(self._survey.model, use)
-        if statement is None:
-            return False
-        known = self._freezing.get(statement)
-        if known is None:
-            parts = walk(statement) if isinstance(statement, (ast.For, ast.AsyncFor)) else _own(statement)
-            known = self._freezing[statement] = any(map(_speaks_of_freezing, parts))
-        return known
-
-    def follows(self, holder: Holder) -> bool:
-        """True if a module is only ever a copy of another that is trained: no optimizer gets its parameters."""
-        known = self._following.get(holder)
-        if known is None:
-            known = self._following[holder] = self._follows(holder)
-        return known
+        return statement is not None and _freezes_in(self._survey, statement)
 
     def _is_trained(self, holder: Holder) -> bool:
         """True if an optimizer gets the parameters of a module, or of an object that holds it."""
         parts = holder.path.split(".")
         return any(Holder(holder.home, ".".join(parts[:count])) in self.trained for count in range(1, len(parts) + 1))
 
-    def _follows(self, holder: Holder) -> bool:
+    @once_per_key
+    def follows(self, holder: Holder) -> bool:
+        """True if a module is only ever a copy of another that is trained: no optimizer gets its parameters."""
         uses = self.uses(holder)
         if self._is_trained(holder) or not all(self._is_harmless(use) for use in uses):
             return False
         leaders = {leader for use in uses for leader in self._leaders(use)}
         return bool(leaders & self.trained - {holder})
 
+    @once_per_key
     def stays(self, holder: Holder) -> bool:
         """True if a module keeps the weights that it was loaded with, while the file trains others: a teacher."""
-        known = self._staying.get(holder)
-        if known is None:
-            known = self._staying[holder] = self._stays(holder)
-        return known
-
-    def _stays(self, holder: Holder) -> bool:
         uses = self.uses(holder)
         if not self.trained or self._is_trained(holder) or not all(self._is_harmless(use) for use in uses):
             return False
@@ -260,19 +238,10 @@ class Modules:
                 if last_name(outer) not in ("list", "enumerate", "tuple", "next"):
                     return False
             if isinstance(outer, (ast.For, ast.AsyncFor)):
-                return self._copies(outer)
+                return _copies(self._survey, outer)
             if isinstance(outer, ast.stmt):
                 return last_name(getattr(outer, "value", outer)) == "next"
         return False
-
-    def _copies(self, loop: ast.AST) -> bool:
-        """True if a loop writes parameters, and not by their gradients."""
-        known = self._copying.get(loop)
-        if known is None:
-            inside = list(walk(loop))
-            steps = any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in inside)
-            known = self._copying[loop] = not steps and any(_writes_parameter(node) for node in inside)
-        return known
 
     def _leaders(self, use: ast.expr) -> Iterator[Holder]:
         """The modules that a use of another copies: by state, as a whole, or by a loop over parameters."""
@@ -333,6 +302,21 @@ def is_pretrained(survey: Survey, call: ast.Call) -> bool:
 def _is_harmless_call(call: ast.Call) -> bool:
     name = last_name(call)
     return name in _HARMLESS_CALLS or bool(rule_conventions.updates_weights(name))
+
+
+@once_per_node
+def _freezes_in(_: Survey, statement: ast.stmt) -> bool:
+    """True if a statement takes gradients away; the head alone counts if it holds others, but for a loop."""
+    parts = walk(statement) if isinstance(statement, (ast.For, ast.AsyncFor)) else _own(statement)
+    return any(map(_speaks_of_freezing, parts))
+
+
+@once_per_node
+def _copies(_: Survey, loop: ast.For | ast.AsyncFor) -> bool:
+    """True if a loop writes parameters, and not by their gradients."""
+    inside = list(walk(loop))
+    steps = any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in inside)
+    return not steps and any(_writes_parameter(node) for node in inside)
 
 
 def _own(statement: ast.stmt) -> Iterator[ast.AST]:

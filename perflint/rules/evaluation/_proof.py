@@ -20,7 +20,7 @@ from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.semantics.heat.training import differentiates
-from perflint.semantics.memo import once
+from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.structure import arguments, walk
 from perflint.semantics.values import Instance
 
@@ -35,7 +35,11 @@ class Proofs:
         self._survey, self._model = survey, survey.model
         self._flows, self._carriers, self._modules = flows(survey), carriers(survey), modules(survey)
         self._quiet: dict[Scope, bool] = {}
-        self._overridden: dict[Scope, bool] = {}
+
+    @property
+    def memo(self) -> Memo:
+        """The memo of the file: it has one of these."""
+        return self._survey.memo
 
     def function(self, scope: Scope, is_evaluation: bool) -> bool:
         """True if autograd may be off in a whole function: no value with a gradient leaves it, also not as a result.
@@ -105,14 +109,10 @@ class Proofs:
             return not any(forward.asks for forward in self._flows.callees.classes(call.func))
         return takes is not Takes.GRADIENT
 
+    @once_per_key
     def _is_overridden(self, function: Scope) -> bool:
         """True if a subclass in another file may have a method of its own instead."""
-        known = self._overridden.get(function)
-        if known is None:
-            owner = function.owner
-            known = owner is not None and is_overridden(self._model, owner.name, function.name)
-            self._overridden[function] = known
-        return known
+        return function.owner is not None and is_overridden(self._model, function.owner.name, function.name)
 
     def _gets_model(self, call: ast.Call) -> bool:
         """True if a call gets a model, or is a method of one or of the object itself."""

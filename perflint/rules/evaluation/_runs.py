@@ -11,7 +11,7 @@ from perflint.frozen import dataclass
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted
 from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
-from perflint.semantics.memo import once
+from perflint.semantics.memo import once_per_key
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Class, Function, Instance, Value
 
@@ -44,18 +44,10 @@ class Run:
     surety: Surety
 
 
+@once_per_key
 def runs(survey: Survey, scope: Scope) -> tuple[Run, ...]:
     """The calls of a function that run a model, in source order."""
-    known = _runs(survey)
-    if scope not in known:
-        known[scope] = tuple(_found(survey, scope))
-    return known[scope]
-
-
-@once
-def _runs(survey: Survey) -> dict[Scope, tuple[Run, ...]]:
-    """The runs of the functions of a file that have been asked for."""
-    return {}
+    return tuple(_found(survey, scope))
 
 
 def _found(survey: Survey, scope: Scope) -> Iterator[Run]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from perflint.findings import Confidence
@@ -23,7 +23,7 @@ from perflint.rules.evaluation._runs import Surety, is_model, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.semantics.facts.concepts import words
 from perflint.semantics.heat.training import differentiates
-from perflint.semantics.memo import once
+from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.model import Model
 from perflint.semantics.structure import arguments, keyword, last_name
 from perflint.semantics.values import Instance, Value
@@ -41,8 +41,11 @@ class _Beside:
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
         self._flows, self._carriers, self._modules = flows(survey), carriers(survey), modules(survey)
-        self._read: dict[Holder, dict[Scope, list[ast.expr]]] = {}
-        self._explained: dict[Scope, bool] = {}
+
+    @property
+    def memo(self) -> Memo:
+        """The memo of the file: it has one of these."""
+        return self._survey.memo
 
     def reads_loss(self, scope: Scope, holder: Holder) -> bool:
         """True if a function trains through an attribute of a model, or through a method that gets no input."""
@@ -53,16 +56,15 @@ class _Beside:
         """True if a function reads an attribute of a model, or calls a method that gets no input."""
         return bool(self._attributes(holder).get(scope))
 
-    def _attributes(self, holder: Holder) -> dict[Scope, list[ast.expr]]:
+    @once_per_key
+    def _attributes(self, holder: Holder) -> Mapping[Scope, list[ast.expr]]:
         """The reads of attributes of a model, and the calls of its methods without arguments, by function."""
-        known = self._read.get(holder)
-        if known is None:
-            known = self._read[holder] = {}
-            for use in self._modules.uses(holder):
-                node = self._attribute_of(use)
-                if node is not None:
-                    known.setdefault(self._survey.scope_around(use), []).append(node)
-        return known
+        found: dict[Scope, list[ast.expr]] = {}
+        for use in self._modules.uses(holder):
+            node = self._attribute_of(use)
+            if node is not None:
+                found.setdefault(self._survey.scope_around(use), []).append(node)
+        return found
 
     def _attribute_of(self, use: ast.expr) -> ast.expr | None:
         around = self._survey.model.parent(use)
@@ -73,17 +75,15 @@ class _Beside:
             return around
         return None if arguments(call) else call
 
+    @once_per_key
     def explains_training(self, scope: Scope) -> bool:
         """True if each loss that a function backpropagates is seen to come from a run of a model."""
-        known = self._explained.get(scope)
-        if known is None:
-            carried, stored = self._carriers.inside(scope), self._stored(scope)
-            losses = [loss for call in scope.calls if (loss := list(_backpropagated(call)))]
-            known = self._explained[scope] = all(
-                any(Carry.TRAINED in carried.get(each, Carry.NONE) or dotted(each) in stored for each in loss)
-                for loss in losses
-            )
-        return known
+        carried, stored = self._carriers.inside(scope), self._stored(scope)
+        losses = [loss for call in scope.calls if (loss := list(_backpropagated(call)))]
+        return all(
+            any(Carry.TRAINED in carried.get(each, Carry.NONE) or dotted(each) in stored for each in loss)
+            for loss in losses
+        )
 
     def _stored(self, scope: Scope) -> set[str]:
         """The names and attributes that get a value with a seen gradient in a function: `self.loss = …`."""
