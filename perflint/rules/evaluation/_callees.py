@@ -11,11 +11,11 @@ from perflint.rules._methods import is_false
 from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import Surety, runs
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.facts import conventions, rule_conventions, torch_api
 from perflint.semantics.heat.training import is_optimizer
 from perflint.semantics.memo import Memo, once, once_per_key
-from perflint.semantics.structure import arguments, keyword, last_name, walk
+from perflint.semantics.structure import arguments, keyword, last_name, path_of, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 
 MODULE_CALL = "torch.nn.Module.__call__"
@@ -115,7 +115,7 @@ class Callees:
 
     def takes(self, call: ast.Call) -> Takes:
         """How a call treats its arguments."""
-        name, target, text = last_name(call), self._model.target(call), dotted(call.func)
+        name, target, text = last_name(call), self._model.target(call), path_of(call.func)
         plain = isinstance(call.func, ast.Name)
         if target.startswith("numpy.") or text.startswith(("np.", "numpy.")):
             return Takes.ARRAYS
@@ -193,7 +193,7 @@ class Callees:
         surety = self._runs_of(self._survey.scope_around(call)).get(call)
         if surety is not None and surety is not Surety.PASSED:
             return Takes.RETURNS if surety is Surety.PROVEN else Takes.NAMED
-        path = dotted(call.func)
+        path = path_of(call.func)
         if path and modules(self._survey).holder(call, path) in modules(self._survey).held:
             return Takes.RETURNS
         if rule_conventions.computes_loss(name) and not self._is_dropped(call):

@@ -12,9 +12,9 @@ from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.memo import Memo, once, once_per_key
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Evidence, Instance, Kind, Value
 
 _CUTS = frozenset({"device", "dtype", "shape"})
@@ -147,7 +147,7 @@ class Carriers:
 
     def _is_untrained(self, call: ast.Call) -> bool:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-        holders = [self._modules.holder(call, dotted(each)) for each in (call.func, owner) if dotted(each)]
+        holders = [self._modules.holder(call, path_of(each)) for each in (call.func, owner) if path_of(each)]
         return any(
             self._modules.follows(each) or self._modules.stays(each) or self._modules.has_no_gradient(each)
             for each in holders
@@ -155,7 +155,7 @@ class Carriers:
 
     def runs_model(self, call: ast.Call) -> bool:
         """True if a call runs a module, or a method of one."""
-        path = dotted(call.func)
+        path = path_of(call.func)
         if self._model.target(call) == MODULE_CALL:
             return True
         if path and self._modules.holder(call, path) in self._modules.held:
@@ -164,20 +164,20 @@ class Carriers:
             return True
         if not isinstance(call.func, ast.Attribute):
             return False
-        value, owner = self._model.value(call.func.value), dotted(call.func.value)
+        value, owner = self._model.value(call.func.value), path_of(call.func.value)
         if isinstance(value, Instance) and self._model.is_module(value):
             return True
         return bool(owner) and self._modules.holder(call, owner) in self._modules.held
 
     def _attribute(self, attribute: ast.Attribute) -> Carry:
         """The value of an attribute of the object: a parameter, or unknown."""
-        root = dotted(attribute).partition(".")[0]
+        root = path_of(attribute).partition(".")[0]
         if root not in ("self", "cls") or attribute.attr in _CUTS:
             return Carry.NONE
         around = self._model.parent(attribute)
         if isinstance(around, ast.Call) and around.func is attribute:
             return Carry.NONE
-        return Carry.TRAINED if self._is_parameter(dotted(attribute)) else Carry.UNSEEN
+        return Carry.TRAINED if self._is_parameter(path_of(attribute)) else Carry.UNSEEN
 
     @once_per_key
     def _is_parameter(self, path: str) -> bool:

@@ -15,10 +15,10 @@ from perflint.rules.evaluation._leaving import may_leave
 from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import Region
 from perflint.rules.evaluation._runs import mode_at
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.concrete import code, cst
 from perflint.source.text import Source
 
@@ -85,7 +85,7 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
         return None
     if survey.model.function(call) is not survey.model.function(statement) or _runs_later(survey.model, call):
         return None
-    is_in_training = mode_at(scope, call, dotted(call.func)) is False
+    is_in_training = mode_at(scope, call, path_of(call.func)) is False
     if is_in_training or (statement.value is call and _is_shown(survey.model, statement)):
         # The run shows what a step of training does, or what a graph looks like.
         return None

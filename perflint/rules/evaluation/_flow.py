@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 from perflint.rules._visible import is_local
 from perflint.rules.evaluation._callees import (
@@ -20,11 +19,11 @@ from perflint.rules.evaluation._callees import (
 from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._fresh import is_computed, is_new
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.dataflow.flow import USES, Bound
 from perflint.semantics.facts.concepts import words
 from perflint.semantics.memo import once
-from perflint.semantics.structure import arguments, keyword, last_name, walk
+from perflint.semantics.structure import arguments, keyword, last_name, path_of, walk
 from perflint.semantics.values import Instance
 
 _ABOUT = frozenset(
@@ -96,9 +95,7 @@ class _Builder:
                 self.flow.parameters[bound.node] = bound
         for node in self.scope.nodes:
             self.flow.steps += 1
-            handler = _HANDLERS.get(type(node))
-            if handler is not None:
-                handler(self, node)
+            self._visit(node)
         for place in self.names.stored:
             if isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 self._nested(place)
@@ -123,53 +120,71 @@ class _Builder:
         if to is not None:
             self._value(node, to)
 
-    # Expressions
+    def _visit(self, node: ast.AST) -> None:
+        """Note the ways that lead from the values of the direct parts of a node."""
+        match node:
+            case ast.Attribute():
+                self._attribute(node)
+            case ast.Call():
+                self._call(node)
+            case ast.BinOp() | ast.BoolOp() | ast.List() | ast.Set() | ast.Tuple() | ast.Dict() | ast.Starred():
+                self._hold(node)
+            case ast.Await() | ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                self._hold(node)
+            case ast.UnaryOp(op=ast.Not(), operand=part) | ast.FormattedValue(value=part):
+                self._read(part)
+            case ast.UnaryOp():
+                self._hold(node)
+            case ast.Compare():
+                if not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+                    for operand in (node.left, *node.comparators):
+                        self._read(operand, node)
+            case ast.IfExp():
+                self._read(node.test)
+                self._edge(node.body, node)
+                self._edge(node.orelse, node)
+            case ast.If(test=part) | ast.While(test=part) | ast.Assert(test=part):
+                self._read(part)
+            case ast.Subscript():
+                self._item(node)
+            case ast.Slice():
+                for bound in filter(None, (node.lower, node.upper, node.step)):
+                    self._read(bound)
+            case ast.comprehension():
+                self._bind(node.target, node.iter)
+                for test in node.ifs:
+                    self._read(test)
+            case ast.NamedExpr():
+                self._edge(node.value, node)
+                self._bind(node.target, node.value)
+            case ast.Assign():
+                for target in node.targets:
+                    self._bind(target, node.value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._bind(target, value)
+            case ast.AugAssign():
+                self._augmented(node)
+            case ast.For() | ast.AsyncFor():
+                self._bind(node.target, node.iter)
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                self._bind(target, value)
+            case ast.Return() | ast.Yield() | ast.YieldFrom():
+                if node.value is not None:
+                    self._end(node.value, Fate.RETURNED)
+            case ast.Lambda(body=part) | ast.Match(subject=part):
+                self._end(part, Fate.STORED)
+            case ast.Raise():
+                for part in filter(None, (node.exc, node.cause)):
+                    self._end(part, Fate.STORED)
+            case ast.arguments():
+                for default in filter(None, (*node.defaults, *node.kw_defaults)):
+                    self._end(default, Fate.STORED)
 
-    def _holds(self, node: ast.expr) -> None:
+    def _hold(self, node: ast.AST) -> None:
         """A node that holds the values of its direct parts."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self._edge(child, node)
-
-    def _unary(self, node: ast.UnaryOp) -> None:
-        if isinstance(node.op, ast.Not):
-            self._read(node.operand)
-        else:
-            self._edge(node.operand, node)
-
-    def _compare(self, node: ast.Compare) -> None:
-        if not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            for operand in (node.left, *node.comparators):
-                self._read(operand, node)
-
-    def _choice(self, node: ast.IfExp) -> None:
-        self._read(node.test)
-        self._edge(node.body, node)
-        self._edge(node.orelse, node)
-
-    def _named(self, node: ast.NamedExpr) -> None:
-        self._edge(node.value, node)
-        self._bind(node.target, node.value)
-
-    def _element(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
-        self._edge(node.elt, node)
-
-    def _pair(self, node: ast.DictComp) -> None:
-        self._edge(node.key, node)
-        self._edge(node.value, node)
-
-    def _generator(self, node: ast.comprehension) -> None:
-        self._bind(node.target, node.iter)
-        for test in node.ifs:
-            self._read(test)
-
-    def _formatted(self, node: ast.FormattedValue) -> None:
-        self._read(node.value)
-
-    def _slice(self, node: ast.Slice) -> None:
-        for part in (node.lower, node.upper, node.step):
-            if part is not None:
-                self._read(part)
 
     def _item(self, node: ast.Subscript) -> None:
         self._read(node.slice)
@@ -179,14 +194,6 @@ class _Builder:
                 self._read(node.value, node)
             else:
                 self._edge(node.value, node)
-
-    def _lambda(self, node: ast.Lambda) -> None:
-        self._end(node.body, Fate.STORED)
-
-    def _defaults(self, node: ast.arguments) -> None:
-        for default in (*node.defaults, *node.kw_defaults):
-            if default is not None:
-                self._end(default, Fate.STORED)
 
     def _attribute(self, node: ast.Attribute) -> None:
         if not isinstance(node.ctx, ast.Load) or node in self.names.used:
@@ -267,21 +274,14 @@ class _Builder:
             else:
                 self._value(given, call)
 
-    # Statements
-
-    def _assign(self, node: ast.Assign) -> None:
-        value = node.value
-        for target in node.targets:
-            if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
-                if len(target.elts) == len(value.elts) and not _has_star(target) and not _has_star(value):
-                    for part, given in zip(target.elts, value.elts, strict=True):
-                        self._bind(part, given)
-                    continue
-            self._bind(target, value)
-
-    def _annotated(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self._bind(node.target, node.value)
+    def _nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        """The values in decorators, defaults and bases of a definition may be used at any time."""
+        outside: list[ast.AST] = [*node.decorator_list]
+        outside += [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else [node.args]
+        for part in outside:
+            for inner in walk(part):
+                if isinstance(inner, ast.Name) and inner in self.names.used:
+                    self._end(inner, Fate.STORED)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         target = node.target
@@ -297,52 +297,21 @@ class _Builder:
         if before is not None:
             self._grown.append((before, node.value))
 
-    def _for(self, node: ast.For | ast.AsyncFor) -> None:
-        self._bind(node.target, node.iter)
-
-    def _with(self, node: ast.withitem) -> None:
-        if node.optional_vars is not None:
-            self._bind(node.optional_vars, node.context_expr)
-
-    def _return(self, node: ast.Return | ast.Yield | ast.YieldFrom) -> None:
-        if node.value is not None:
-            self._end(node.value, Fate.RETURNED)
-
-    def _test(self, node: ast.If | ast.While | ast.Assert) -> None:
-        self._read(node.test)
-
-    def _match(self, node: ast.Match) -> None:
-        self._end(node.subject, Fate.STORED)
-
-    def _raise(self, node: ast.Raise) -> None:
-        for part in (node.exc, node.cause):
-            if part is not None:
-                self._end(part, Fate.STORED)
-
-    def _nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        """The values in decorators, defaults and bases of a definition may be used at any time."""
-        outside: list[ast.AST] = [*node.decorator_list]
-        outside += [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else [node.args]
-        for part in outside:
-            for inner in walk(part):
-                if isinstance(inner, ast.Name) and inner in self.names.used:
-                    self._end(inner, Fate.STORED)
-
     # Targets and containers
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
-        stack: list[ast.expr] = [target]
+        stack = [(target, value)]
         while stack:
-            part = stack.pop()
+            part, value = stack.pop()
             if isinstance(part, (ast.Tuple, ast.List)):
                 if _is_pair(value) and len(part.elts) == 2:
                     self._read(value)
                     self._value(value, self.names.stored.get(part.elts[1], part.elts[1]))
-                    stack.append(part.elts[0])
+                    stack.append((part.elts[0], value))
                 else:
-                    stack += part.elts
+                    stack += zip(part.elts, _parts(value, part), strict=True)
             elif isinstance(part, ast.Starred):
-                stack.append(part.value)
+                stack.append((part.value, value))
             elif part in self.names.stored:
                 bound = self.names.stored[part]
                 self._edge(value, bound)
@@ -411,15 +380,20 @@ class _Builder:
 _ENDS = {Takes.NAMED: Fate.NAMED, Takes.GRADIENT: Fate.GRADIENT, Takes.UNKNOWN: Fate.PASSED}
 
 
-def _has_star(node: ast.Tuple | ast.List) -> bool:
-    return any(isinstance(each, ast.Starred) for each in node.elts)
+def _parts(value: ast.expr, target: ast.Tuple | ast.List) -> list[ast.expr]:
+    """The expression that each part of a target gets its value from: the parts of a tuple, or all of the value."""
+    parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+    is_plain = len(parts) == len(target.elts) and not any(
+        isinstance(each, ast.Starred) for each in (*parts, *target.elts)
+    )
+    return parts if is_plain else [value] * len(target.elts)
 
 
 def _is_pair(node: ast.AST) -> bool:
     """True if a call gives values and their indices: `x.max(1)`, `torch.max(x, 1)`, but not `torch.max(x, y)`."""
     if not isinstance(node, ast.Call) or last_name(node) not in _PAIRS:
         return False
-    of_torch, name = dotted(node.func).startswith("torch."), last_name(node)
+    of_torch, name = path_of(node.func).startswith("torch."), last_name(node)
     if name in ("max", "min"):
         given = node.args[of_torch] if len(node.args) > of_torch else keyword(node, "dim")
         return given is not None and _is_dimension(given)
@@ -432,45 +406,3 @@ def _is_dimension(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return True
     return not _DIMENSIONS.isdisjoint(words(last_name(node)))
-
-
-_HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any], None]] = {
-    ast.Attribute: _Builder._attribute,
-    ast.Call: _Builder._call,
-    ast.BinOp: _Builder._holds,
-    ast.BoolOp: _Builder._holds,
-    ast.List: _Builder._holds,
-    ast.Set: _Builder._holds,
-    ast.Tuple: _Builder._holds,
-    ast.Dict: _Builder._holds,
-    ast.Starred: _Builder._holds,
-    ast.Await: _Builder._holds,
-    ast.UnaryOp: _Builder._unary,
-    ast.Compare: _Builder._compare,
-    ast.IfExp: _Builder._choice,
-    ast.NamedExpr: _Builder._named,
-    ast.ListComp: _Builder._element,
-    ast.SetComp: _Builder._element,
-    ast.GeneratorExp: _Builder._element,
-    ast.DictComp: _Builder._pair,
-    ast.comprehension: _Builder._generator,
-    ast.FormattedValue: _Builder._formatted,
-    ast.Subscript: _Builder._item,
-    ast.Slice: _Builder._slice,
-    ast.Lambda: _Builder._lambda,
-    ast.arguments: _Builder._defaults,
-    ast.Assign: _Builder._assign,
-    ast.AnnAssign: _Builder._annotated,
-    ast.AugAssign: _Builder._augmented,
-    ast.For: _Builder._for,
-    ast.AsyncFor: _Builder._for,
-    ast.withitem: _Builder._with,
-    ast.Return: _Builder._return,
-    ast.Yield: _Builder._return,
-    ast.YieldFrom: _Builder._return,
-    ast.If: _Builder._test,
-    ast.While: _Builder._test,
-    ast.Assert: _Builder._test,
-    ast.Match: _Builder._match,
-    ast.Raise: _Builder._raise,
-}

@@ -9,9 +9,9 @@ from typing import Any
 from perflint.rules.evaluation._callees import is_host
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate, Flow
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.dataflow.flow import USES, Bound
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, path_of, walk
 
 _HOST_BUILTINS = frozenset({"bool", "float", "int", "len", "range", "repr", "round", "str", "time"})
 _HOST_METHODS = frozenset({"format", "item", "join", "numpy", "perf_counter", "time", "tolist"})
@@ -74,7 +74,7 @@ def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[a
         elif isinstance(node, ast.Attribute):
             # A computation with an attribute is a call, which is met separately.
             is_part = isinstance(survey.model.parent(node), ast.Attribute)
-            if isinstance(node.ctx, ast.Load) and not is_part and dotted(node).startswith("self."):
+            if isinstance(node.ctx, ast.Load) and not is_part and path_of(node).startswith("self."):
                 yield node
         elif isinstance(node, ast.Name) and survey.is_from_outside(scope, node):
             around = survey.model.parent(node)
@@ -90,7 +90,7 @@ def _is_known(survey: Survey, node: ast.expr) -> bool:
 def _is_host_call(survey: Survey, call: ast.Call) -> bool:
     """True if a call returns data on the CPU, or only a container for its arguments."""
     name, target = last_name(call), survey.model.target(call)
-    if target.startswith("numpy.") or dotted(call.func).startswith(("np.", "numpy.", "math.")):
+    if target.startswith("numpy.") or path_of(call.func).startswith(("np.", "numpy.", "math.")):
         return True
     if isinstance(call.func, ast.Attribute):
         return name in _HOST_METHODS

@@ -8,12 +8,12 @@ from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
-from perflint.rules.evaluation._scopes import PARAMETERS, Survey, dotted
+from perflint.rules.evaluation._scopes import PARAMETERS, Survey
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import Memo, once, once_per_key, once_per_node
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Instance
 
 _COPIES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_copy_", "_foreach_lerp_"})
@@ -62,7 +62,7 @@ class Modules:
 
     def _note(self, call: ast.Call) -> None:
         if isinstance(call.func, ast.Attribute) and call.func.attr in PARAMETERS:
-            path = dotted(call.func.value)
+            path = path_of(call.func.value)
             if path:
                 self.held.add(self.holder(call, path))
         if is_optimizer(self._survey, call):
@@ -72,15 +72,15 @@ class Modules:
 
     def _note_trained(self, call: ast.Call, node: ast.Name | ast.Attribute) -> None:
         """Note the modules in the arguments of an optimizer, also through a name that is an argument."""
-        path = dotted(node)
+        path = path_of(node)
         if isinstance(node, ast.Attribute) and node.attr in PARAMETERS:
-            path = dotted(node.value)
+            path = path_of(node.value)
             self.trained.add(self.holder(call, path))
         elif isinstance(node, ast.Name) and path:
             for value in self._assigned(node):
                 for inner in walk(value):
                     if isinstance(inner, ast.Attribute) and inner.attr in PARAMETERS:
-                        self.trained.add(self.holder(call, dotted(inner.value)))
+                        self.trained.add(self.holder(call, path_of(inner.value)))
 
     def _assigned(self, name: ast.Name) -> list[ast.expr]:
         """The values that are assigned or added to the variable of a name."""
@@ -92,7 +92,7 @@ class Modules:
     def _by_path(self) -> dict[str, list[ast.expr]]:
         found: dict[str, list[ast.expr]] = {}
         for node in (*self._survey.all(ast.Name), *self._survey.all(ast.Attribute)):
-            found.setdefault(dotted(node), []).append(node)
+            found.setdefault(path_of(node), []).append(node)
         return found
 
     def uses(self, holder: Holder) -> list[ast.expr]:
@@ -145,8 +145,8 @@ class Modules:
         """True if a module is a copy of one that is made without gradients: `ema = deepcopy(net)`."""
         for value in self._made_of(uses):
             for node in walk(value):
-                if isinstance(node, ast.Call) and last_name(node) == "deepcopy" and node.args and dotted(node.args[0]):
-                    original = self.uses(self.holder(node, dotted(node.args[0])))
+                if isinstance(node, ast.Call) and last_name(node) == "deepcopy" and node.args and path_of(node.args[0]):
+                    original = self.uses(self.holder(node, path_of(node.args[0])))
                     made = (use for use in original if isinstance(getattr(use, "ctx", None), ast.Store))
                     if any(map(self._freezes, made)):
                         return True
@@ -254,19 +254,19 @@ class Modules:
         elif isinstance(around, ast.Assign) and use in around.targets:
             for node in walk(around.value):
                 if isinstance(node, ast.Call) and last_name(node) == "deepcopy" and node.args:
-                    yield self.holder(node, dotted(node.args[0]))
+                    yield self.holder(node, path_of(node.args[0]))
         elif isinstance(around, ast.Attribute) and around.attr in PARAMETERS and self._is_copied_to(around):
             statement = next(each for each in model.ancestors(use) if isinstance(each, ast.stmt))
             yield from self._asked(statement, PARAMETERS)
         elif isinstance(around, ast.Call) and use in around.args:
             for argument in around.args if rule_conventions.updates_weights(last_name(around)) else ():
-                if dotted(argument):
-                    yield self.holder(around, dotted(argument))
+                if path_of(argument):
+                    yield self.holder(around, path_of(argument))
 
     def _asked(self, within: ast.AST, methods: frozenset[str]) -> Iterator[Holder]:
         for node in walk(within):
-            if isinstance(node, ast.Attribute) and node.attr in methods and dotted(node.value):
-                yield self.holder(node, dotted(node.value))
+            if isinstance(node, ast.Attribute) and node.attr in methods and path_of(node.value):
+                yield self.holder(node, path_of(node.value))
 
 
 @once
@@ -285,7 +285,7 @@ def is_optimizer(survey: Survey, call: ast.Call) -> bool:
         return value.cls.startswith("torch.optim.") and ".lr_scheduler" not in value.cls
     if rule_conventions.is_scheduler(name):
         return False
-    return "optim" in dotted(call.func).split(".") or bool(rule_conventions.makes_optimizer(name))
+    return "optim" in path_of(call.func).split(".") or bool(rule_conventions.makes_optimizer(name))
 
 
 def is_pretrained(survey: Survey, call: ast.Call) -> bool:

@@ -18,10 +18,10 @@ from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._graph import ESCAPES, Fate
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import Memo, once, once_per_key
-from perflint.semantics.structure import arguments, walk
+from perflint.semantics.structure import arguments, path_of, walk
 from perflint.semantics.values import Instance
 
 _OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)
@@ -126,7 +126,7 @@ class Proofs:
     def _is_model(self, place: ast.expr, node: ast.expr) -> bool:
         if is_self_or_cls(node):
             return True
-        value, path = self._model.value(node), dotted(node)
+        value, path = self._model.value(node), path_of(node)
         if any(isinstance(member, Instance) and self._model.is_module(member) for member in value.members):
             return True
         if not path:

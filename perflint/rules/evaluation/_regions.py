@@ -6,12 +6,14 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import takewhile
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, runs
-from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey
+from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey
+from perflint.semantics.around import Loop, loops_around, targets
 from perflint.semantics.facts import conventions, rule_conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.training import differentiates
@@ -72,25 +74,13 @@ class Region:
 
     def loop_of(self, run: Run) -> Loop | None:
         """The innermost loop of the function around a run."""
-        for outer in self.survey.model.ancestors(run.call):
-            if isinstance(outer, LOOPS):
-                return outer
-            if outer is self.scope.node:
-                return None
-        return None
+        return next(loops_around(self.survey.model, run.call), None)
 
     @cached_property
     def over_data(self) -> bool:
         """True if a run stands in a loop over a loader or a data set."""
-        return any(self._is_over_data(run) for run in self.runs)
-
-    def _is_over_data(self, run: Run) -> bool:
-        for outer in self.survey.model.ancestors(run.call):
-            if outer is self.scope.node:
-                return False
-            if isinstance(outer, LOOPS) and any(is_data(self.survey, source) for source in iterated(outer)):
-                return True
-        return False
+        loops = (loop for run in self.runs for loop in loops_around(self.survey.model, run.call))
+        return any(is_over_data(self.survey, loop) for loop in loops)
 
     @cached_property
     def reduces(self) -> bool:
@@ -135,12 +125,9 @@ def is_data(survey: Survey, source: ast.expr) -> bool:
     return False
 
 
-def iterated(loop: ast.AST) -> Iterator[ast.expr]:
-    """The iterable of a loop or comprehension."""
-    if isinstance(loop, (ast.For, ast.AsyncFor)):
-        yield loop.iter
-    elif isinstance(loop, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-        yield from (generator.iter for generator in loop.generators)
+def is_over_data(survey: Survey, loop: Loop) -> bool:
+    """True if a loop or comprehension iterates over a loader or a data set."""
+    return any(is_data(survey, source) for _, source in targets(loop))
 
 
 @once
@@ -226,7 +213,7 @@ def _loops(survey: Survey, scope: Scope, found: tuple[Run, ...]) -> Iterator[Reg
     """The outermost loops without training that run a model which was put into evaluation mode, or held-out data."""
     grouped: dict[Loop, list[Run]] = {}
     for run in found:
-        loop = _outermost_evaluating(survey, scope, run)
+        loop = _outermost_evaluating(survey, run)
         if loop is not None:
             grouped.setdefault(loop, []).append(run)
     for loop, inside in grouped.items():
@@ -235,21 +222,14 @@ def _loops(survey: Survey, scope: Scope, found: tuple[Run, ...]) -> Iterator[Reg
             yield region
 
 
-def _outermost_evaluating(survey: Survey, scope: Scope, run: Run) -> Loop | None:
-    best: Loop | None = None
-    for outer in survey.model.ancestors(run.call):
-        if outer is scope.node:
-            break
-        if isinstance(outer, LOOPS):
-            if differentiates(survey.model, outer):
-                break
-            best = outer
-    return best
+def _outermost_evaluating(survey: Survey, run: Run) -> Loop | None:
+    evaluating = takewhile(lambda loop: not differentiates(survey.model, loop), loops_around(survey.model, run.call))
+    return next(iter([*evaluating][-1:]), None)
 
 
 def _is_held_out(loop: Loop) -> bool:
     """True if a loop iterates over data that is named as held out: `val_loader`."""
-    for source in iterated(loop):
+    for _, source in targets(loop):
         for node in walk(source):
             name = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
             if rule_conventions.names_evaluation(name) and rule_conventions.names_data(name):
@@ -266,7 +246,7 @@ def evaluates(survey: Survey, scope: Scope, within: ast.AST) -> bool:
         return bool(inside) and any(mode.evaluating for mode in scope.modes)
     if is_named_so(scope) or any(each.to_evaluation for each in survey.switched(scope)):
         return True
-    return any(is_data(survey, source) for loop in inside for source in iterated(loop))
+    return any(is_over_data(survey, loop) for loop in inside)
 
 
 def is_named_so(scope: Scope) -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from perflint.frozen import dataclass
-from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to
 from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_key
-from perflint.semantics.structure import last_name
+from perflint.semantics.structure import last_name, path_of
 from perflint.semantics.values import Class, Function, Instance, Value
 
 _MODULE_CALL = "torch.nn.Module.__call__"
@@ -54,7 +54,7 @@ def _found(survey: Survey, scope: Scope) -> Iterator[Run]:
     modules = [each.at_all for each in survey.switched(scope)]
     inside = survey.is_module_class(scope.klass)
     for call in scope.calls:
-        if inside and dotted(call.func) in ("self", "self.forward"):
+        if inside and path_of(call.func) in ("self", "self.forward"):
             yield Run(call, "self", Surety.PROVEN)
             continue
         run = _run(survey, call, modules)
@@ -169,11 +169,11 @@ def _passed(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
     if survey.called(call) or rule_conventions.works_on_given_model(last_name(call)):
         return None
     around = survey.model.parent(call)
-    kept = {dotted(target) for target in around.targets} if isinstance(around, ast.Assign) else set()
+    kept = {path_of(target) for target in around.targets} if isinstance(around, ast.Assign) else set()
     if isinstance(around, ast.Expr):
         return None
     for argument in (*call.args, *call.keywords):
-        text = dotted(argument.value if isinstance(argument, ast.keyword) else argument)
+        text = path_of(argument.value if isinstance(argument, ast.keyword) else argument)
         named = isinstance(argument, ast.keyword) and argument.arg == "model"
         if text and text not in kept and (named or (_is_among(text, modules) and isinstance(call.func, ast.Attribute))):
             return Run(call, text, Surety.PASSED)

@@ -9,18 +9,16 @@ from typing import TypeVar
 
 from perflint.frozen import dataclass, replace
 from perflint.rules._memory.flows import flow_around
-from perflint.semantics import symbols
+from perflint.semantics import binders, symbols
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.flow import Flow
 from perflint.semantics.facts.modules import WRAP_MODULE, module_in
 from perflint.semantics.memo import Memo, once
 from perflint.semantics.model import Model
-from perflint.semantics.structure import children, last_name
+from perflint.semantics.structure import children, last_name, path_of
 from perflint.semantics.values import Function, Instance
 
-Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
+LOOPS = (*binders.LOOPS, *binders.COMPREHENSIONS)
 PARAMETERS = frozenset({"parameters", "named_parameters"})
 """The methods of a module that give its parameters."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -29,17 +27,6 @@ _MOST_OF_A_NAME = 8
 """A method that so many classes of a file define may be any of them; a call of more is not followed."""
 _LONGEST_LINEAGE = 16
 """The bases of a class are followed this far; a deeper class may derive from any other."""
-
-
-def dotted(node: ast.AST | None) -> str:
-    """The text of a plain name or a chain of attributes of one; empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([node.id, *reversed(parts)])
 
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -263,7 +250,7 @@ class Survey:
             node = self._wrapped(inner)
             passed.add(inner)
             inner = self._renamed(node)
-        return dotted(node)
+        return path_of(node)
 
     def _wrapped(self, node: ast.expr) -> ast.expr:
         """The module that calls return or wrap."""
@@ -278,7 +265,7 @@ class Survey:
             variable = self.model.symbols.variable(node)
             made = list(variable.assigned) if len(variable.bindings) == 1 else []
         else:
-            variable, made = None, self.assigned.get(dotted(node), [])
+            variable, made = None, self.assigned.get(path_of(node), [])
         value = made[0] if len(made) == 1 else None
         if not isinstance(value, ast.Call):
             return None
@@ -287,7 +274,7 @@ class Survey:
             return (
                 value if variable is not None and self.model.symbols.variable(inner).scope is variable.scope else None
             )
-        return value if dotted(inner).startswith("self.") else None
+        return value if path_of(inner).startswith("self.") else None
 
     def is_module_class(self, node: ast.ClassDef | None) -> bool:
         """True if a class is a torch.nn.Module."""
@@ -305,7 +292,7 @@ class Survey:
         found: dict[str, list[ast.expr]] = {}
         for node in self.all(ast.Assign):
             for target in node.targets:
-                path = dotted(target)
+                path = path_of(target)
                 if path:
                     found.setdefault(path, []).append(node.value)
         return found
@@ -356,7 +343,7 @@ def _switch(call: ast.Call) -> Mode | None:
     name, arguments = call.func.attr, [*call.args, *(keyword.value for keyword in call.keywords)]
     if len(arguments) > 1:
         return None
-    receiver = dotted(call.func.value)
+    receiver = path_of(call.func.value)
     if not arguments:
         return Mode(call.lineno, receiver, name == "eval")
     given = arguments[0]
@@ -374,5 +361,5 @@ def assigned_to(model: Model, call: ast.Call) -> Iterable[str]:
     ):
         inner, around = around, model.parent(around)
     if isinstance(around, ast.Assign):
-        return map(dotted, around.targets)
-    return [dotted(around.target)] if isinstance(around, (ast.AnnAssign, ast.NamedExpr)) else []
+        return map(path_of, around.targets)
+    return [path_of(around.target)] if isinstance(around, (ast.AnnAssign, ast.NamedExpr)) else []

@@ -20,12 +20,12 @@ from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import is_called_in_training, is_foreign, is_of_another_library, is_other_code
 from perflint.rules.evaluation._runs import Surety, is_model, runs
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.facts.concepts import words
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.model import Model
-from perflint.semantics.structure import arguments, keyword, last_name
+from perflint.semantics.structure import arguments, keyword, last_name, path_of
 from perflint.semantics.values import Instance, Value
 
 _WITHOUT = re.compile(
@@ -81,7 +81,7 @@ class _Beside:
         carried, stored = self._carriers.inside(scope), self._stored(scope)
         losses = [loss for call in scope.calls if (loss := list(_backpropagated(call)))]
         return all(
-            any(Carry.TRAINED in carried.get(each, Carry.NONE) or dotted(each) in stored for each in loss)
+            any(Carry.TRAINED in carried.get(each, Carry.NONE) or path_of(each) in stored for each in loss)
             for loss in losses
         )
 
@@ -90,7 +90,7 @@ class _Beside:
         carried = self._carriers.inside(scope)
         stores = (node for node in scope.nodes if isinstance(node, ast.Assign))
         trained = (node for node in stores if Carry.TRAINED in carried.get(node.value, Carry.NONE))
-        return {path for node in trained for path in map(dotted, node.targets) if path}
+        return {path for node in trained for path in map(path_of, node.targets) if path}
 
 
 class Why(Enum):
@@ -190,7 +190,7 @@ class _Finder:
 
     def _ran(self, call: ast.Call, named: str) -> Holder | None:
         """The model that a call runs, which its name may show; None if it is not seen to run one."""
-        path, target = dotted(call.func), self.model.target(call)
+        path, target = path_of(call.func), self.model.target(call)
         if not path:
             return None
         holder = self.modules.holder(call, path)
@@ -198,13 +198,13 @@ class _Finder:
             return holder if is_model(self.survey, self.model.value(call.func)) else None
         if holder in self.modules.held and (not target or target.endswith(".__call__")):
             return holder
-        if isinstance(call.func, ast.Attribute) and dotted(call.func.value) and named != path:
+        if isinstance(call.func, ast.Attribute) and path_of(call.func.value) and named != path:
             return self._ran_by_method(call, call.func)
         return holder if named else None
 
     def _ran_by_method(self, call: ast.Call, method: ast.Attribute) -> Holder | None:
         # `model.module` is the model in a parallel wrapper.
-        owner = self.modules.holder(call, dotted(method.value).removesuffix(".module"))
+        owner = self.modules.holder(call, path_of(method.value).removesuffix(".module"))
         value = self.model.value(method.value)
         known = isinstance(value, Instance) and self.model.is_module(value)
         if not known and owner not in self.modules.held:
@@ -222,9 +222,9 @@ class _Finder:
         if speaks_of_autograd(scope.node) or differentiates(self.model, scope.node) or self.proofs.keeps_graph(scope):
             return False
         for call in scope.calls:
-            if self.model.target(call) == MODULE_CALL or dotted(call.func) in ("self", "self.forward"):
+            if self.model.target(call) == MODULE_CALL or path_of(call.func) in ("self", "self.forward"):
                 return True
-            if depth and dotted(call.func).startswith("self."):
+            if depth and path_of(call.func).startswith("self."):
                 if any(self._runs_recorded(each, depth - 1) for each in self.survey.called(call) if each is not scope):
                     return True
         return False

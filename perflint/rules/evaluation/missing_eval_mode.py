@@ -23,13 +23,13 @@ from perflint.rules.evaluation._regions import (
     trains,
 )
 from perflint.rules.evaluation._runs import Run, Surety
-from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, survey
+from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, survey
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import last_name, names_in
+from perflint.semantics.structure import last_name, names_in, path_of
 
 _SET_ELSEWHERE = re.compile(
     r"\bfrom_pretrained\b|\bjit\.load\b|eval_mode|set_eval|\beval\b(?!\()|InferenceSession|\bpipeline\("
@@ -303,7 +303,7 @@ def _runs_of_local(file: Survey) -> Iterator[ast.Call]:
             continue
         for name in sorted(_loaded_in(scope)):
             uses = known.uses(known.holder(scope.node.body[0], name))
-            run = next((call for call in scope.calls if dotted(call.func) == name), None)
+            run = next((call for call in scope.calls if path_of(call.func) == name), None)
             made = any(isinstance(use, ast.Name) and isinstance(use.ctx, ast.Store) for use in uses)
             if run is None or not made or not all(_stays_here(file, use) for use in uses):
                 continue
@@ -314,7 +314,7 @@ def _runs_of_local(file: Survey) -> Iterator[ast.Call]:
 def _loaded_in(scope: Scope) -> set[str]:
     """The plain names that get weights in a function."""
     found = {
-        dotted(call.func.value)
+        path_of(call.func.value)
         for call in scope.calls
         if isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict"
     }
@@ -344,10 +344,10 @@ def _loaded(file: Survey) -> frozenset[str]:
         scope = file.scope_around(call)
         if last_name(call) == "load_state_dict" and isinstance(call.func, ast.Attribute):
             if not is_foreign(file, scope) and not _is_given(scope, call):
-                found.add(dotted(call.func.value))
+                found.add(path_of(call.func.value))
         elif file.model.target(call) == "torch.load":
             around = file.model.parent(call)
-            found.update(map(dotted, around.targets) if isinstance(around, ast.Assign) else ())
+            found.update(map(path_of, around.targets) if isinstance(around, ast.Assign) else ())
     return frozenset(found | _pretrained(file)) - {"", "self"}
 
 

@@ -11,11 +11,11 @@ from perflint.rules._since import INFERENCE_MODE
 from perflint.rules.base import Files, Rule
 from perflint.rules.evaluation._inference import fits
 from perflint.rules.evaluation._regions import defines, evaluates, loops_over_data
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
+from perflint.rules.evaluation._scopes import Scope, Survey, survey
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import last_name
+from perflint.semantics.structure import last_name, path_of
 from perflint.semantics.values import Name
 
 
@@ -150,7 +150,7 @@ def _is_no_grad(file: Survey, expression: ast.expr) -> bool:
     value = file.model.value(called)
     if isinstance(value, Name):
         return value.name.startswith("torch.")
-    return dotted(called) in ("torch.no_grad", "no_grad", "torch.autograd.no_grad")
+    return path_of(called) in ("torch.no_grad", "no_grad", "torch.autograd.no_grad")
 
 
 def _fits(file: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
