@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from perflint.rules._methods import is_false
-from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.rules.evaluation._scopes import Scope, Survey, reached
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import Memo, once, once_per_key, once_per_node
 from perflint.semantics.structure import last_name, path_of, walk
 
 _TORCHS_OWN = frozenset({"inference_mode", "no_grad"})
-_DEEPEST = 4
-"""So many calls may lie between a context and the code that it holds for."""
 
 
 def speaks_of_autograd(node: ast.AST) -> bool:
@@ -68,25 +66,13 @@ class Contexts:
     @cached_property
     def _called_suspended(self) -> set[Scope]:
         """The functions that the file calls, directly or through others, with autograd off; and those inside them."""
-        found: set[Scope] = set()
-        callees: dict[Scope, list[Scope]] = {}
-        called: list[Scope] = []
-        for scope, calls in self._survey.callers.items():
-            for caller, call in calls:
-                if caller is not scope:
-                    callees.setdefault(caller, []).append(scope)
-                    if self.suspended_in_text(caller, call):
-                        called.append(scope)
-        for _ in range(_DEEPEST):
-            new: list[Scope] = []
-            while called:
-                scope = called.pop()
-                if scope not in found:
-                    found.add(scope)
-                    new.append(scope)
-                    called += self._survey.nested(scope)
-            called = [callee for scope in new for callee in callees.get(scope, ())]
-        return found
+        survey = self._survey
+        called = (
+            scope
+            for scope, calls in survey.callers.items()
+            if any(caller is not scope and self.suspended_in_text(caller, call) for caller, call in calls)
+        )
+        return reached(called, lambda scope: (*survey.callees.get(scope, ()), *survey.nested(scope)))
 
     def _around(self, node: ast.AST) -> Iterable[ast.AST]:
         for outer in (node, *self._survey.model.ancestors(node)):

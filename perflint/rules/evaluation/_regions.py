@@ -12,7 +12,7 @@ from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, runs
-from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey
+from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, reached
 from perflint.semantics.around import Loop, loops_around, targets
 from perflint.semantics.facts import conventions, rule_conventions
 from perflint.semantics.facts.concepts import Entry
@@ -26,8 +26,6 @@ _HOST_READS = frozenset(
     {"argmax", "argsort", "cpu", "detach", "item", "numpy", "save", "save_image", "tolist", "topk", "update"}
 )
 _LOADS = "from_pretrained"
-_DEEPEST = 4
-"""So many calls may lie between a function and the run of a model."""
 _PLAIN_BASES = frozenset({"ABC", "Module", "object", "Protocol", "Generic"})
 
 
@@ -267,14 +265,9 @@ def _runs_models(survey: Survey, scope: Scope, within: ast.AST) -> bool:
 
 @once
 def _running(survey: Survey) -> set[Scope]:
-    """The functions of a file that run a model, directly or by a few calls."""
-    found: set[Scope] = set()
-    new = [scope for scope in survey.scopes if runs(survey, scope)]
-    for _ in range(_DEEPEST):
-        found.update(new)
-        called_by = (caller for scope in new for caller, _ in survey.callers.get(scope, ()))
-        new = [caller for caller in dict.fromkeys(called_by) if caller not in found]
-    return found
+    """The functions of a file that run a model, directly or by others."""
+    running = (scope for scope in survey.scopes if runs(survey, scope))
+    return reached(running, lambda scope: (caller for caller, _ in survey.callers.get(scope, ())))
 
 
 def confidence(region: Region, run: Run) -> Confidence | None:

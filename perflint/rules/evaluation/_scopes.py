@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TypeVar
 
@@ -210,6 +210,15 @@ class Survey:
                 passed.append(name)
         return found
 
+    @cached_property
+    def callees(self) -> Mapping[Scope, Sequence[Scope]]:
+        """The functions of the file that each function calls, or may."""
+        found: dict[Scope, list[Scope]] = {}
+        for scope, calls in self.callers.items():
+            for caller, _ in calls:
+                found.setdefault(caller, []).append(scope)
+        return found
+
     def is_code(self, name: ast.Name) -> bool:
         """True if a name is bound by an import, or by the definition of a function or class."""
         bindings = self.model.symbols.variable(name).bindings
@@ -328,6 +337,17 @@ class Survey:
             if scope.owner is not None:
                 found.setdefault(scope.owner, []).append(scope)
         return found
+
+
+def reached(start: Iterable[Scope], ways: Callable[[Scope], Iterable[Scope]]) -> set[Scope]:
+    """Some functions, and all that ways lead to from these."""
+    found = set(start)
+    waiting = list(found)
+    while waiting:
+        new = [scope for scope in ways(waiting.pop()) if scope not in found]
+        found.update(new)
+        waiting += new
+    return found
 
 
 @once

@@ -22,7 +22,7 @@ from perflint.rules.evaluation._regions import (
     trains,
 )
 from perflint.rules.evaluation._runs import Run, mode_before
-from perflint.rules.evaluation._scopes import Scope, Survey, survey
+from perflint.rules.evaluation._scopes import Scope, Survey, reached, survey
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
 from perflint.semantics.around import statement_of
 from perflint.semantics.facts import rule_conventions
@@ -310,10 +310,4 @@ def _returning(survey: Survey, found: set[Scope]) -> set[Scope]:
     for scope, caller, fate in _results(survey):
         if Fate.RETURNED in fate:
             returned.setdefault(caller, []).append(scope)
-    waiting = list(found)
-    while waiting:
-        for scope in returned.get(waiting.pop(), ()):
-            if scope not in found:
-                found.add(scope)
-                waiting.append(scope)
-    return found
+    return reached(found, lambda scope: returned.get(scope, ()))

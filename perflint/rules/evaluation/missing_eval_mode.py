@@ -23,7 +23,7 @@ from perflint.rules.evaluation._regions import (
     trains,
 )
 from perflint.rules.evaluation._runs import Run, Surety
-from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, survey
+from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, reached, survey
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
@@ -37,8 +37,6 @@ _SET_ELSEWHERE = re.compile(
 """Names that show that unseen code may set the mode."""
 _LEAVES_MODE = frozenset({"bfloat16", "cpu", "cuda", "double", "float", "half", "load_state_dict", "parameters", "to"})
 _PRETRAINED = re.compile(r"\bpretrained\s*=\s*True|\bweights\s*=\s*[^N\s]")
-_DEEPEST = 4
-"""So many calls may lie between a switch and the run of the model."""
 
 
 class MissingEvalMode(Rule):
@@ -251,18 +249,10 @@ def _is_switched(region: Region) -> bool:
 
 @once
 def _reached_by_switches(file: Survey) -> set[Scope]:
-    """The functions with a switch to evaluation, and those that such functions call, directly or by a few calls."""
+    """The functions with a switch to evaluation, and those that such functions call, directly or by others."""
     switching = {scope for scope in file.scopes if any(mode.evaluating is not False for mode in scope.modes)}
-    found = set(switching)
-    new = [scope for scope in file.scopes if any(around in switching for around in scope.chain)]
-    called: dict[Scope, list[Scope]] = {}
-    for scope, calls in file.callers.items():
-        for caller, _ in calls:
-            called.setdefault(caller, []).append(scope)
-    for _ in range(_DEEPEST):
-        new = [callee for scope in new for callee in called.get(scope, ()) if callee not in found]
-        found.update(new)
-    return found
+    inside = (scope for scope in file.scopes if not switching.isdisjoint(scope.chain))
+    return reached(inside, lambda scope: file.callees.get(scope, ()))
 
 
 def _loads(model: Model) -> bool:
