@@ -7,6 +7,7 @@ import ast
 from perflint.rules._methods import is_false
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
+from perflint.semantics.structure import arguments
 from perflint.semantics.values import Array, Const, Evidence, Instance, Scalar, Tensor
 
 
@@ -267,7 +268,7 @@ def records(model: Model, node: ast.AST) -> bool:
                 given = context.args if isinstance(context, ast.Call) else []
                 return bool(given)
             if name in ("enable_grad", "set_grad_enabled"):
-                return True
+                return not (isinstance(context, ast.Call) and any(map(is_false, arguments(context))))
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return True
     return True

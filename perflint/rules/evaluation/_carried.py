@@ -6,8 +6,8 @@ import ast
 from enum import Flag, auto
 from typing import Any
 
+from perflint.rules._memory.operators import records
 from perflint.rules.evaluation._callees import MODULE_CALL, asks_for_gradient, is_host
-from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._modules import modules
@@ -38,7 +38,7 @@ class Carriers:
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
-        self._flows, self._modules, self._contexts = flows(survey), modules(survey), contexts(survey)
+        self._flows, self._modules = flows(survey), modules(survey)
         self._model = self._survey.model
         self._known: dict[Scope, dict[Any, Carry]] = {}
         self._open: set[Scope] = set()
@@ -119,7 +119,7 @@ class Carriers:
 
     def _made_by(self, scope: Scope, call: ast.Call) -> Carry:
         """The origin of a gradient that does not come from the arguments of a call, but begins at it."""
-        if self._contexts.surely_suspended(call):
+        if not records(self._model, call):
             return Carry.NONE
         if last_name(call) in ("Parameter", "requires_grad_") or asks_for_gradient(call):
             return Carry.TRAINED
@@ -143,7 +143,7 @@ class Carriers:
     @once_per_key
     def _runs_recorded(self, scope: Scope) -> bool:
         """True if a function runs a model while autograd records."""
-        return any(self.runs_model(call) for call in scope.calls if not self._contexts.surely_suspended(call))
+        return any(self.runs_model(call) for call in scope.calls if records(self._model, call))
 
     def _is_untrained(self, call: ast.Call) -> bool:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property
 
-from perflint.rules._methods import is_false
 from perflint.rules.evaluation._scopes import Scope, Survey, reached
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import Memo, once, once_per_key, once_per_node
@@ -44,15 +43,6 @@ class Contexts:
         if any(self._suspends(outer) for outer in self._around(node)):
             return True
         return any(self._switches_off(outer) for outer in scope.chain)
-
-    def surely_suspended(self, node: ast.AST) -> bool:
-        """True if torch's own context around a node, or the decorator of its function, turns autograd off."""
-        for outer in self._around(node):
-            if any(map(_turns_off, self._contexts_of(outer))):
-                return True
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                return False
-        return False
 
     def evaluates(self, node: ast.AST) -> bool:
         """True if a context manager or decorator around a node is named for evaluation and is not one of torch's."""
@@ -134,14 +124,3 @@ def _switched_off(call: ast.Call) -> bool:
     if name == "enter_context":
         return any(speaks_of_autograd(argument) for argument in call.args)
     return name in ("set_grad_enabled", "_set_grad_enabled")
-
-
-def _turns_off(context: ast.expr) -> bool:
-    """True for `torch.no_grad()` and `torch.set_grad_enabled(False)`, False if a variable decides."""
-    name = last_name(context)
-    if not isinstance(context, ast.Call):
-        return name in _TORCHS_OWN
-    given = [*context.args, *(keyword.value for keyword in context.keywords)]
-    if name == "set_grad_enabled":
-        return len(given) == 1 and is_false(given[0])
-    return name in _TORCHS_OWN and not given

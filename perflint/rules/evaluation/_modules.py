@@ -12,6 +12,7 @@ from perflint.rules.evaluation._scopes import PARAMETERS, Survey
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
+from perflint.semantics.heat.training import is_optimizer
 from perflint.semantics.memo import Memo, once, once_per_key, once_per_node
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Instance
@@ -65,7 +66,7 @@ class Modules:
             path = path_of(call.func.value)
             if path:
                 self.held.add(self.holder(call, path))
-        if is_optimizer(self._survey, call):
+        if _makes_optimizer(self._survey, call):
             for node in walk(call):
                 if node is not call and isinstance(node, (ast.Name, ast.Attribute)):
                     self._note_trained(call, node)
@@ -275,17 +276,11 @@ def modules(survey: Survey) -> Modules:
     return Modules(survey)
 
 
-def is_optimizer(survey: Survey, call: ast.Call) -> bool:
+def _makes_optimizer(survey: Survey, call: ast.Call) -> bool:
     """True if a call makes an optimizer, by its class or by its name."""
-    name, target = last_name(call), survey.model.target(call)
-    if target.startswith("torch.optim.") and ".lr_scheduler" not in target:
-        return True
-    value = survey.model.value(call)
-    if isinstance(value, Instance):
-        return value.cls.startswith("torch.optim.") and ".lr_scheduler" not in value.cls
-    if rule_conventions.is_scheduler(name):
-        return False
-    return "optim" in path_of(call.func).split(".") or bool(rule_conventions.makes_optimizer(name))
+    if isinstance(survey.model.value(call), Instance) or rule_conventions.is_scheduler(last_name(call)):
+        return is_optimizer(survey.model, call)
+    return "optim" in path_of(call.func).split(".") or bool(rule_conventions.makes_optimizer(last_name(call)))
 
 
 def is_pretrained(survey: Survey, call: ast.Call) -> bool:

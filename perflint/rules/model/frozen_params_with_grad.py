@@ -10,6 +10,7 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.rules._methods import is_false, is_self_or_cls
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import goes_over_parameters
+from perflint.semantics.heat.training import is_optimizer
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import names_in
@@ -125,7 +126,7 @@ class FrozenParamsWithGrad(Rule):
             )
 
     def _heads(self, model: Model) -> Iterator[Finding]:
-        made = [call for call in model.nodes(ast.Call) if _is_optimizer(model, call)]
+        made = [call for call in model.nodes(ast.Call) if is_optimizer(model, call)]
         if len(made) != 1 or not made[0].args:
             return
         given = made[0].args[0]
@@ -171,11 +172,6 @@ def _is_module(model: Model, attribute: ast.Attribute) -> Confidence | None:
         return None
     own = all(name.startswith(("torch.", "builtins.")) for name in (value.cls, *model.lineage(value.cls)))
     return Confidence.HIGH if own and value.cls != "torch.nn.Module" else Confidence.MEDIUM
-
-
-def _is_optimizer(model: Model, call: ast.Call) -> bool:
-    made = model.value(call)
-    return isinstance(made, Instance) and made.cls.startswith("torch.optim.") and ".lr_scheduler." not in made.cls
 
 
 def _parameters_of(node: ast.expr) -> ast.Attribute | None:
