@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -9,9 +10,11 @@ import pytest
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
-from perflint.findings import Safety
+from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.rules.base import Calls, Rule
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
+from perflint.semantics.sites import CallSite
 from perflint.source.text import Source
 
 READ = """
@@ -95,3 +98,24 @@ def test_a_private_function_hands_on_what_any_caller_passes(tmp_path: Path) -> N
         read(torch.zeros(4, device="cuda"))
     """
     assert safeties(text, tmp_path) == [Safety.UNSAFE]
+
+
+class Both(Rule):
+    """Finds the method and the call, each with a fix."""
+
+    code, name = "TPF101", "both"
+    effect, severity = Effect.SYNC, Severity.WARNING
+    listens = (Calls("torch.Tensor.item"),)
+
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        for node in (site.node.func, site.node):
+            fix = Fix("Write it", Safety.SAFE, (Edit(site.model.source.span(node), "x"),))
+            yield self.finding(site, "found", span=site.model.source.span(node), fix=fix)
+
+
+def test_each_finding_of_a_place_has_its_own_fix(tmp_path: Path) -> None:
+    source = Source(str(tmp_path / "example.py"), dedent(READ.format(call='read(torch.zeros(4, device="cuda"))')))
+    report = check_source(source, Project([Path(source.path)]), RuleSet([Both()]), Settings(profile=Profile("audit")))
+    assert not report.problems
+    assert len(report.findings) == 2
+    assert all(finding.fix and finding.fix.edits[0].span == finding.span for finding in report.findings)

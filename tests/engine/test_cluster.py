@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Profile, Settings
 from perflint.engine import cluster as engine
 from perflint.engine import workers
@@ -231,3 +235,92 @@ def test_a_pool_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(workers, "_PATIENCE", 0.01)
     alive = iter([True, True, False])
     assert list(workers.mapped(Empty(), list, [["a"]], is_alive=lambda: next(alive))) == []
+
+
+class Client(nullcontext[Any]):
+    """The client of a cluster whose workers are threads."""
+
+    def __init__(self, pool: ThreadPoolExecutor, *workers: int) -> None:
+        super().__init__()
+        self.pool = pool
+        self.workers = list(workers)
+
+    def nthreads(self) -> dict[str, int]:
+        """The workers that are left, each time one fewer but for the last."""
+        count = self.workers.pop(0) if len(self.workers) > 1 else self.workers[0]
+        return {f"worker {number}": 1 for number in range(count)}
+
+    def get_executor(self, pure: bool) -> ThreadPoolExecutor:
+        return self.pool
+
+    def scatter(self, value: object, broadcast: bool, hash: bool) -> object:
+        return value
+
+
+def checked_by(client: Client, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that the workers of a client check."""
+    monkeypatch.setattr(engine, "_connected", lambda address: nullcontext(client))
+    settings = Settings(profile=Profile.AUDIT)
+    sizes = {str(folder / name): 100 for name in ("mark.py", "latin.py", "odd.py")}
+    found = engine.checked_by_cluster("tcp://x:1", settings, Projects(settings), sizes)
+    return sorted(Path(each.file).name for each in found)
+
+
+def test_what_becomes_of_the_work_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    from distributed.comm.core import CommClosedError
+
+    class Lost(ThreadPoolExecutor):
+        def submit(self, *arguments: object, **named: object) -> Future[list[str]]:  # type: ignore[override]
+            raise CommClosedError("the scheduler has gone")
+
+    class Silent(ThreadPoolExecutor):
+        def submit(self, *arguments: object, **named: object) -> Future[list[str]]:  # type: ignore[override]
+            return Future()
+
+    folder = write_project(tmp_path / "project")
+    with ThreadPoolExecutor(2) as pool:
+        # Who runs a check with the garbage collector has it again after it.
+        gc.enable()
+        try:
+            assert checked_by(Client(pool, 2), folder, monkeypatch) == ["latin.py", "mark.py"]
+            assert gc.isenabled()
+        finally:
+            gc.disable()
+        monkeypatch.setattr(workers, "_PATIENCE", 0.01)
+        assert checked_by(Client(Lost(), 2), folder, monkeypatch) == []
+        assert checked_by(Client(Silent(), 2, 2, 0), folder, monkeypatch) == []
+        monkeypatch.setattr(engine, "_VERSIONS", "perflint 0.0.1 on Python 3.11")
+        parcel = Parcel.__init__
+
+        def older(self: Parcel, *arguments: Any) -> None:
+            parcel(self, *arguments)
+            self._versions = "perflint 0.0.0"
+
+        monkeypatch.setattr(Parcel, "__init__", older)
+        with pytest.raises(ConfigurationError, match=r"the workers of tcp://x:1 cannot check: a worker has"):
+            checked_by(Client(pool, 2), folder, monkeypatch)
+
+
+def test_a_cluster_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed, "Client", lambda *_, **__: Client(ThreadPoolExecutor(1), 0))
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ConfigurationError, match="has no workers"), engine._connected(address):
+            pass
+
+
+def test_files_that_vanish_before_they_are_sent(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "project")
+    projects = Projects(Settings())
+    files = [str(folder / name) for name in ("mark.py", "latin.py")]
+    assert len(list(projects.of(files[0]).files)) > 3
+    (folder / "latin.py").unlink()
+    (folder / "broken.py").unlink()
+    parcel = Parcel(Settings(), projects, files)
+    assert [parcel.has(file) for file in files] == [True, False]
+    # The client says what is wrong with such a file.
+    (folder / "latin.py").write_bytes(b"\xff")
+    parcel = Parcel(Settings(), Projects(Settings()), files)
+    assert [each.file for each in engine._check(parcel, Summaries({}), files)] == files[:1]

@@ -9,7 +9,8 @@ import pytest
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
-from perflint.findings import Confidence, Finding, Heat, Report, Severity, Span
+from perflint.findings import Confidence, Edit, Finding, Fix, Heat, Report, Safety, Severity, Span
+from perflint.frozen import replace
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
@@ -18,6 +19,7 @@ from perflint.semantics.sites import CallSite, FileSite
 from perflint.source.concrete import code
 from perflint.source.text import Source
 from tests.engine.toys import Crashing, CrashingAtOnce, Files, Graded, Picky, Truths, Zeros
+from tests.output.reports import finding as made
 
 TEXT = """\
 import torch
@@ -253,3 +255,26 @@ class Layer(torch.nn.Module):
 """
     report = check(made, Graded(), settings=Settings(profile=Profile.AUDIT))
     assert [finding.message for finding in report.findings] == ["high cold warning", "low hot warning"]
+
+
+def test_findings_that_only_a_judge_has_get_their_fixes_as_users_do() -> None:
+    fix = Fix("Write it", Safety.SAFE, (Edit(Span(3, 1, 3, 3), "x"),), since=(9, 0))
+    new = replace(made(Span(3, 1, 3, 3), confidence=Confidence.HIGH, fix=fix), code="TPF101")
+
+    def judged(text: str, added: Finding, *rules: Rule) -> list[Finding]:
+        report = check_source(
+            Source("a.py", text),
+            Project(),
+            RuleSet(rules),
+            Settings(profile=Profile.AUDIT),
+            judge=lambda source, known: [*known, added],
+        )
+        assert not report.problems
+        return report.findings
+
+    for rules in ((Zeros(),), (Zeros(), Truths())):
+        found = [each for each in judged(TEXT, new, *rules) if each.fix is not None]
+        assert [(each.span.column, each.fix and each.fix.safety) for each in found] == [(1, Safety.UNSAFE)]
+    # Another code than those of the rules that are on.
+    assert new not in judged(TEXT, replace(new, code="TPF999"), Zeros())
+    assert len(judged(TEXT, replace(new, fix=None), Zeros())) == len(check(TEXT, Zeros()).findings) + 1

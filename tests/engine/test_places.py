@@ -183,3 +183,42 @@ def third(weight: torch.Tensor, bias: torch.Tensor):
 """
     groups = [finding.group for finding in found(text, "TPF101", Profile.AUDIT)]
     assert groups == [None, None, None]
+
+
+HALF = """
+import torch
+
+def send(x: torch.Tensor, y: torch.Tensor):
+    for _ in range(1000):
+        {test}
+            print(x.cuda().sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "is_doubted"),
+    [
+        ("if x.dtype == torch.float16:", True),
+        ("if x.dtype is torch.half and y is not None:", True),
+        ("if y is not None and x.dtype == torch.float16:", True),
+        ("if x.dtype != torch.float16:", False),
+        ("if x.dtype == torch.float32:", False),
+        ("if y.shape:", False),
+        ("if x.dtype == torch.float16 and print(x.cuda().sum().item()):", True),
+    ],
+)
+def test_code_for_half_precision_alone_is_doubted(test: str, is_doubted: bool) -> None:
+    confidences = {finding.confidence for finding in found(HALF.format(test=test), "TPF101", Profile.AUDIT)}
+    assert (LOW in confidences) is is_doubted
+
+
+def test_a_finding_in_a_lambda_belongs_to_the_function_around_it() -> None:
+    text = """
+import torch
+
+def outer():
+    return [(lambda x: (lambda: x.cuda().sum().item()))(torch.ones(3)) for _ in range(3)]
+
+key = lambda x: x.cuda().sum().item()
+"""
+    assert {finding.function for finding in found(text, "TPF101", Profile.AUDIT)} == {"outer", None}

@@ -94,3 +94,23 @@ def test_a_project_with_too_many_files_is_not_whole(tmp_path: Path, monkeypatch:
     assert not Projects(Settings()).of(tmp_path / "a.py").is_whole
     put(tmp_path / "few", "setup.py", "a.py")
     assert Projects(Settings()).of(tmp_path / "few" / "a.py").is_whole
+
+
+def test_scripts_are_looked_for_in_a_few_folders_above(tmp_path: Path) -> None:
+    deep = [f"{'a/' * depth}x{depth}.py" for depth in range(1, 9)]
+    put(tmp_path, *deep)
+    (tmp_path / "a" / "a.py").touch()
+    found = listed(tmp_path, deep[-1])
+    assert deep[-1] in found and deep[3] in found and deep[0] not in found
+
+
+def test_a_folder_that_does_not_exist_and_a_user_without_a_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    put(tmp_path, "a/x.py", "a/y.py")
+    assert listed(tmp_path, "a/b/none.py") == {"a/x.py", "a/y.py"}
+    monkeypatch.setattr(Path, "home", homeless)
+    assert listed(tmp_path, "a/x.py") == {"a/x.py", "a/y.py"}

@@ -1,0 +1,81 @@
+"""Processes that check files: batches, files that vanish, the environment."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from perflint.config.settings import Settings
+from perflint.engine import summaries, workers
+from perflint.engine.projects import Projects
+from perflint.engine.summaries import summary_before_checks
+from perflint.engine.workers import Worker
+from perflint.findings import Report
+
+
+class Process:
+    """A process that answers at once."""
+
+    def __init__(self) -> None:
+        self.connection, self._answers = multiprocessing.Pipe()
+        self.batches: list[list[str]] = []
+
+    def work(self, stage: int, files: list[str]) -> None:
+        self.batches.append(files)
+        self._answers.send([(file, Report()) for file in files])
+
+
+def test_one_batch_for_two_processes() -> None:
+    processes = [Process(), Process()]
+    found = workers._shared(processes, 0, [["a.py"]], {})  # type: ignore[arg-type]
+    assert [file for file, _ in found] == ["a.py"]
+    assert [process.batches for process in processes] == [[["a.py"]], []]
+
+
+@pytest.mark.parametrize("before", [None, "yes"])
+def test_the_environment_is_as_it_was(monkeypatch: pytest.MonkeyPatch, before: str | None) -> None:
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    if before is not None:
+        monkeypatch.setenv("PYTHONSAFEPATH", before)
+    with workers._safe_path():
+        assert os.environ["PYTHONSAFEPATH"] == "1"
+    assert os.environ.get("PYTHONSAFEPATH") == before
+
+
+def test_a_worker_without_a_cache_and_without_a_file(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "cache").touch()
+    file = tmp_path / "a.py"
+    file.write_text("import torch\n")
+    settings = Settings()
+    worker = Worker(settings, tmp_path / "cache" / "below", {}, Projects(settings))
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        worker.start()
+        assert worker.summarize([str(file)]) == []
+        (found,) = worker.check([str(file)])
+        assert not found[1].problems and found[1].files == 1
+        file.unlink()
+        (found,) = worker.check([str(file)])
+        assert [problem.message for problem in found[1].problems] == ["no such file or folder"]
+    finally:
+        signal.signal(signal.SIGINT, before)
+        gc.disable()
+
+
+def test_a_summary_that_crashes_is_made_by_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object) -> None:
+        raise ValueError("no summary")
+
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
+    (tmp_path / "b.py").write_text("from a import f\nf(1)\n")
+    project = Projects(Settings()).of(tmp_path / "a.py")
+    assert summary_before_checks(project, str(tmp_path / "b.py")) is not None
+    monkeypatch.setattr(summaries, "summary_of", crash)
+    assert summary_before_checks(project, str(tmp_path / "b.py")) is None
