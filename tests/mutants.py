@@ -32,6 +32,8 @@ only_mutate = ["perflint/{folder}/*"]
 also_copy = ["docs", "README.md"]
 pytest_add_cli_args = ["-p", "no:cacheprovider"]
 pytest_add_cli_args_test_selection = {tests}
+timeout_constant = 10.0
+timeout_multiplier = 4.0
 use_git_change_detection = false
 use_setproctitle = false
 """

@@ -27,7 +27,6 @@ class ProgramError(Exception):
 class Trial:
     """A comparison of the program with some fixes and with more of them."""
 
-    base: Chosen
     chosen: Chosen
     before: tuple[Run, ...]
     after: tuple[Run, ...]
@@ -208,7 +207,7 @@ class Search:
         timed = timing(before, after) if len(after) >= self._repeat else None
         if not base:
             self._judged[chosen] = changes
-        trial = Trial(base, chosen, tuple(before), tuple(after), timed, changes)
+        trial = Trial(chosen, tuple(before), tuple(after), timed, changes)
         self._trials[base, chosen] = trial
         return trial
 

@@ -10,11 +10,13 @@ import pytest
 from perflint.config.settings import Settings
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
-from perflint.findings import Report, Safety
+from perflint.findings import Confidence, Edit, Finding, Fix, Report, Safety, Span
+from perflint.frozen import replace
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
 from perflint.verify.plan import Plan
+from tests.output.reports import finding
 
 TEXT = """import torch
 
@@ -79,3 +81,30 @@ def test_bad_files_are_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     again = Plan(["a.py", "c.py", "gone.py"], check, Projects(Settings()), {Safety.SAFE})
     assert [problem.path for problem in made.problems] == ["a.py"] and made.candidates
     assert [problem.path for problem in again.problems] == ["a.py", "c.py", "gone.py"] and not again.candidates
+
+
+def test_lines_are_those_of_the_text_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fix that becomes possible in a second round is found below lines that the first has added."""
+
+    def found(number: int, line: str, code: str, new: str | None, *imports: str) -> Finding:
+        place = Span(number, 1, number, len(line) + 1)
+        fix = None if new is None else Fix("Write it", Safety.SAFE, (Edit(place, new),), imports)
+        return replace(finding(place, confidence=Confidence.HIGH, fix=fix), code=code, name=code.lower())
+
+    def toy(path: str, text: str, project: Project) -> Report:
+        report = Report(files=1)
+        for number, line in enumerate(text.splitlines(), 1):
+            if line == "first":
+                report.findings.append(found(number, line, "TPF101", "gc", "import gc", "import re"))
+            elif line == "last":
+                report.findings.append(found(number, line, "TPF102", None if "first" in text else "re"))
+        return report
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("first\nmiddle\nlast\n")
+    made = Plan(["a.py"], toy, Projects(Settings()), {Safety.SAFE})
+    assert sorted((one.code, one.line) for one in made.candidates) == [("TPF101", 1), ("TPF102", 3)]
+    (text,) = made.changed(made.candidates).values()
+    assert text.splitlines()[-3:] == ["gc", "middle", "re"]
+    second = frozenset(one for one in made.candidates if one.code == "TPF102")
+    assert made.changed(second) == {}

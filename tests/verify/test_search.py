@@ -78,7 +78,8 @@ def test_one_that_slows_down_is_found() -> None:
     result = program.verify(A, B, C, D)
     assert kept(result) == "ABD"
     assert list(dropped(result)) == ["C"] and dropped(result)["C"].startswith("a step takes 1.1")
-    assert result.trial.chosen == result.kept and not result.trial.base
+    assert result.trial.chosen == result.kept
+    assert len(result.trial.before) == len(result.trial.after) == 2
     assert not set(program.runs) - {"", "ABCD", "AB", "ABC", "ABD"}
 
 
@@ -200,6 +201,18 @@ def test_a_program_that_fails_with_other_random_numbers() -> None:
     assert not result.kept and result.reseeded is not None and result.reseeded.failed
     assert "+20.0%" in dropped(result)["U"]
     assert program.runs.count("!") == 1
+
+
+def test_each_that_does_harm_is_named() -> None:
+    assert list(dropped(Programs(ms={A: 1.0, C: 1.0}).verify(A, B, C))) == ["A", "C"]
+    assert list(dropped(Programs(loss={A: 0.5, C: 0.5}).verify(A, B, C))) == ["A", "C"]
+
+
+def test_rules_are_halved_near_the_middle() -> None:
+    program = Programs()
+    program.fails = {C}
+    result = program.verify(candidate("A", 1), candidate("A", 2), B, C)
+    assert kept(result) == "AAB" and "AA" in program.runs
 
 
 def test_rules_are_halved_before_lines() -> None:

@@ -76,6 +76,23 @@ def test_a_stopped_parameter_is_a_difference_whatever_the_losses_say() -> None:
     assert difference([before] * 2, before, SAFE, 0.0) is None
 
 
+@pytest.mark.parametrize("kind", ["buffer", "state"])
+def test_buffers_and_states_of_optimizers_count_in_the_end(kind: str) -> None:
+    def ended(value: float) -> States:
+        first, last = ({f"{kind} a": tensor(each)} for each in (1.0, value))
+        return States(first, {}, last, {}, {})
+
+    text = {"buffer": "buffers", "state": "states of the optimizers"}[kind]
+    assert other_end([ended(2.0)] * 2, ended(2.01), UNSAFE, 0.05) is None
+    assert (other_end([ended(2.0)] * 2, ended(2.5), UNSAFE, 0.05) or "").startswith(f"the final {text} differ by 50.0%")
+
+
+def test_where_nothing_ever_moves_nothing_stops() -> None:
+    still = states(START, START)
+    assert other_moves([still] * 2, still) is None
+    assert other_moves([still] * 2, KNOWN[0]) == "parameter a moves, which it did not before, as 1 more"
+
+
 def test_states_of_a_process_that_recorded_none() -> None:
     assert States.from_json({}) == States()
 
