@@ -119,6 +119,11 @@ def f(a: Sizes, b: Pair):
     a               # -> (int, int)
     b[0]            # -> caller
 
+def f(*rest, **more):
+    rest[0]         # -> cuda float 2
+    more["a"]       # -> cuda int 1
+f(cuda, a=ints)
+
 def f(a: Tensor, *, b: Tensor, c=3):
     b               # -> caller
     c               # -> int=3

@@ -23,7 +23,7 @@ class CollectivePerStep(Rule):
 
     ## What it does
     Finds two or more `all_reduce` calls in one block of code that runs each step, if each reduces
-    one number, and one in a loop over numbers that are written out.
+    one number, and one in a loop over numbers that are written out, or over entries of a dict or list in each step.
 
     ## Why is this bad
     Each collective launches a kernel on every device and waits for the slowest of them; for one
@@ -107,12 +107,26 @@ def _is_number(site: CallSite) -> bool:
 
 
 def _loop_over_numbers(site: CallSite) -> ast.For | None:
-    """The loop over a list of several numbers around a call, which gets one of them: `for x in (loss, accuracy)`."""
+    """The loop over several numbers around a call, which gets one of them.
+
+    The numbers are written out, `for x in (loss, accuracy)`, or the whole loop runs each step: `metrics.items()`.
+    """
     given, loop = site.argument("tensor", 0), next(loops_around(site.model, site.node), None)
-    if not isinstance(given, ast.Name) or not isinstance(loop, ast.For) or given.id not in names_in(loop.target):
+    if not isinstance(given, ast.Name) or not isinstance(loop, ast.For) or given.id not in _of_turn(loop):
         return None
     over = made(site.model, loop.iter)
-    return loop if isinstance(over, (ast.Tuple, ast.List)) and len(over.elts) > 1 else None
+    if isinstance(over, (ast.Tuple, ast.List)):
+        return loop if len(over.elts) > 1 else None
+    return loop if site.model.heat(loop) is Heat.HOT else None
+
+
+def _of_turn(loop: ast.For) -> set[str]:
+    """The names that an iteration binds to what the loop goes over, or makes of it."""
+    names = names_in(loop.target)
+    for statement in loop.body:
+        if isinstance(statement, ast.Assign) and names_in(statement.value) & names:
+            names |= {name for target in statement.targets for name in names_in(target)}
+    return names
 
 
 def _others(site: CallSite) -> list[ast.Call]:

@@ -42,6 +42,7 @@ def needs_callers(info: FunctionInfo) -> bool:
     ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     if info.owner and ordered and ordered[0].arg in ("self", "cls"):
         ordered = ordered[1:]
+    ordered += [arg for arg in (args.vararg, args.kwarg) if arg is not None]
     on_cpu = on_cpu_by_default(info.node)
     return any(
         arg.annotation is None
