@@ -10,19 +10,24 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grounds import grounds
-
+from perflint import findings as claims
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import run_rules
+from perflint.engine.places import nodes_of
 from perflint.engine.projects import Projects
+from perflint.engine.why import Whys
 from perflint.rules.registry import RuleSet
 from perflint.semantics.depth import deep_stack
+from perflint.semantics.explain.reasons import Reasons
+from perflint.semantics.facts import concepts
+from perflint.semantics.heat.reasons import HeatReasons
+from perflint.semantics.model import Model
 from perflint.source.reading import read
 from perflint.source.text import Source
 
@@ -79,6 +84,25 @@ def _entries(path: Path, projects: Projects, rules: RuleSet) -> dict[tuple[str, 
             found[here] = tuple(dict.fromkeys([*found.get(here, ()), *more]))
     model.close()
     return found
+
+
+def grounds(
+    findings: Sequence[claims.Finding], model: Model
+) -> Iterator[tuple[claims.Finding, tuple[concepts.Entry, ...]]]:
+    """Each finding of a file with the entries of conventions that it rests on, as `perflint explain` prints them."""
+    nodes = nodes_of(findings, model)
+    whys, reasons, heat = Whys(model), Reasons(model), HeatReasons(model)
+    for finding in findings:
+        node = nodes.get(finding.span)
+        if node is None:
+            yield finding, ()
+            continue
+        subject = whys.subject(node) if whys.is_about_tensors(finding) else None
+        steps = [] if subject is None else reasons.of(subject)
+        if model.heat(node) is finding.heat:
+            # Otherwise the rule decides the heat, not the place.
+            steps += heat.of(node)
+        yield finding, tuple(dict.fromkeys(entry for step in steps for entry in step.entries))
 
 
 def read_record(text: str) -> Record:

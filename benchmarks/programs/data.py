@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,23 +16,26 @@ import numpy as np
 from benchmarks.tracer.public import data as tiny
 
 
+def sized(make: Callable[..., None], small: Sequence[object], large: Sequence[object]) -> Callable[[Path, bool], None]:
+    """Data of the other module, with these arguments."""
+    return lambda folder, is_small: make(folder, *(small if is_small else large))
+
+
+coco = sized(tiny.coco, ((96, 96), 8), ((640, 480), 64))
+masks = sized(tiny.masks, ((32, 32), 16), ((256, 256), 96))
+mnist = sized(tiny.mnist, (64,), (1280,))
+digits = sized(tiny.mnist, (60_000, "data"), (60_000, "data"))
+tokens = sized(tiny.tokens, (4096,), (1 << 20,))
+citations = sized(tiny.citations, (16, 5429), (200, 5429))
+checkpoint = sized(tiny.checkpoint, ("stories15M",), ("stories110M",))
+sentences = sized(tiny.sentences, (), (10_000, (25_600, 1_024), (8, 24)))
+
+
 def cifar100(folder: Path, small: bool) -> None:
     """Small images of a hundred classes."""
     count = 64 if small else 512
     place = folder / "data" / "cifar-100-python"
     tiny.cifar(place, {"train": count, "test": 8}, "fine_labels", 100, ("meta", "fine_label_names"))
-
-
-def coco(folder: Path, small: bool) -> None:
-    """Images with boxes."""
-    size, count = ((96, 96), 8) if small else ((640, 480), 64)
-    tiny.coco(folder, size, count)
-
-
-def masks(folder: Path, small: bool) -> None:
-    """Images with masks."""
-    size, count = ((32, 32), 16) if small else ((256, 256), 96)
-    tiny.masks(folder, size, count)
 
 
 def ddim(folder: Path, small: bool) -> None:
@@ -62,16 +66,6 @@ def ddim(folder: Path, small: bool) -> None:
     (folder / "configs" / "perflint.yml").write_text(text)
 
 
-def mnist(folder: Path, small: bool) -> None:
-    """Digits, in the files of the data set."""
-    tiny.mnist(folder, 64 if small else 1280)
-
-
-def tokens(folder: Path, small: bool) -> None:
-    """Tokens of a text, as a memory map."""
-    tiny.tokens(folder, 4096 if small else 1 << 20)
-
-
 def words(folder: Path, small: bool) -> None:
     """Texts of random words."""
     known = [f"word{index}" for index in range(50 if small else 10_000)]
@@ -80,11 +74,6 @@ def words(folder: Path, small: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = 60 if small else 6000 if part == "train" else 300
         path.write_text("".join(f"{' '.join(random.choices(known, k=15))}\n" for _ in range(lines)))
-
-
-def citations(folder: Path, small: bool) -> None:
-    """A graph of papers: words, class and citations of each."""
-    tiny.citations(folder, 16 if small else 200, 5429)
 
 
 def imagenet(folder: Path, small: bool) -> None:
@@ -97,11 +86,6 @@ def imagenet(folder: Path, small: bool) -> None:
             os.link(first, first.with_name(f"{index}-{copy}.jpg"))
     for index in range(4):
         tiny.image(folder / "imagenet" / "train" / f"class{index % 2}" / f"{index}.jpg", size)
-
-
-def checkpoint(folder: Path, small: bool) -> None:
-    """Random weights of a model, and the file of a tokenizer."""
-    tiny.checkpoint(folder, "stories15M" if small else "stories110M")
 
 
 def supcontrast(folder: Path, small: bool) -> None:
@@ -146,19 +130,6 @@ def _images(folders: list[Path], size: tuple[int, int], count: int, names: int, 
         tiny.image(first, size)
         for copy in range(1, names):
             os.link(first, first.with_name(f"{index}-{copy}.{kind}"))
-
-
-def sentences(folder: Path, small: bool) -> None:
-    """Pairs of sentences with their vocabulary."""
-    if small:
-        tiny.sentences(folder)
-    else:
-        tiny.sentences(folder, 10_000, (25_600, 1_024), (8, 24))
-
-
-def digits(folder: Path, small: bool) -> None:
-    """All digits of the data set."""
-    tiny.mnist(folder, 60_000, "data")
 
 
 def points(folder: Path, small: bool) -> None:

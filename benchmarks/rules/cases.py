@@ -134,7 +134,9 @@ def convolutions(draw: random.Random) -> Iterator[Case]:
         source, line = _source(f"nn.Conv2d({channels}, {channels}, 3, padding=1, bias=False),", around, format)
 
         def make(c: int = channels, s: int = size, f: str = format, cl: bool = last) -> tuple[Run, Run]:
-            return _stack(c, 3, s, f, cl, False), _stack(_up(c, 8), 3, s, f, cl, False)
+            from layers import convolutional_step
+
+            return convolutional_step(c, f, cl, 3, s), convolutional_step(_up(c, 8), f, cl, 3, s)
 
         layout = ", channels_last" if last else ""
         yield Case(f"conv {number}: {channels} of {size} × {size}, {format}{layout}", "TPF351", source, line, make)
@@ -153,30 +155,13 @@ def biases(draw: random.Random) -> Iterator[Case]:
         def make(
             c: int = channels, k: int = kernel, s: int = size, f: str = format, cl: bool = last
         ) -> tuple[Run, Run]:
-            return _stack(c, k, s, f, cl, True), _stack(c, k, s, f, cl, False)
+            from layers import convolutional_step
+
+            return convolutional_step(c, f, cl, k, s, True), convolutional_step(c, f, cl, k, s)
 
         layout = ", channels_last" if last else ""
         name = f"bias {number}: {kernel} × {kernel}, {channels} of {size} × {size}, {format}{layout}"
         yield Case(name, "TPF301", source, line, make)
-
-
-def _stack(channels: int, kernel: int, size: int, format: str, last: bool, bias: bool) -> Run:
-    """A training step of ten convolutions with norms on 32 images."""
-    import torch
-    from layers import whole_step
-    from timing import OPTIONS, tensor
-    from torch import nn
-
-    layout = torch.channels_last if last else torch.contiguous_format
-    count, size = (2, 8) if OPTIONS.quick else (10, size)
-    body: list[nn.Module] = []
-    for _ in range(count):
-        convolution = nn.Conv2d(channels, channels, kernel, padding=kernel // 2, bias=bias)
-        body += [convolution, nn.BatchNorm2d(channels), nn.ReLU()]
-    model = nn.Sequential(*body).to(memory_format=layout)  # type: ignore[call-overload]
-    images = tensor(2 if OPTIONS.quick else 32, channels, size, size).contiguous(memory_format=layout)
-    run: Run = whole_step(model, images, None if format == "float32" else torch.bfloat16)
-    return run
 
 
 _ATTENTION = """
@@ -394,13 +379,4 @@ def _evaluation(width: int, depth: int, batch: int, recorded: bool) -> Run:
     return run
 
 
-FAMILIES: tuple[Callable[[random.Random], Iterator[Case]], ...] = (
-    linears,
-    heads,
-    convolutions,
-    biases,
-    attentions,
-    eight_bits,
-    loops,
-    evaluations,
-)
+FAMILIES = (linears, heads, convolutions, biases, attentions, eight_bits, loops, evaluations)

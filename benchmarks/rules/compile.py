@@ -87,21 +87,6 @@ def pair(name: str, rule: str, pattern: str, make: Callable[[], tuple[Run, Run]]
     return Pair(name, rule, pattern, "float32", SHAPE, anew, "step")
 
 
-def scaled(x: torch.Tensor) -> torch.Tensor:
-    """Reads a number."""
-    return x * (1.0 if x[0, 0].item() > 100 else 0.99)
-
-
-def scaled_there(x: torch.Tensor) -> torch.Tensor:
-    """The same without reading it."""
-    return x * torch.where(x[0, 0] > 100, 1.0, 0.99)
-
-
-def branched(x: torch.Tensor) -> torch.Tensor:
-    """Branches on a tensor."""
-    return x / 2 if x[0, 0] > 100 else x * 0.99
-
-
 def printed(x: torch.Tensor) -> torch.Tensor:
     """Prints a text."""
     print("block")
@@ -114,58 +99,34 @@ def logged(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-def selected(x: torch.Tensor) -> torch.Tensor:
-    """Sums what a mask selects."""
-    return x * x[x > 0].mean()
-
-
-def masked(x: torch.Tensor) -> torch.Tensor:
-    """Sums under a mask."""
-    kept = x > 0
-    return x * (torch.where(kept, x, 0).sum() / kept.sum())
-
-
-def clocked(x: torch.Tensor) -> torch.Tensor:
-    """Asks the clock."""
-    return x + time.time() * 0
-
-
-def drawn(x: torch.Tensor) -> torch.Tensor:
-    """Draws a Python number."""
-    return x + random.random() * 0
-
-
-def sized(x: torch.Tensor) -> torch.Tensor:
-    """Takes a size from a tensor."""
+def sized(x: torch.Tensor, by_shape: bool = False) -> torch.Tensor:
+    """Takes a size from a tensor, or the same from the shape."""
     rows = (x[:, 0] > -1e9).sum()
-    return x + torch.arange(rows, device=x.device)[:, None] * 1e-6
+    return x + torch.arange(len(x) if by_shape else rows, device=x.device)[:, None] * 1e-6 + rows * 0
 
 
-def sized_by_shape(x: torch.Tensor) -> torch.Tensor:
-    """The same size from the shape."""
-    rows = (x[:, 0] > -1e9).sum()
-    return x + torch.arange(len(x), device=x.device)[:, None] * 1e-6 + rows * 0
+def chosen(x: torch.Tensor) -> torch.Tensor:
+    """Scales by a number that the device chooses."""
+    return x * torch.where(x[0, 0] > 100, 1.0, 0.99)
 
 
-def copied(x: torch.Tensor) -> torch.Tensor:
-    """Copies a tensor as Python objects are copied."""
-    return copy.deepcopy(x)
+BREAKS: tuple[tuple[str, str, Hook, Hook | None], ...] = (
+    ("item", "TPF701", lambda x: x * (1.0 if x[0, 0].item() > 100 else 0.99), chosen),
+    ("branch", "TPF702", lambda x: x / 2 if x[0, 0] > 100 else x * 0.99, chosen),
+    ("print", "TPF703", printed, None),
+    ("debug", "TPF703", logged, None),
+    ("mask", "TPF704", lambda x: x * x[x > 0].mean(), lambda x: x * (torch.where(x > 0, x, 0).sum() / (x > 0).sum())),
+    ("clock", "TPF708", lambda x: x + time.time() * 0, None),
+    ("random", "TPF708", lambda x: x + random.random() * 0, None),
+    ("deepcopy", "TPF708", copy.deepcopy, torch.clone),
+    ("size", "TPF709", sized, lambda x: sized(x, by_shape=True)),
+)
+"""What ends a graph, by name, with the rule and what does the same without ending it."""
 
 
 def breaks() -> Iterator[Pair]:
     """One break between the halves of a model, and one in each turn of a loop over layers."""
-    kinds: list[tuple[str, str, Hook, Hook | None]] = [
-        ("item", "TPF701", scaled, scaled_there),
-        ("branch", "TPF702", branched, scaled_there),
-        ("print", "TPF703", printed, None),
-        ("debug", "TPF703", logged, None),
-        ("mask", "TPF704", selected, masked),
-        ("clock", "TPF708", clocked, None),
-        ("random", "TPF708", drawn, None),
-        ("deepcopy", "TPF708", copied, torch.clone),
-        ("size", "TPF709", sized, sized_by_shape),
-    ]
-    for name, rule, bad, good in kinds:
+    for name, rule, bad, good in BREAKS:
         yield pair(
             f"break-once-{name}",
             rule,
@@ -346,43 +307,21 @@ def others() -> Iterator[Pair]:
         lambda: (helper("script"), helper("compile")),
         "step",
     )
-    yield pair(
-        "counter-recompiles",
-        "TPF712",
-        "a counter in Python in a compiled forward, after the limit, against a buffer",
-        lambda: (after_limit(Counting()), after_limit(Buffered())),
-    )
+    words = "a counter in Python in a compiled forward, after the limit, against a buffer"
+    yield pair("counter-recompiles", "TPF712", words, lambda: (after_limit(Counting()), after_limit(Buffered())))
     yield pair("compile-each-call", "TPF711", "torch.compile in each call against once", compiled_each)
+    words = "a forward whose compiled self is never called against torch.compile"
+    yield pair("compile-dropped", "TPF710 TPF716", words, lambda: (eager(Stack()), forward(Stack())))
+    words = "the same against torch.compile(mode='reduce-overhead')"
     yield pair(
-        "compile-dropped",
-        "TPF710",
-        "a forward whose compiled self is never called against torch.compile",
-        lambda: (eager(Stack()), forward(Stack())),
+        "compile-dropped-graphs", "TPF710 TPF716", words, lambda: (eager(Stack()), forward(Stack(), "reduce-overhead"))
     )
-    yield pair(
-        "compile-dropped-graphs",
-        "TPF710",
-        "the same against torch.compile(mode='reduce-overhead')",
-        lambda: (eager(Stack()), forward(Stack(), "reduce-overhead")),
-    )
-    yield pair(
-        "debug-backend",
-        "TPF715",
-        "torch.compile(backend='aot_eager') against the default",
-        lambda: (forward(Stack(), backend="aot_eager"), forward(Stack())),
-    )
-    yield pair(
-        "growing-graph-input",
-        "TPF814",
-        "one more row in each call, with mode='reduce-overhead' against the default mode",
-        lambda: (growing("reduce-overhead"), growing(None)),
-    )
-    yield pair(
-        "mutated-argument",
-        "TPF807",
-        "a compiled forward with CUDA graphs that writes to its argument against one that writes to a buffer",
-        lambda: (cached(own=False), cached(own=True)),
-    )
+    words = "torch.compile(backend='aot_eager') against the default"
+    yield pair("debug-backend", "TPF715", words, lambda: (forward(Stack(), backend="aot_eager"), forward(Stack())))
+    words = "one more row in each call, with mode='reduce-overhead' against the default mode"
+    yield pair("growing-graph-input", "TPF814", words, lambda: (growing("reduce-overhead"), growing(None)))
+    words = "a compiled forward with CUDA graphs that writes to its argument against one that writes to a buffer"
+    yield pair("mutated-argument", "TPF807", words, lambda: (cached(own=False), cached(own=True)))
 
 
 if __name__ == "__main__":

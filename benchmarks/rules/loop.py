@@ -36,16 +36,6 @@ def together(parameters: Parameters) -> Split:
     return [[{"params": parameters}]]
 
 
-def groups(parameters: Parameters) -> Split:
-    """A group for each parameter."""
-    return [[{"params": [each]} for each in parameters]]
-
-
-def each(parameters: Parameters) -> Split:
-    """An optimizer for each parameter."""
-    return [[{"params": [each]}] for each in parameters]
-
-
 def training(
     settings: Settings,
     to_none: bool = True,
@@ -80,73 +70,52 @@ def optimizers() -> Iterator[Pair]:
     """Forms of AdamW, and of what is done with its gradients, in whole steps."""
     fused: Settings = {"fused": True}
     plain: Settings = {}
-    yield in_step(
-        "TPF601",
-        "adamw-for-loop",
-        "AdamW(foreach=False) against fused=True",
-        lambda: (training({"foreach": False}), training(fused)),
-    )
-    yield in_step(
-        "TPF601",
-        "adamw-for-loop-default",
-        "AdamW(foreach=False) against the default",
-        lambda: (training({"foreach": False}), training(plain)),
-    )
+
+    def groups(given: Parameters) -> Split:
+        return [[{"params": [each]} for each in given]]
+
+    def parts(given: Parameters) -> Split:
+        return [[{"params": [each]}] for each in given]
+
+    words = "AdamW(foreach=False) against fused=True"
+    yield in_step("TPF601", "adamw-for-loop", words, lambda: (training({"foreach": False}), training(fused)))
+    words = "AdamW(foreach=False) against the default"
+    yield in_step("TPF601", "adamw-for-loop-default", words, lambda: (training({"foreach": False}), training(plain)))
+    words = "AdamW(fused=True) with a group for each parameter against one group"
     yield in_step(
         "TPF609",
         "group-per-parameter",
-        "AdamW(fused=True) with a group for each parameter against one group",
+        words,
         lambda: (training(fused, split=groups), training(fused)),
     )
+    words = "an AdamW(fused=True) for each parameter against one"
     yield in_step(
         "TPF609",
         "optimizer-per-parameter",
-        "an AdamW(fused=True) for each parameter against one",
-        lambda: (training(fused, split=each), training(fused)),
+        words,
+        lambda: (training(fused, split=parts), training(fused)),
     )
-    yield in_step(
-        "TPF602",
-        "zero-grad-memset",
-        "zero_grad(set_to_none=False) against the default",
-        lambda: (training(fused, to_none=False), training(fused)),
-    )
+    words = "zero_grad(set_to_none=False) against the default"
+    yield in_step("TPF602", "zero-grad-memset", words, lambda: (training(fused, to_none=False), training(fused)))
     if OPTIONS.device == "cuda":
-        yield in_step(
-            "TPF607",
-            "adamw-capturable",
-            "AdamW(capturable=True) against the default",
-            lambda: (training({"capturable": True}), training(plain)),
-        )
+        words = "AdamW(capturable=True) against the default"
+        yield in_step("TPF607", "adamw-capturable", words, lambda: (training({"capturable": True}), training(plain)))
+    words = "AdamW's step counters on the GPU against the CPU"
     yield in_step(
-        "TPF608",
-        "adamw-step-on-device",
-        "AdamW's step counters on the GPU against the CPU",
-        lambda: (training(plain, after=counters_to_device), training(plain)),
+        "TPF608", "adamw-step-on-device", words, lambda: (training(plain, after=counters_to_device), training(plain))
     )
-    yield in_step(
-        "TPF606",
-        "detect-anomaly",
-        "detect_anomaly against none",
-        lambda: (training(fused, detect=True), training(fused)),
-    )
+    words = "detect_anomaly against none"
+    yield in_step("TPF606", "detect-anomaly", words, lambda: (training(fused, detect=True), training(fused)))
     yield in_step(
         "TPF125",
         "manual-gradient-norm",
         "a gradient norm by .item() per parameter against get_total_norm",
         lambda: (training(fused, after=norm_by_item), training(fused, after=norm_at_once)),
     )
-    yield in_step(
-        "TPF605",
-        "histograms",
-        "a histogram of every gradient each step against none",
-        lambda: (training(fused, after=histograms), training(fused)),
-    )
-    yield in_step(
-        "TPF963",
-        "checkpoint",
-        "torch.save of all parameters each step, into memory, against none",
-        lambda: (training(fused, after=save), training(fused)),
-    )
+    words = "a histogram of every gradient each step against none"
+    yield in_step("TPF605", "histograms", words, lambda: (training(fused, after=histograms), training(fused)))
+    words = "torch.save of all parameters each step, into memory, against none"
+    yield in_step("TPF963", "checkpoint", words, lambda: (training(fused, after=save), training(fused)))
     yield in_step(
         "TPF504",
         "model-moved",
@@ -195,18 +164,10 @@ def averages() -> Iterator[Pair]:
         model, average, batch = GPT().to(OPTIONS.device), GPT().to(OPTIONS.device), ids(8, 1024)
         return gpt_step(model, batch, end=lambda loss: average_of(average, model))
 
-    yield in_step(
-        "TPF603",
-        "average-one-by-one",
-        "a moving average parameter by parameter against torch._foreach_lerp_",
-        lambda: (step(in_place), step(at_once)),
-    )
-    yield in_step(
-        "TPF603",
-        "average-out-of-place",
-        "an average computed out of place, parameter by parameter, against torch._foreach_lerp_",
-        lambda: (step(out_of_place), step(at_once)),
-    )
+    words = "a moving average parameter by parameter against torch._foreach_lerp_"
+    yield in_step("TPF603", "average-one-by-one", words, lambda: (step(in_place), step(at_once)))
+    words = "an average computed out of place, parameter by parameter, against torch._foreach_lerp_"
+    yield in_step("TPF603", "average-out-of-place", words, lambda: (step(out_of_place), step(at_once)))
 
     def policy(average_of: Average) -> Run:
         width = 32 if OPTIONS.quick else 512
@@ -341,22 +302,12 @@ def loaders() -> Iterator[Pair]:
         return run
 
     shape = f"{count // 64} batches of 64 × 3 × 32 × 32, four workers"
+    words = "an epoch with workers that start anew against persistent_workers"
     yield Pair(
-        "workers-start-anew",
-        "TPF403",
-        "an epoch with workers that start anew against persistent_workers",
-        "float32",
-        shape,
-        lambda: (epoch(False, False), epoch(True, False)),
+        "workers-start-anew", "TPF403", words, "float32", shape, lambda: (epoch(False, False), epoch(True, False))
     )
-    yield Pair(
-        "loader-made-anew",
-        "TPF404",
-        "an epoch with a loader that is made anew against persistent_workers",
-        "float32",
-        shape,
-        lambda: (epoch(False, True), epoch(True, False)),
-    )
+    words = "an epoch with a loader that is made anew against persistent_workers"
+    yield Pair("loader-made-anew", "TPF404", words, "float32", shape, lambda: (epoch(False, True), epoch(True, False)))
 
 
 if __name__ == "__main__":

@@ -41,14 +41,8 @@ def by_hand(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torc
     return scores.softmax(dim=-1) @ value
 
 
-def padded(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """Under a mask that hides nothing, as batches of equally long texts have it."""
-    mask = query.new_zeros(len(query), 1, 1, key.shape[-2])
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-
-
 def attention() -> Iterator[Pair]:
-    """Attention from matmuls and a softmax, and sequences whose length no tile divides."""
+    """Attention from matmuls and a softmax."""
     for label, condition, dtype in FORMATS:
         for batch, tokens in ((16, 256), (8, 1024)):
 
@@ -64,21 +58,6 @@ def attention() -> Iterator[Pair]:
                 condition,
                 f"6 transformer layers of width 512, {batch} × {tokens} tokens, AdamW fused",
                 lambda s=steps: (s(by_hand), s(F.scaled_dot_product_attention)),  # type: ignore[misc]
-                "step",
-            )
-        for short, full in ((505, 512), (1001, 1008)):
-
-            def lengths(tokens: int, d: torch.dtype | None = dtype) -> Run:
-                b, t = (1, tokens // 16) if OPTIONS.quick else (8, tokens)
-                return whole_step(layers(padded), tensor(b, t, 512), d)
-
-            yield Pair(
-                f"tokens-{short}-step-{label}",
-                "TPF353",
-                f"batches of {short} tokens against {full}",
-                condition,
-                "6 transformer layers of width 512 with a mask, 8 sequences, AdamW fused",
-                lambda a=short, z=full, n=lengths: (n(a), n(z)),  # type: ignore[misc]
                 "step",
             )
 
@@ -111,15 +90,9 @@ def formats() -> Iterator[Pair]:
         shape = (1, 32) if OPTIONS.quick else (8, 1024)
         return whole_step(layers(attend), tensor(*shape, 512), torch.bfloat16)
 
-    yield Pair(
-        "attention-in-float32-step",
-        "TPF314",
-        "query, key and value in float32 for scaled_dot_product_attention against bfloat16",
-        HALF,
-        "6 transformer layers of width 512, 8 × 1024 tokens, AdamW fused",
-        lambda: (steps(exact), steps(causal)),
-        "step",
-    )
+    words = "query, key and value in float32 for scaled_dot_product_attention against bfloat16"
+    where = "6 transformer layers of width 512, 8 × 1024 tokens, AdamW fused"
+    yield Pair("attention-in-float32-step", "TPF314", words, HALF, where, lambda: (steps(exact), steps(causal)), "step")
 
     def training(dtype: torch.dtype) -> Run:
         model, batch = GPT().to(OPTIONS.device, dtype), ids(8, 1024)
@@ -175,23 +148,14 @@ def retained() -> Iterator[Pair]:
 
         return run
 
+    words = "backward(retain_graph=True) against none"
     yield Pair(
-        "retain-graph-step-gpt",
-        "TPF305",
-        "backward(retain_graph=True) against none",
-        HALF,
-        GPT_SHAPE,
-        lambda: (step(retain_graph=True), step()),
-        "step",
+        "retain-graph-step-gpt", "TPF305", words, HALF, GPT_SHAPE, lambda: (step(retain_graph=True), step()), "step"
     )
+    words = "backward(create_graph=True) against none"
+    where = "8 × Linear(512, 512) with tanh, batch 256"
     yield Pair(
-        "create-graph-step-mlp",
-        "TPF305",
-        "backward(create_graph=True) against none",
-        "float32",
-        "8 × Linear(512, 512) with tanh, batch 256",
-        lambda: (small(create_graph=True), small()),
-        "step",
+        "create-graph-step-mlp", "TPF305", words, "float32", where, lambda: (small(create_graph=True), small()), "step"
     )
 
 
@@ -238,15 +202,8 @@ def losses() -> Iterator[Pair]:
 
         return train(model, loss)
 
-    yield Pair(
-        "log-of-softmax-step-gpt",
-        "TPF306",
-        "log(softmax(x)) against log_softmax(x)",
-        HALF,
-        GPT_SHAPE,
-        lambda: (step(True), step(False)),
-        "step",
-    )
+    words = "log(softmax(x)) against log_softmax(x)"
+    yield Pair("log-of-softmax-step-gpt", "TPF306", words, HALF, GPT_SHAPE, lambda: (step(True), step(False)), "step")
 
 
 def checkpoints() -> Iterator[Pair]:
@@ -300,14 +257,10 @@ def frozen() -> Iterator[Pair]:
 
         return run
 
+    words = "a frozen body that requires gradients against requires_grad_(False)"
+    where = RESNET + ", only the last layer is trained"
     yield Pair(
-        "frozen-body-with-gradients-step",
-        "TPF308",
-        "a frozen body that requires gradients against requires_grad_(False)",
-        HALF,
-        RESNET + ", only the last layer is trained",
-        lambda: (step(True), step(False)),
-        "step",
+        "frozen-body-with-gradients-step", "TPF308", words, HALF, where, lambda: (step(True), step(False)), "step"
     )
 
 
@@ -331,24 +284,19 @@ def deterministic() -> Iterator[None]:
 def switches() -> Iterator[Pair]:
     """Switches that make a program reproducible, or that look for the fastest convolution."""
 
+    def under(setting: Callable[[], contextlib.AbstractContextManager[None]], inner: Run) -> Run:
+        def run() -> None:
+            with setting():
+                inner()
+
+        return run
+
     def step(setting: Callable[[], contextlib.AbstractContextManager[None]], dtype: torch.dtype | None) -> Run:
         batch = images(64)
-        inner = resnet_step(resnet50(), lambda: batch, dtype, dtype is not None)
-
-        def run() -> None:
-            with setting():
-                inner()
-
-        return run
+        return under(setting, resnet_step(resnet50(), lambda: batch, dtype, dtype is not None))
 
     def gpt(setting: Callable[[], contextlib.AbstractContextManager[None]]) -> Run:
-        inner = gpt_step(GPT().to(OPTIONS.device), ids(8, 1024))
-
-        def run() -> None:
-            with setting():
-                inner()
-
-        return run
+        return under(setting, gpt_step(GPT().to(OPTIONS.device), ids(8, 1024)))
 
     kinds: tuple[tuple[str, str, Callable[[], contextlib.AbstractContextManager[None]]], ...] = (
         ("cudnn-off", "cudnn.enabled = False", lambda: cudnn(enabled=False)),
@@ -456,36 +404,7 @@ def steps_of(asked: Connection, name: str, blocking: bool, given: Options) -> No
             asked.send(None)
 
 
-def casts() -> Iterator[Pair]:
-    """Casts to float32 and back around what autocast would run in half precision."""
-
-    class Cast(nn.Module):
-        def __init__(self, churn: bool) -> None:
-            super().__init__()
-            self.layers, self.churn = nn.ModuleList(nn.Linear(1024, 1024) for _ in range(12)), churn
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            for layer in self.layers:
-                x = F.relu(layer(x))
-                if self.churn:
-                    x = x.float()
-            return x
-
-    yield Pair(
-        "float-between-layers-step",
-        "TPF357",
-        "x.float() after each layer under autocast against none",
-        HALF,
-        "12 × Linear(1024, 1024) with ReLU on 8192 rows, AdamW fused",
-        lambda: (
-            whole_step(Cast(True), tensor(64 if OPTIONS.quick else 8192, 1024), torch.bfloat16),
-            whole_step(Cast(False), tensor(64 if OPTIONS.quick else 8192, 1024), torch.bfloat16),
-        ),
-        "step",
-    )
-
-
-FAMILIES = (attention, formats, cells, retained, losses, checkpoints, frozen, switches, varying, blocked, casts)
+FAMILIES = (attention, formats, cells, retained, losses, checkpoints, frozen, switches, varying, blocked)
 
 if __name__ == "__main__":
     main("models", __doc__, FAMILIES)

@@ -59,7 +59,7 @@ def trained_head(rows: int, width: int, vocabulary: int, format: str) -> Run:
     return run
 
 
-def captured(run: Run) -> Run:
+def captured(run: Run, pool: tuple[int, int] | None = None) -> Run:
     """The same as a CUDA graph, so that the host's launches are not timed."""
     if OPTIONS.device != "cuda":
         return run
@@ -69,7 +69,7 @@ def captured(run: Run) -> Run:
         run()
     torch.cuda.current_stream().wait_stream(aside)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, pool=pool):
         run()
     return graph.replay
 
@@ -100,27 +100,11 @@ class Kind:
     misfits: tuple[str, ...]
 
 
+LINEAR = "a linear layer, forward and backward, against the next multiple of 8"
+HEAD = "an output head with its cross entropy, forward and backward, against the next multiple of 64"
 KINDS = (
-    Kind(
-        "linear",
-        "TPF351",
-        "a linear layer, forward and backward, against the next multiple of 8",
-        trained_linear,
-        ROWS,
-        WIDTHS,
-        WIDTHS,
-        ("inner", "outer", "both"),
-    ),
-    Kind(
-        "head",
-        "TPF352",
-        "an output head with its cross entropy, forward and backward, against the next multiple of 64",
-        trained_head,
-        HEAD_ROWS,
-        HEAD_WIDTHS,
-        VOCABULARIES,
-        ("outer",),
-    ),
+    Kind("linear", "TPF351", LINEAR, trained_linear, ROWS, WIDTHS, WIDTHS, ("inner", "outer", "both")),
+    Kind("head", "TPF352", HEAD, trained_head, HEAD_ROWS, HEAD_WIDTHS, VOCABULARIES, ("outer",)),
 )
 
 

@@ -69,14 +69,10 @@ def copies() -> Iterator[Pair]:
         yield Pair(
             f"copy-{name}-resnet50", rule, words, HALF, RESNET + ", channels_last", lambda t=training: t(0), "step"
         )
+        pattern = f"{words}, {HOST_WORK_MS:g} ms of CPU work before it"
+        where = RESNET + ", channels_last"
         yield Pair(
-            f"copy-{name}-resnet50-host-work",
-            rule,
-            f"{words}, {HOST_WORK_MS:g} ms of CPU work before it",
-            HALF,
-            RESNET + ", channels_last",
-            lambda t=training: t(HOST_WORK_MS),
-            "step",
+            f"copy-{name}-resnet50-host-work", rule, pattern, HALF, where, lambda t=training: t(HOST_WORK_MS), "step"
         )
 
 
@@ -281,15 +277,8 @@ def evaluations() -> Iterator[Pair]:
         *programs[2:],
         ("encoder", "float32", "TransformerEncoder, 6 layers of width 512, 8 × 128 tokens", encoder, encoded),
     ):
-        yield Pair(
-            f"train-mode-{name}",
-            "TPF503",
-            "evaluation in training mode against evaluation mode",
-            dtype,
-            shape,
-            lambda m=make, b=batch: modes(m, b),  # type: ignore[misc]
-            "step",
-        )
+        words = "evaluation in training mode against evaluation mode"
+        yield Pair(f"train-mode-{name}", "TPF503", words, dtype, shape, lambda m=make, b=batch: modes(m, b), "step")
 
 
 def deprecated() -> Iterator[Pair]:
@@ -307,14 +296,9 @@ def deprecated() -> Iterator[Pair]:
             with torch.amp.autocast("cuda", enabled=False):
                 pass
 
-    yield Pair(
-        "deprecated-autocast",
-        "TPF902",
-        "torch.cuda.amp.autocast against torch.amp.autocast",
-        "float32",
-        "entering and leaving the context",
-        lambda: (old, new),
-    )
+    words = "torch.cuda.amp.autocast against torch.amp.autocast"
+    where = "entering and leaving the context"
+    yield Pair("deprecated-autocast", "TPF902", words, "float32", where, lambda: (old, new))
 
 
 if __name__ == "__main__":

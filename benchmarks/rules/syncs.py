@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 from programs import GPT, HOST_WORK_MS, Hook, gpt_step, ids, policy_step
-from timing import OPTIONS, Pair, Run, main, tensor
+from timing import OPTIONS, Pair, Run, main, synchronize, tensor
 from torch.distributions import Categorical, Normal
 from torch.nn import functional as F
 
@@ -107,9 +107,8 @@ def scalars() -> Iterator[Pattern]:
         lambda f, x: torch.equal(f.values, f.values + 0),
         lambda f, x: (f.values == f.values + 0).all(),
     )
-    yield Pattern(
-        "TPF122", "explicit-synchronize", "cuda.synchronize()", lambda f, x: _wait(), lambda f, x: None, layer=False
-    )
+    words = "cuda.synchronize()"
+    yield Pattern("TPF122", "explicit-synchronize", words, lambda f, x: synchronize(), lambda f, x: None, False)
 
 
 def _four_reads(f: Fixed, x: torch.Tensor) -> object:
@@ -141,11 +140,6 @@ def _checked(f: Fixed, x: torch.Tensor) -> object:
 def _flagged(f: Fixed, x: torch.Tensor) -> object:
     f.bad |= torch.isnan(x.mean())
     return f.bad
-
-
-def _wait() -> None:
-    if OPTIONS.device == "cuda":
-        torch.cuda.synchronize()
 
 
 def sizes() -> Iterator[Pattern]:
@@ -342,13 +336,9 @@ def operations() -> Iterator[Pair]:
     for pattern in (pattern for family in PATTERNS for pattern in family()):
         if pattern.rule in ("TPF109", "TPF122"):
             continue
+        where = "as in benchmarks/rules/syncs.py"
         yield Pair(
-            f"{pattern.name}-operation",
-            pattern.rule,
-            pattern.words,
-            "float32",
-            "as in benchmarks/rules/syncs.py",
-            lambda p=pattern: alone(p),  # type: ignore[misc]
+            f"{pattern.name}-operation", pattern.rule, pattern.words, "float32", where, lambda p=pattern: alone(p)
         )
 
 

@@ -2,7 +2,7 @@
 
 Both run by turns; a row holds the medians in milliseconds, and the median, least and greatest ratio
 of neighbouring runs. `--device cpu --quick` tries a script out where there is no GPU; its figures
-mean nothing.
+mean nothing. `--memory` prints the most memory that each side of a pair holds, as a table in Markdown.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Options:
 
     device: str = "cuda"
     quick: bool = False
+    memory: bool = False
 
 
 OPTIONS = Options()
@@ -76,6 +77,7 @@ def compared(bad: Run, good: Run, scope: str) -> list[tuple[float, float]]:
     least, target = (8, 0.05) if scope == "step" else (3, 0.02)
     each = seconds(good, 5)
     times, repeats = max(least, min(300, int(target / each))), 5 if each > 0.01 else 9
+    times = max(1, min(times, int(2 / seconds(bad, 1))))
     return [(seconds(bad, times), seconds(good, times)) for _ in range(repeats)]
 
 
@@ -85,7 +87,11 @@ def measure(pair: Pair, run: str) -> str:
     torch.backends.cuda.matmul.allow_tf32 = pair.tf32
     gc.collect()
     bad, good = pair.make()
-    runs = compared(bad, good, pair.scope)
+    return row(pair, run, compared(bad, good, pair.scope))
+
+
+def row(pair: Pair, run: str, runs: list[tuple[float, float]]) -> str:
+    """The pair's row, of the seconds of both sides in each turn."""
     ratios = [left / right for left, right in runs]
     fields = {
         "run": f'"{run}"',
@@ -103,14 +109,39 @@ def measure(pair: Pair, run: str) -> str:
     return "\n".join([f"[rows.{pair.name}]", *(f"{key} = {value}" for key, value in fields.items()), ""])
 
 
+MEMORY_COLUMNS = "| pattern | where | bad GiB | good GiB | bad / good | bad reserved | good reserved |"
+
+
+def memory(pair: Pair) -> str:
+    """The pair's line of the table: the peaks that were allocated, and that the allocator reserved, in GiB."""
+    (bad, bad_reserved), (good, good_reserved) = peak(pair, 0), peak(pair, 1)
+    peaks = f"{bad:.2f} | {good:.2f} | {bad / good:.2f} | {bad_reserved:.2f} | {good_reserved:.2f}"
+    return f"| {pair.name}: {pair.pattern} | {pair.shape}, {pair.dtype} | {peaks} |"
+
+
+def peak(pair: Pair, side: int) -> tuple[float, float]:
+    """The most memory that three runs of one side of a pair held, allocated and reserved, in GiB."""
+    gc.collect()
+    torch.cuda.empty_cache()
+    run = pair.make()[side]
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    for _ in range(3):
+        run()
+    synchronize()
+    return torch.cuda.max_memory_allocated() / 2**30, torch.cuda.max_memory_reserved() / 2**30
+
+
 def options(description: str | None) -> list[str]:
     """Read the command line; what is left over of it are the prefixes of names."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("prefixes", nargs="*", metavar="PREFIX", help="only the rows whose name starts so")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--quick", action="store_true", help="tiny sizes and few runs, to try the script out")
+    parser.add_argument("--memory", action="store_true", help="peaks of a GPU's memory instead of times")
     given = parser.parse_args()
-    OPTIONS.device, OPTIONS.quick = given.device, given.quick
+    OPTIONS.device, OPTIONS.quick, OPTIONS.memory = given.device, given.quick, given.memory
     return given.prefixes or [""]
 
 
@@ -124,12 +155,17 @@ def header(run: str) -> str:
 def main(run: str, description: str | None, families: Iterable[Callable[[], Iterator[Pair]]]) -> None:
     """Measure the rows that the command line names, and print them."""
     prefixes = tuple(options(description))
-    print(header(run), flush=True)
+    print(
+        f"{torch.cuda.get_device_name()}\n\n{MEMORY_COLUMNS}\n|---|---|---|---|---|---|---|"
+        if OPTIONS.memory
+        else header(run),
+        flush=True,
+    )
     for pair in (pair for family in families for pair in family()):
         if pair.name.startswith(prefixes):
             try:
-                print(measure(pair, run), flush=True)
-            except (RuntimeError, TypeError, ValueError) as error:
+                print(memory(pair) if OPTIONS.memory else measure(pair, run), flush=True)
+            except (ImportError, RuntimeError, TypeError, ValueError) as error:
                 print(f"# {pair.name}: {str(error).splitlines()[0]}\n", flush=True)
 
 

@@ -1,10 +1,14 @@
-"""Measures how time and memory grow with the size of a project.
+"""Measures how time and memory grow with the size of a project, or the start-up of perflint.
 
     python benchmarks/speed/growth.py [--lines 1000,10000,100000] [--jobs N] [--json FILE]
+    python benchmarks/speed/growth.py --start-up 20
 
 Generates projects of these sizes, of packages with ten modules of 132 lines each: a layer, helpers and training loops.
 Each module imports the two before it. The figures are those of one cold `perflint check` in N processes, all rules,
 profile audit: CPU seconds of all processes, wall seconds, and the memory of the largest process.
+
+Start-up is `perflint --version` and `perflint check` on a small clean file against a bare interpreter, medians of so
+many interleaved runs. `reach.py` measures whole projects.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from packages import table
 
-CHECK = [sys.executable, "-m", "perflint", "check", "--isolated", "--exit-zero", "--profile", "audit", "--no-cache"]
+PERFLINT = [sys.executable, "-m", "perflint"]
+CHECK = [*PERFLINT, "check", "--isolated", "--exit-zero", "--profile", "audit", "--no-cache"]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 PACKAGE = 10
 """Modules of a package."""
@@ -83,6 +89,20 @@ def step{number}_{block}(model, optimizer, batches, device):
             total += loss.item()
     return total / max(seen, 1)
 '''
+CLEAN = '''"""A small file with nothing to report."""
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64))
+
+    def forward(self, x):
+        return self.layers(x)
+'''
 
 
 def main() -> None:
@@ -91,8 +111,12 @@ def main() -> None:
     parser.add_argument("--lines", default="1000,10000,100000", help="sizes of projects (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to a file")
+    parser.add_argument("--start-up", type=int, metavar="RUNS", help="measure the start-up instead")
     options = parser.parse_args()
     print(f"Python {sys.version.split()[0]}, {len(os.sched_getaffinity(0))} CPUs", flush=True)
+    if options.start_up:
+        print(start_up(options.start_up))
+        return
     rows = []
     for lines in map(int, options.lines.split(",")):
         with tempfile.TemporaryDirectory(prefix="perflint-growth-") as temporary:
@@ -122,6 +146,43 @@ def measured(folder: Path, lines: int, jobs: int) -> dict[str, float]:
         "wall seconds": round(time.perf_counter() - began, 2),
         "peak MiB": used.ru_maxrss // 1024,
     }
+
+
+def start_up(runs: int) -> str:
+    """Wall-clock milliseconds of short commands; interleaved, so that a busy moment hits all alike."""
+    with tempfile.TemporaryDirectory() as folder:
+        clean = Path(folder) / "clean.py"
+        clean.write_text(CLEAN, encoding="utf-8")
+        checking = [*PERFLINT, "check", "--isolated", "--no-cache", str(clean)]
+        commands = {
+            "bare interpreter": [sys.executable, "-c", "pass"],
+            "`perflint --version`": [*PERFLINT, "--version"],
+            "`perflint check`, small clean file": checking,
+        }
+        samples: dict[str, list[float]] = {name: [] for name in commands}
+        for run in range(runs + 1):
+            for name, command in commands.items():
+                start = time.perf_counter()
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+                if run:  # The first one compiles modules.
+                    samples[name].append((time.perf_counter() - start) * 1000)
+        imported = _imports_libcst(checking)
+    medians = {name: statistics.median(times) for name, times in samples.items()}
+    fastest = {name: min(times) for name, times in samples.items()}
+    bare = "bare interpreter"
+    rows = [
+        [name, f"{medians[name]:.0f}", f"{medians[name] - medians[bare]:.0f}", f"{fastest[name] - fastest[bare]:.0f}"]
+        for name in commands
+    ]
+    verdict = "imports libcst" if imported else "does not import libcst"
+    header = ["start-up", "median ms", "over bare", "fastest runs over bare"]
+    return f"\n{table(header, rows)}\n\nThe check of the clean file {verdict}."
+
+
+def _imports_libcst(command: list[str]) -> bool:
+    traced = [command[0], "-X", "importtime", *command[1:]]
+    done = subprocess.run(traced, check=True, capture_output=True, text=True, env=ENVIRONMENT)
+    return any(line.rsplit("|", 1)[-1].strip() == "libcst" for line in done.stderr.splitlines())
 
 
 def generate(folder: Path, lines: int) -> tuple[int, int]:

@@ -23,6 +23,7 @@ from torch import Tensor
 sys.path.append(str(ROOT / "benchmarks" / "rules"))
 
 from programs import GPT
+from programs import host_work as work
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BIG = 4096 if DEVICE == "cuda" else 64
@@ -87,13 +88,6 @@ def block(step: Step, plants: frozenset[str], seconds: float = 0.35, skip: int =
 def pacemaker() -> torch.optim.Optimizer:
     """An optimizer with nothing to do, which tells the steps."""
     return torch.optim.SGD([torch.nn.Parameter(torch.zeros(1, device=DEVICE))], lr=0.1)
-
-
-def work(ms: float) -> None:
-    """Keep the host busy, as a logger or a loader does."""
-    until = time.perf_counter() + ms / 1000
-    while time.perf_counter() < until:
-        pass
 
 
 def products(x: Tensor, count: int) -> Tensor:

@@ -21,52 +21,27 @@ from common import ROOT, SMALL, alone
 
 sys.path.append(str(ROOT / "benchmarks" / "rules"))
 
-from programs import GPT
+from programs import GPT, gpt_step, ids, images, resnet50, resnet_step
+from timing import OPTIONS
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+OPTIONS.device, OPTIONS.quick = DEVICE, DEVICE == "cpu"
 
 
-def resnet50(dtype: torch.dtype) -> Callable[[], None]:
+def resnet(dtype: torch.dtype | None) -> Callable[[], object]:
     """A step of ResNet-50 with 64 images."""
-    import torchvision
-
-    model = torchvision.models.resnet50().to(DEVICE)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    batch, size = (64, 224) if DEVICE == "cuda" else (2, 64)
-    images = torch.randn(batch, 3, size, size, device=DEVICE)
-    labels = torch.randint(0, 1000, (batch,), device=DEVICE)
-
-    def step() -> None:
-        with torch.autocast(DEVICE, dtype, enabled=dtype != torch.float32):
-            loss = torch.nn.functional.cross_entropy(model(images), labels)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return step
+    batch = images(64)
+    return resnet_step(resnet50(), lambda: batch, dtype, False)
 
 
-def gpt(sizes: dict[str, int], batch: int, time_: int, reads: bool = False) -> Callable[[], None]:
+def gpt(sizes: dict[str, int], batch: int, tokens: int, reads: bool = False) -> Callable[[], object]:
     """A step of a GPT; with `reads` its loss is read."""
-    model = GPT(**sizes).to(DEVICE)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=DEVICE == "cuda")
-    tokens = torch.randint(0, 512, (batch, time_ if DEVICE == "cuda" else 8), device=DEVICE)
-
-    def step() -> None:
-        with torch.autocast(DEVICE, torch.bfloat16):
-            loss = model(tokens)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        if reads:
-            loss.item()
-
-    return step
+    return gpt_step(GPT(**sizes).to(DEVICE), ids(batch, tokens, 512), end=torch.Tensor.item if reads else None)
 
 
-MODELS: dict[str, Callable[[], Callable[[], None]]] = {
-    "resnet50": lambda: resnet50(torch.float32),
-    "resnet50-bf16": lambda: resnet50(torch.bfloat16),
+MODELS: dict[str, Callable[[], Callable[[], object]]] = {
+    "resnet50": lambda: resnet(None),
+    "resnet50-bf16": lambda: resnet(torch.bfloat16),
     "gpt-124m": lambda: gpt({}, 8, 1024),
     "gpt-124m-item": lambda: gpt({}, 8, 1024, reads=True),
     "gpt-small": lambda: gpt(SMALL, 4, 128),

@@ -29,7 +29,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -220,17 +220,7 @@ def repeated(document: Document) -> tuple[Lines, Lines]:
     return known, again
 
 
-PACKAGE_COLUMNS = [
-    "package",
-    "tests passed",
-    "failed",
-    "not run",
-    "lines ran",
-    "waits",
-    "recall",
-    "findings",
-    "precision",
-]
+PACKAGE_COLUMNS = "package,tests passed,failed,not run,lines ran,waits,recall,findings,precision".split(",")
 
 
 def package_row(path: Path, document: Document, name: str, findings: Sequence[Finding]) -> list[str]:
@@ -279,22 +269,8 @@ def shown(value: float | None) -> str:
 
 def in_json(rules: Mapping[str, Rule]) -> dict[str, Document]:
     """The counts and shares of each rule."""
-    return {
-        code: {
-            "findings": rule.findings,
-            "ran": rule.ran,
-            "rulings": dict(rule.rulings),
-            "true": rule.true,
-            "happened": rule.happened,
-            "found": rule.found,
-            "waits": rule.waits,
-            "called_hot": rule.called_hot,
-            "hot": rule.hot,
-            "called_cold": rule.called_cold,
-            "cold": rule.cold,
-        }
-        for code, rule in sorted(rules.items())
-    }
+    plain = {code: replace(rule, rulings=dict(rule.rulings)) for code, rule in sorted(rules.items())}
+    return {code: asdict(rule) | {"true": rule.true} for code, rule in plain.items()}
 
 
 def show(findings: Iterable[Finding], code: str) -> None:

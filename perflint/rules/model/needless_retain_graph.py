@@ -86,9 +86,9 @@ class NeedlessRetainGraph(Rule):
     a file that may run in the same process stores anything on its object.
 
     ## How a GPU shows it
-    The peak of `torch.cuda.max_memory_allocated()` falls without it. `benchmarks/rules/memory.py retain-graph`
-    compares both. A trace marks all nodes of the retained graph that keep tensors. Another backward pass through one
-    of them refutes the finding; if none comes until the graph is freed, it is confirmed.
+    The peak of `torch.cuda.max_memory_allocated()` falls without it. `benchmarks/rules/models.py --memory
+    retain-graph` compares both. A trace marks all nodes of the retained graph that keep tensors. Another backward pass
+    through one of them refutes the finding; if none comes until the graph is freed, it is confirmed.
 
     ## References
     - [torch.Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html): "in

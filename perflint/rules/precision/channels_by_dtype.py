@@ -71,7 +71,7 @@ class ChannelsByDtype(Rule):
 
     ## How a GPU shows it
     The timeline shows bfloat16 kernels instead of INT8 or FP8 ones, or slower INT8 ones.
-    `benchmarks/rules/layers.py matmul-` times the sizes above.
+    `benchmarks/rules/steps.py int8-step` times whole steps.
 
     A trace records products in eight bits, and the sizes of the layers that ran. Other sizes refute the
     finding.

@@ -79,7 +79,7 @@ class DimsNotMultiple(Rule):
 
     ## How a GPU shows it
     The names of the matmul kernels contain `align1` or `align2`, or lack `tensorop`, `wgmma` or
-    `s16816`. `benchmarks/rules/layers.py linear conv attention-head` times the sizes above.
+    `s16816`. `benchmarks/rules/layers.py` times steps, `benchmarks/rules/sizes.py linear` a grid of sizes.
 
     A trace records the sizes, the format and the rows of each call. Other sizes, plain float32 or the
     CPU refute the finding; the measured ratio for the sizes and rows says whether it costs anything.

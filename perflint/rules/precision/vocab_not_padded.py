@@ -98,7 +98,7 @@ class VocabNotPadded(Rule):
 
     ## How a GPU shows it
     The kernel of the head's matmul is named `align1`, and is the longest of the step.
-    `benchmarks/rules/layers.py vocabulary` times several sizes.
+    `benchmarks/rules/sizes.py head` times a grid of sizes.
 
     A trace records the sizes and the format of the head, or of the product with the embedding. Another
     vocabulary, plain float32 or the CPU refute the finding.
