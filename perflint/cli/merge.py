@@ -16,8 +16,8 @@ from perflint.output.formats import writer
 from perflint.output.merged import NotAReport, merged, place, read_report
 from perflint.output.notebooks import from_cells, placed
 from perflint.output.writer import problem_text
-from perflint.source.files import is_below
-from perflint.source.reading import Unreadable, read
+from perflint.source.files import PYTHON, is_below
+from perflint.source.reading import NOTEBOOK, Unreadable, read
 from perflint.source.text import Source
 
 _LARGEST = 64 << 20
@@ -120,15 +120,18 @@ def _by_file(report: Report, root: str) -> Iterator[tuple[Source, Report]]:
 
 
 def _source(path: str, folders: Sequence[str]) -> Source:
-    """The text of a file as it is now; empty if it is not there, or in none of the folders.
+    """The text of a file as it is now; empty if it is not there, or in none of the folders, or if it is not code.
 
-    A report may come from a foreign job, and name any file of this machine.
+    A report may come from a foreign job, and name any file of this machine, such as `.git/config` with a token.
     """
     real = os.path.realpath(path)
-    if not any(is_below(real, folder) for folder in folders):
+    suffix = os.path.splitext(real)[1].lower()
+    if not any(is_below(real, folder) for folder in folders) or suffix not in (*PYTHON, NOTEBOOK):
         return Source(path, "")
     try:
         text = read(path)
+        if not suffix and not text.text.startswith("#!"):
+            return Source(path, "")
         return Source(path, text.text, notebook=text.notebook)
     except Unreadable:
         return Source(path, "")

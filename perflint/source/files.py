@@ -20,7 +20,7 @@ _NAMES_CODE = (".yaml", ".yml", ".toml", ".cfg", ".ini", ".gin", ".json", ".json
 _LARGEST_SETTINGS = 100_000
 _LARGEST_NOTEBOOK = 2_000_000
 """Bytes of such a file; larger ones hold data."""
-_PYTHON = frozenset({"", ".py", ".pyi", ".pyw"})
+PYTHON = frozenset({"", ".py", ".pyi", ".pyw"})
 """Suffixes of files that may hold Python: scripts often have none."""
 
 
@@ -111,7 +111,7 @@ def is_below(path: str, folder: str) -> bool:
 def _other_kind(path: str, notebooks: bool) -> Problem | None:
     """The problem of a named file whose suffix says that it holds something other than Python, or None."""
     suffix = os.path.splitext(path)[1].lower()
-    if suffix in _PYTHON or (notebooks and suffix == NOTEBOOK):
+    if suffix in PYTHON or (notebooks and suffix == NOTEBOOK):
         return None
     if suffix == NOTEBOOK:
         help = "`perflint check` and `perflint fix` do; or convert it: `jupyter nbconvert --to script NOTEBOOK`"

@@ -178,3 +178,28 @@ def test_files_that_are_no_reports(content: bytes | None, reason: str, perflint:
     ran = perflint("merge", "x.json")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"error: x.json {reason}")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_shown"),
+    [
+        ("other.py", True),
+        ("other.PYI", True),
+        ("script", True),
+        (".git/config", False),
+        (".env", False),
+        ("key.pem", False),
+    ],
+)
+def test_a_forged_report_shows_no_file_that_is_not_code(name: str, is_shown: bool, perflint: Command) -> None:
+    perflint.write("bad.py", BAD)
+    check(perflint, "report.json")
+    document = json.loads((perflint.folder / "report.json").read_text())
+    for finding in document["findings"]:
+        finding |= {"path": name, "line": 2, "end_line": 2, "column": 1, "end_column": 3}
+    perflint.write("forged.json", json.dumps(document))
+    (perflint.folder / name).parent.mkdir(exist_ok=True)
+    perflint.write(name, ("#!/usr/bin/python3" if name == "script" else "") + "\ntoken = secret\n")
+    for form in ("full", "sarif", "markdown"):
+        out = perflint("merge", "forged.json", "--output-format", form).out
+        assert name in out and ("secret" in out) is (is_shown and form == "full"), form
