@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
 import perflint
 from perflint.cli.main import main
@@ -47,6 +48,15 @@ def run(hook: str, *files: Path) -> int:
 
 def test_the_hooks() -> None:
     assert list(ENTRIES) == ["perflint", "perflint-fix"]
+
+
+@pytest.mark.parametrize("name", ["--output-file=README.md", "--apply", "-q.py", "-x/train.py"])
+def test_no_file_is_an_option(name: str) -> None:
+    """pre-commit puts no `--` before the names of files."""
+    hooks = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))
+    assert [hook["id"] for hook in hooks] == list(ENTRIES)
+    assert all(re.search(hook["exclude"], name) for hook in hooks)
+    assert not any(re.search(hook["exclude"], path) for hook in hooks for path in ("train.py", "a/-b.py", "a-b.py"))
 
 
 def test_check(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
