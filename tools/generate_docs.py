@@ -56,6 +56,7 @@ SETTINGS_SCHEMA = ROOT / "docs" / "settings-schema.json"
 CATALOGUE = ROOT / "tools" / "catalogues.tsv"
 """Items of public catalogues, by family: who asks, the item, the rules that answer, the profile, the reason if none."""
 CATALOGUES = ROOT / "docs" / "catalogues.md"
+COMPARISON = ROOT / "docs" / "comparison.md"
 NOT_A_RULE = RULES / "not-a-rule.md"
 """Written by hand: advice that perflint does not report from source, with the reasons."""
 _TRANSCRIPT = re.compile(r"^(```console\n\$ perflint (?P<arguments>[^\n]*)\n)(?:(?!\$ |```).*\n)*(```)$", re.MULTILINE)
@@ -106,7 +107,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is out of date")
     check: bool = parser.parse_args().check
     wanted = {**rule_files(), **transcript_files(), **settings_files(), **command_files(), **recording_files()}
-    wanted |= {**judgement_files(), CATALOGUES: catalogues()}
+    wanted |= {**judgement_files(), **catalogue_files()}
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stray = sorted(set(RULES.glob("*.md")) - wanted.keys() - {NOT_A_RULE})
     for path in [*old, *stray]:
@@ -218,24 +219,60 @@ _UNSEEN = [
 ]
 
 
-def catalogues() -> str:
-    """The page that sets perflint beside the catalogues of experts, item by item."""
+def catalogue_files() -> dict[Path, str]:
+    """The page of the catalogues' items, and the comparison with other tools, which has their numbers."""
     items = [line.split("\t") for line in CATALOGUE.read_text(encoding="utf-8").splitlines()[1:]]
+    return {CATALOGUES: catalogues(items), COMPARISON: comparison(items)}
+
+
+def catalogues(items: list[list[str]]) -> str:
+    """The page that sets perflint beside the catalogues of experts, item by item."""
     lines = ["# Beside the catalogues of experts", ""]
     lines += ["What public catalogues of performance advice ask for, and which rule of perflint answers. One input was"]
     lines += ["written for each item; a rule is named here if perflint reports the marked line of it. perflint was"]
     lines += ["developed with these inputs, so that the table shows what it knows, and not its recall on programs:"]
     lines += ["[the comparison](comparison.md) has unseen code.", "", *_UNSEEN, ""]
     lines += [f"- **{letter}**: {what}" for letter, what in _EXPERTS.items()]
-    lines += ["", "| catalogue | items | by default | in stricter profiles | a run | no answer |"]
-    lines += ["|---|---:|---:|---:|---:|---:|"]
-    lines += [_counted(each, [item for item in items if each in item[0].split()]) for each in _EXPERTS]
-    lines += [_counted("all", items)]
+    lines += ["", *_numbers(items, {letter: letter for letter in _EXPERTS})]
     for family, own in groupby(items, key=lambda item: item[1]):
         lines += ["", f"## {family[0].upper()}{family[1:]}", ""]
         lines += ["| asked for | by | perflint | reason |", "|---|---|---|---|"]
         lines += [f"| {item} | {by} | {_answer(codes, shown)} | {why} |" for by, _, item, codes, shown, why in own]
     return "\n".join(lines) + "\n"
+
+
+def comparison(items: list[list[str]]) -> str:
+    """The comparison with other tools; the section on the catalogues is generated."""
+    head, mark, rest = COMPARISON.read_text(encoding="utf-8").partition("## What experts ask for\n")
+    lines = [
+        "",
+        "What public catalogues of advice ask for, and how many of their items perflint answers: by a rule that the",
+    ]
+    lines += [
+        "default profile shows or a stricter one, or by a run. [Item by item](catalogues.md) names the rule, or the"
+    ]
+    lines += ["reason why none answers. perflint was developed with these items.", ""]
+    lines += [*_numbers(items, _EXPERTS), "", "The same by what the items are about:", ""]
+    families = {
+        family: [item for item in items if item[1] == family] for family in dict.fromkeys(row[1] for row in items)
+    }
+    lines += [_COUNTS[0].replace("catalogue", "about"), _COUNTS[1]]
+    for family, own in families.items():
+        anchor = re.sub(r"[^\w\- ]", "", family.lower()).replace(" ", "-")
+        lines += [_counted(f"[{family}](catalogues.md#{anchor})", own)]
+    return "\n".join([head + mark.rstrip("\n"), *lines]) + "\n\n" + rest[rest.index("## ") :]
+
+
+_COUNTS = [
+    "| catalogue | items | by default | in stricter profiles | a run | no answer |",
+    "|---|---:|---:|---:|---:|---:|",
+]
+
+
+def _numbers(items: list[list[str]], names: dict[str, str]) -> list[str]:
+    """The table of the catalogues, with the number of items by what answers them."""
+    own = [_counted(name, [item for item in items if letter in item[0].split()]) for letter, name in names.items()]
+    return [*_COUNTS, *own, _counted("all", items)]
 
 
 def _counted(name: str, items: list[list[str]]) -> str:

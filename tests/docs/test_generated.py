@@ -36,7 +36,7 @@ def test_page_is_up_to_date(path: Path) -> None:
     assert path.exists() and path.read_text(encoding="utf-8") == PAGES[path], HINT
 
 
-@pytest.mark.parametrize("name", ["settings_files", "command_files"])
+@pytest.mark.parametrize("name", ["settings_files", "command_files", "catalogue_files"])
 def test_references_are_up_to_date(name: str) -> None:
     for path, text in getattr(generate_docs, name)().items():
         assert path.read_text(encoding="utf-8") == text, HINT
