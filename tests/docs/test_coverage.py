@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from perflint.rules.registry import all_rules
-from perflint.tracer.events import KINDS
+from perflint.tracer.events import KINDS, Header
+from tests.rules.harness import parse_fixture, source_cases
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -43,6 +46,30 @@ def test_experiments_and_records_are_those_of_the_tracer() -> None:
     for row in ROWS:
         assert experiments.issuperset(_names(_EXPERIMENTS, row)), row
         assert set(_names(_RECORDS, row)) <= {*KINDS, "header"}, row
+
+
+def test_each_rule_that_answers_is_tested_on_code() -> None:
+    """Its fixture has marked lines, which `tests/rules` holds against its findings."""
+    tested = {
+        case.rule.code for case in source_cases() if parse_fixture(case.fixture.read_text(encoding="utf-8")).marked
+    }
+    for row in ROWS:
+        assert set(re.findall(r"TPF\d{3}", row)) <= tested, row
+
+
+def test_each_run_that_answers_is_tested() -> None:
+    """Tests of the tracer name the class of each record, and the class or the name of each experiment."""
+    pytest.importorskip("torch")
+    from perflint.tracer.experiments.run import INSTEAD, LAYERS, MODELS
+
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "tracer").rglob("*.py"))
+    records = {**KINDS, "header": Header}
+    experiments = {each.name: type(each).__name__ for each in (*LAYERS, *INSTEAD, *MODELS)}
+    for row in ROWS:
+        for name in _names(_RECORDS, row):
+            assert re.search(rf"\b{records[name].__name__}\b", text), (name, row)
+        for name in _names(_EXPERIMENTS, row):
+            assert f'"{name}"' in text or re.search(rf"\b{experiments[name]}\b", text), (name, row)
 
 
 def test_each_piece_of_advice_has_an_answer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import perflint
 from perflint.tracer.compilation import CompilationWatch
-from perflint.tracer.events import CandidateLine, Failure, GraphBreak, ModuleCall, Recompile, Step, Sync
+from perflint.tracer.events import CandidateLine, CudagraphSkip, Failure, GraphBreak, ModuleCall, Recompile, Step, Sync
 from perflint.tracer.file import TraceError, read_trace
 from perflint.tracer.lines import Lines
 from perflint.tracer.options import Options, output_of
@@ -272,6 +273,22 @@ def test_what_experiments_compile_is_not_the_programs() -> None:
     watch.keep(Locator(Path.cwd()))
     torch.compile(lambda x: x * 2, backend="eager")(torch.ones(2))
     assert not watch.has_compiled and CompilationWatch().has_compiled
+
+
+def test_skipped_cuda_graphs_are_recorded_with_the_reason_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._dynamo.utils import counters
+    from torch._inductor.cudagraph_utils import log_cudagraph_skip_and_bump_counter
+
+    monkeypatch.setitem(counters, "inductor", Counter())
+    reason = "skipping cudagraphs due to cpu device (arg0_1). Found from : \n   File 'train.py', line 4, in step"
+
+    def do(_: Session) -> None:
+        for _turn in range(2):
+            log_cudagraph_skip_and_bump_counter(reason)
+        log_cudagraph_skip_and_bump_counter("a word on CUDA graphs that are used")
+
+    (skip,) = traced(do).of(CudagraphSkip)
+    assert (skip.reason, skip.count) == (reason, 2)
 
 
 def test_hooks_and_wrappers_break_no_graph() -> None:
