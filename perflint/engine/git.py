@@ -127,7 +127,8 @@ class Repository:
             command = [self._git, "--no-pager", "diff", "--no-index", *_DIFF, "--src-prefix=", "--dst-prefix=", "--"]
             ran = subprocess.run([*command, "old", "new"], cwd=folder, env=_bare(folder), capture_output=True)
         if ran.returncode not in (0, 1):
-            raise ConfigurationError(f"`git diff --no-index` failed: {os.fsdecode(ran.stderr).strip()}")
+            reason = os.fsdecode(ran.stderr).strip().partition("\n")[0]
+            raise ConfigurationError(f"`git diff --no-index` failed: {reason}")
         return _comparison(ran.stdout, {place: name for name, place in places.items()})
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from perflint.cli import adding
 from perflint.engine import git as engine_git
+from perflint.engine.git import _comparison
 from perflint.findings import Finding
 from perflint.source.text import Source
 from tests.cli.command import Command
@@ -452,3 +453,36 @@ def test_fix_may_fail_if_it_changed_a_file(perflint: Command) -> None:
     options = ("a.py", "--torch-version=2.9", "--apply", "--exit-non-zero-on-fix")
     assert perflint("fix", *options).code == 1
     assert perflint("fix", *options).code == 0
+
+
+def test_files_that_are_gone_or_no_files_any_more(perflint: Command) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        perflint.write(name, BAD)
+    commit(perflint)
+    (perflint.folder / "a.py").unlink()
+    (perflint.folder / "b.py").unlink()
+    (perflint.folder / "b.py").mkdir()
+    perflint.write("c.py", BAD + OTHER)
+    assert shown(perflint, "--since", "HEAD") == ["c.py:4"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX")
+def test_git_that_fails_or_is_not_there(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    perflint.write("a.py", BAD)
+    commit(perflint)
+    with monkeypatch.context() as patched:
+        patched.setattr("perflint.engine.git._DIFF", ("--no-such-option",))
+        perflint.write("a.py", BAD + OTHER)
+        ran = perflint("check", "a.py", "--since=HEAD")
+        assert ran.code == 2 and "`git diff --no-index` failed: error: unknown option `no-such-option'\n" in ran.err
+    (perflint.folder / ".git" / "index").write_bytes(b"no index")
+    ran = perflint("check", "a.py", "--since=HEAD")
+    assert ran.code == 2 and "`git ls-files` failed in" in ran.err and "`git fsck` says more" in ran.err
+    monkeypatch.setenv("PATH", str(perflint.folder / "nothing"))
+    ran = perflint("check", "a.py", "--since=HEAD")
+    assert ran.code == 2 and "git cannot be run: no folder of PATH has it" in ran.err
+
+
+def test_a_diff_that_is_cut_off() -> None:
+    found = _comparison(b"+++ new/0/0\n@@ -0,0 +1,5 @@\n+x", {"0/0": "a.py"})
+    assert found.lines == {"a.py": [range(1, 6)]}

@@ -21,6 +21,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
 from tests.cli.command import ROOT, Command
+from tests.engine.toys import Zeros
 
 TRAIN = """\
 import torch
@@ -471,3 +472,25 @@ def test_a_purpose_has_its_evidence(tmp_path: Path, perflint: Command) -> None:
     )
     ran = perflint("explain", "--no-cache", f"{tmp_path / 'measure.py'}:6")
     assert "purpose: analysis (it updates no weights, and no training leads to it)" in ran.out
+
+
+def test_why_a_finding_is_not_shown(perflint: Command) -> None:
+    head = "import torch\n\ndef f(x: torch.Tensor):\n    if x.dtype == torch.float16:\n"
+    doubted = decisions(perflint, head + "        print(x.cuda().sum().item())\n", "a.py:5", "--profile=pedantic")
+    assert doubted["TPF101"] == ("hidden", "confidence is low; `--profile audit` shows it")
+    perflint.write("perflint.toml", 'min-severity = "error"\n[severity]\nTPF101 = "warning"\n')
+    hidden = decisions(perflint, TRAIN, SUM)
+    assert hidden["TPF101"] == ("hidden", "the settings show no findings of its severity or confidence")
+
+
+class Past(Zeros):
+    """A rule of an old torch."""
+
+    code, until = "TPF999", (2, 0)
+
+
+def test_a_rule_that_holds_only_before_a_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perflint.engine.decisions.all_rules", lambda settings: (Past(),))
+    model = Model(Source("a.py", "import torch\nx = torch.zeros(3)\n"), Project())
+    (found,) = decided(model, Settings(torch_version=(2, 5)), 2, None, [])
+    assert (found.outcome, found.why) == (Outcome.OFF, "the rule holds only before torch 2.0")

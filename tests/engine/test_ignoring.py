@@ -39,3 +39,8 @@ def test_a_comment_that_would_be_a_part_of_a_string_is_not_written() -> None:
         source = Source("a.py", text)
         fixed, left = with_ignores(source, [found(1)], "")
         assert (fixed == text) is bool(left)
+
+
+def test_a_file_that_does_not_parse_is_left() -> None:
+    source = Source("a.py", "x = (\n")
+    assert with_ignores(source, [found(1)], "") == (source.text, [found(1)])

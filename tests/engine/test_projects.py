@@ -114,3 +114,7 @@ def test_a_folder_that_does_not_exist_and_a_user_without_a_home(
     assert listed(tmp_path, "a/b/none.py") == {"a/x.py", "a/y.py"}
     monkeypatch.setattr(Path, "home", homeless)
     assert listed(tmp_path, "a/x.py") == {"a/x.py", "a/y.py"}
+
+
+def test_a_folder_that_has_gone(tmp_path: Path) -> None:
+    assert listed(tmp_path, "gone/x.py") == set()

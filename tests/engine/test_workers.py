@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,3 +81,18 @@ def test_a_summary_that_crashes_is_made_by_the_check(tmp_path: Path, monkeypatch
     assert summary_before_checks(project, str(tmp_path / "b.py")) is not None
     monkeypatch.setattr(summaries, "summary_of", crash)
     assert summary_before_checks(project, str(tmp_path / "b.py")) is None
+
+
+def test_a_worker_travels_without_its_projects(tmp_path: Path) -> None:
+    worker = Worker(Settings(), tmp_path, {}, Projects(Settings()))
+    there = pickle.loads(pickle.dumps(worker))
+    assert there._projects is None and there._cache == tmp_path
+
+
+def test_new_processes_are_not_started_where_they_would_import_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = SimpleNamespace(ignore_environment=True, safe_path=False)
+    monkeypatch.setattr(workers, "sys", SimpleNamespace(platform="win32", flags=flags))
+    worker = Worker(Settings(), tmp_path, {}, Projects(Settings()))
+    assert list(workers.checked_by_workers(worker, {str(tmp_path / "a.py"): 1}, 2)) == []

@@ -22,6 +22,7 @@ from perflint.config.settings import Profile, Settings
 from perflint.engine import workers
 from perflint.engine.active import active_rules
 from perflint.engine.cache import places, store
+from perflint.engine.cache.cache import Handle, joined
 from perflint.engine.cache.caches import Caches
 from perflint.engine.cache.files import digest_of, stamp_of
 from perflint.engine.cache.pickles import Damaged, dumped, loaded
@@ -616,3 +617,35 @@ def test_files_that_change_after_the_cache_was_opened_have_no_result(sample: Pat
     (sample / "train.py").write_text("x = 1\n")
     assert caches.report(str(sample / "train.py")) is None and cache.blocks(sample / "train.py") is None
     caches.close()
+
+
+def test_a_file_that_another_process_has_damaged_is_not_joined(sample: Path, means: Means) -> None:
+    documents(sample, means)
+    project = Projects(AUDIT).of(sample / "train.py")
+    handle = Handle(database(means), 1)
+    own = joined(handle, project)
+    assert own is not None
+    own.close()
+    handle.file.write_bytes(b"no database" * 1000)
+    assert joined(handle, project) is None
+
+
+def test_values_that_are_cut_off() -> None:
+    data = dumped((Path("a"), "b" * 100))
+    with pytest.raises(Damaged, match="cut off"):
+        loaded(data[:-3])
+
+
+def test_all_questions_may_have_new_answers(sample: Path, means: Means) -> None:
+    documents(sample, means)
+    own = Store(database(means))
+    asked = own._column("SELECT id FROM question")
+    assert asked
+    with own.writing():
+        own.forget(set(), set(), set(), lambda question, answers: False)
+        own.forget(set(), set(), None, lambda question, answers: True)
+    assert len(own._column("SELECT id FROM question")) > 0
+    with own.writing():
+        own.forget(set(), set(), None, lambda question, answers: False)
+    assert own._column("SELECT id FROM question") == []
+    own.close()
