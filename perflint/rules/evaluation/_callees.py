@@ -24,11 +24,7 @@ NEED_GRADIENT = frozenset(
      "retains_grad"}
 )  # fmt: skip
 """Attributes and calls that only a value with a gradient needs."""
-WITHOUT_GRADIENT = frozenset(
-    {"allclose", "argmax", "argmin", "argsort", "bernoulli", "bincount", "bool", "byte", "count_nonzero", "eq", "equal",
-     "ge", "gt", "histc", "int", "isclose", "isfinite", "isinf", "isnan", "le", "long", "lt", "multinomial", "ne",
-     "nonzero", "searchsorted", "short", "unique"}
-)  # fmt: skip
+WITHOUT_GRADIENT = torch_api.with_integers() | {"allclose", "bernoulli", "bincount", "equal", "histc", "unique"}
 """Methods and functions of torch through which no gradient comes back."""
 DETACHES = frozenset({"data", "detach", "detach_"})
 _VARIABLE = "torch.autograd.Variable"

@@ -20,7 +20,6 @@ from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import GROWS, last_name, walk
-from perflint.semantics.values import Instance
 
 _HOST_READS = frozenset(
     {"argmax", "argsort", "cpu", "detach", "item", "numpy", "save", "save_image", "tolist", "topk", "update"}
@@ -112,15 +111,8 @@ def is_foreign(survey: Survey, scope: Scope) -> bool:
 
 def is_data(survey: Survey, source: ast.expr) -> bool:
     """True if a loop iterates over a loader or a data set, by its class or its name."""
-    for node in walk(source):
-        if not isinstance(node, (ast.Name, ast.Attribute)):
-            continue
-        value = survey.model.value(node)
-        if isinstance(value, Instance) and value.cls.startswith("torch.utils.data."):
-            return True
-        if rule_conventions.names_data(last_name(node)):
-            return True
-    return False
+    names = (last_name(node) for node in walk(source) if isinstance(node, (ast.Name, ast.Attribute)))
+    return survey.model.is_over_batches(source) or any(map(rule_conventions.names_data, names))
 
 
 def is_over_data(survey: Survey, loop: Loop) -> bool:

@@ -10,7 +10,7 @@ from enum import IntEnum
 from perflint.frozen import dataclass
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to
 from perflint.semantics.binders import How
-from perflint.semantics.facts import rule_conventions
+from perflint.semantics.facts import conventions, rule_conventions
 from perflint.semantics.memo import once_per_key
 from perflint.semantics.structure import last_name, path_of
 from perflint.semantics.values import Class, Function, Instance, Value
@@ -150,11 +150,11 @@ def _is_running_method(call: ast.Call) -> bool:
 def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
     """True if the callee has a usual name of a model, and is not known to be something else."""
     name = last_name(callee)
-    if isinstance(survey.model.value(callee), (Class, Function)) or not name.islower() or name in survey.by_name:
+    if isinstance(survey.model.value(callee), (Class, Function)) or not name[:1].islower() or name in survey.by_name:
         return False
     if name in survey.model.symbols.imported and not _is_rebound(survey, callee):
         return False
-    return bool(rule_conventions.is_called_as_model(name))
+    return bool(conventions.is_model(name))
 
 
 def _is_rebound(survey: Survey, name: ast.expr) -> bool:
@@ -166,7 +166,7 @@ def _is_rebound(survey: Survey, name: ast.expr) -> bool:
 
 def _passed(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
     """A model handed to something that is not seen and whose result is used: `self.step(self.model, batch)`."""
-    if survey.called(call) or rule_conventions.works_on_given_model(last_name(call)):
+    if survey.called(call) or conventions.works_on_model(last_name(call)):
         return None
     around = survey.model.parent(call)
     kept = {path_of(target) for target in around.targets} if isinstance(around, ast.Assign) else set()

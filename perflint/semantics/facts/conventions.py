@@ -166,8 +166,12 @@ def runs_model(name: str) -> Entry | None:
 
 def is_model(name: str) -> Entry | None:
     """Why a name is that of a model: `netG`, `ema_model`."""
-    parts = name.lower().split("_")
-    return None if concept("works-on-model").of_any(parts) else concept("model").of(parts[-1])
+    return None if works_on_model(name) else concept("model").of(name.lower().rpartition("_")[2])
+
+
+def works_on_model(name: str) -> Entry | None:
+    """Why a function that is given a model, or has one in its name, does not run it."""
+    return concept("works-on-model").of_any(name.lower().split("_"))
 
 
 def is_optimizer(name: str) -> Entry | None:

@@ -58,20 +58,9 @@ def returns_loss(method: str) -> Entry | None:
     return concept("returns-loss").of(method)
 
 
-def is_called_as_model(name: str) -> Entry | None:
-    """Why an unknown callable is a model."""
-    parts = words(name)
-    return None if concept("works-on-given-model").of_any(parts[:1]) else concept("called-as-model").of_any(parts[-1:])
-
-
 def is_kept_model(name: str) -> Entry | None:
     """Why a model beside one that is trained is not trained itself: `teacher`, `self.ref_model`."""
     return concept("kept-model").of(name.lower())
-
-
-def works_on_given_model(name: str) -> Entry | None:
-    """Why a function that is given a model does not evaluate it."""
-    return concept("works-on-given-model").of_any(words(name))
 
 
 def is_no_model_class(cls: str) -> Entry | None:
@@ -122,11 +111,6 @@ def suspends_autograd(name: str) -> Entry | None:
 def is_evaluation_context(name: str) -> Entry | None:
     """Why a context manager or decorator is for evaluations."""
     return concept("evaluation-context").of(name.lower())
-
-
-def is_module_base(cls: str) -> Entry | None:
-    """Why an unknown base of a class is a module."""
-    return concept("module-base").of(cls)
 
 
 def tries_out(name: str) -> Entry | None:

@@ -253,6 +253,18 @@ def tensor_methods() -> frozenset[str]:
 
 
 @cache
+def with_integers() -> frozenset[str]:
+    """The functions and methods of tensors, by name, that give a tensor of integers or booleans for any arguments."""
+    names = ((namespace, name) for namespace in ("torch", "torch.Tensor") for name in _leaves("dtype", namespace))
+    return frozenset(name for namespace, name in names if _has_integers(result(f"{namespace}.{name}")))
+
+
+def _has_integers(result: Result | None) -> bool:
+    variants = () if result is None else result.variants
+    return all(each is not None and each.dtype in ("bool", "int") for each in (result, *(each for _, each in variants)))
+
+
+@cache
 def tensor_only_methods() -> frozenset[str]:
     """The attributes that practically only tensors have: an object with one of them is a tensor."""
     return frozenset(_file("functions")["methods"]["tensor_only"].split())
