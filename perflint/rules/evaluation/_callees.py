@@ -189,8 +189,7 @@ class Callees:
         surety = self._runs_of(self._survey.scope_around(call)).get(call)
         if surety is not None and surety is not Surety.PASSED:
             return Takes.RETURNS if surety is Surety.PROVEN else Takes.NAMED
-        path = path_of(call.func)
-        if path and modules(self._survey).holder(call, path) in modules(self._survey).held:
+        if modules(self._survey).shows(call.func):
             return Takes.RETURNS
         if rule_conventions.computes_loss(name) and not self._is_dropped(call):
             return Takes.NAMED

@@ -7,7 +7,7 @@ from enum import Flag, auto
 from typing import Any
 
 from perflint.rules._memory.operators import records
-from perflint.rules.evaluation._callees import MODULE_CALL, asks_for_gradient, is_host
+from perflint.rules.evaluation._callees import asks_for_gradient, is_host
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._modules import modules
@@ -155,19 +155,9 @@ class Carriers:
 
     def runs_model(self, call: ast.Call) -> bool:
         """True if a call runs a module, or a method of one."""
-        path = path_of(call.func)
-        if self._model.target(call) == MODULE_CALL:
+        if self._modules.shows(call.func) or is_named_as_model(self._survey, call.func):
             return True
-        if path and self._modules.holder(call, path) in self._modules.held:
-            return True
-        if path and is_named_as_model(self._survey, call.func):
-            return True
-        if not isinstance(call.func, ast.Attribute):
-            return False
-        value, owner = self._model.value(call.func.value), path_of(call.func.value)
-        if isinstance(value, Instance) and self._model.is_module(value):
-            return True
-        return bool(owner) and self._modules.holder(call, owner) in self._modules.held
+        return isinstance(call.func, ast.Attribute) and self._modules.shows(call.func.value)
 
     def _attribute(self, attribute: ast.Attribute) -> Carry:
         """The value of an attribute of the object: a parameter, or unknown."""

@@ -61,6 +61,13 @@ class Modules:
         symbols = survey.model.symbols
         return Holder(symbols.resolve(symbols.scope_around(node), root).scope.function.node, path)
 
+    def shows(self, node: ast.expr) -> bool:
+        """True if an expression is seen to be a module: by its class, or since its parameters are asked for."""
+        model, path = self._survey.model, path_of(node)
+        if any(isinstance(each, Instance) and model.is_module(each) for each in model.value(node).members):
+            return True
+        return bool(path) and self.holder(node, path) in self.held
+
     def _note(self, call: ast.Call) -> None:
         if isinstance(call.func, ast.Attribute) and call.func.attr in PARAMETERS:
             path = path_of(call.func.value)

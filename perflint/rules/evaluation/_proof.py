@@ -22,7 +22,6 @@ from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.structure import arguments, path_of, walk
-from perflint.semantics.values import Instance
 
 _OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)
 _VIEWS = frozenset({"H", "T", "imag", "mH", "mT", "real"})
@@ -90,7 +89,7 @@ class Proofs:
             if isinstance(node, ast.Attribute) and node.attr not in NO_RESULTS and flow.fate(node) & ways:
                 around = self._model.parent(node)
                 called = isinstance(around, ast.Call) and around.func is node
-                if not called and not is_self_or_cls(node.value) and self._is_model(node, node.value):
+                if not called and not is_self_or_cls(node.value) and self._is_model(node.value):
                     return True
         return False
 
@@ -121,17 +120,12 @@ class Proofs:
             given.append(call.func.value)
         elif is_named_as_model(self._survey, call.func):
             return False
-        return any(self._is_model(call, each) for each in given)
+        return any(map(self._is_model, given))
 
-    def _is_model(self, place: ast.expr, node: ast.expr) -> bool:
-        if is_self_or_cls(node):
+    def _is_model(self, node: ast.expr) -> bool:
+        if is_self_or_cls(node) or self._modules.shows(node):
             return True
-        value, path = self._model.value(node), path_of(node)
-        if any(isinstance(member, Instance) and self._model.is_module(member) for member in value.members):
-            return True
-        if not path:
-            return False
-        return self._modules.holder(place, path) in self._modules.held or is_named_as_model(self._survey, node)
+        return bool(path_of(node)) and is_named_as_model(self._survey, node)
 
 
 @once

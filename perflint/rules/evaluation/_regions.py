@@ -189,14 +189,7 @@ def is_other_code(survey: Survey, scope: Scope) -> bool:
     if (scope.name.startswith(("forward", "__")) and not is_called) or conventions.is_evaluation_hook(scope.name):
         return True
     tests = survey.model.heat_map.tests
-    return _is_named_as_test(scope) or any(tests.holds(around.node) for around in scope.chain)
-
-
-def _is_named_as_test(scope: Scope) -> bool:
-    """True if pytest would run a function: `test(loader)` and `test_one_epoch(model)` evaluate."""
-    if isinstance(scope.node, ast.Module) or not scope.name.startswith("test_"):
-        return False
-    return [argument.arg for argument in scope.node.args.args] in ([], ["self"])
+    return any(tests.holds(around.node) for around in scope.chain)
 
 
 def _loops(survey: Survey, scope: Scope, found: tuple[Run, ...]) -> Iterator[Region]:

@@ -205,9 +205,7 @@ class _Finder:
     def _ran_by_method(self, call: ast.Call, method: ast.Attribute) -> Holder | None:
         # `model.module` is the model in a parallel wrapper.
         owner = self.modules.holder(call, path_of(method.value).removesuffix(".module"))
-        value = self.model.value(method.value)
-        known = isinstance(value, Instance) and self.model.is_module(value)
-        if not known and owner not in self.modules.held:
+        if not self.modules.shows(method.value) and owner not in self.modules.held:
             return None
         if method.attr == "forward":
             return owner
