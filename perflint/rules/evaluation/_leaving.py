@@ -14,7 +14,7 @@ from perflint.semantics.dataflow.flow import USES, Bound
 from perflint.semantics.structure import last_name, path_of, walk
 
 _HOST_BUILTINS = frozenset({"bool", "float", "int", "len", "range", "repr", "round", "str", "time"})
-_HOST_METHODS = frozenset({"format", "item", "join", "numpy", "perf_counter", "time", "tolist"})
+_HOST_METHODS = frozenset({"item", "numpy", "tolist"})
 _READS = _HOST_METHODS | {"cpu", "device", "dtype", "numel", "shape", "size"}
 _CONTAINERS = frozenset(
     {"Counter", "OrderedDict", "defaultdict", "deque", "dict", "enumerate", "iter", "list", "max", "min", "next",
@@ -69,7 +69,7 @@ def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[a
         if not isinstance(node, ast.expr) or _is_known(survey, node):
             continue
         if isinstance(node, ast.Call):
-            if not _is_host_call(survey, node):
+            if not _is_host_call(node):
                 yield node
         elif isinstance(node, ast.Attribute):
             # A computation with an attribute is a call, which is met separately.
@@ -87,14 +87,9 @@ def _is_known(survey: Survey, node: ast.expr) -> bool:
     return is_host(survey.model.value(node))
 
 
-def _is_host_call(survey: Survey, call: ast.Call) -> bool:
+def _is_host_call(call: ast.Call) -> bool:
     """True if a call returns data on the CPU, or only a container for its arguments."""
-    name, target = last_name(call), survey.model.target(call)
-    if target.startswith("numpy.") or path_of(call.func).startswith(("np.", "numpy.", "math.")):
-        return True
-    if isinstance(call.func, ast.Attribute):
-        return name in _HOST_METHODS
-    return name in _HOST_BUILTINS or name in _CONTAINERS
+    return last_name(call) in (_HOST_METHODS if isinstance(call.func, ast.Attribute) else _CONTAINERS)
 
 
 def _is_read(around: ast.AST | None) -> bool:
