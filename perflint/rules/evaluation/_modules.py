@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from perflint.frozen import dataclass
@@ -38,7 +38,6 @@ class Modules:
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
-        self._uses: dict[str, dict[Holder, list[ast.expr]]] = {}
         self.held: set[Holder] = set()
         """Those that are seen to be modules: their parameters are asked for."""
         self.trained: set[Holder] = set()
@@ -105,12 +104,14 @@ class Modules:
 
     def uses(self, holder: Holder) -> list[ast.expr]:
         """All places where a variable is read or written."""
-        by_home = self._uses.get(holder.path)
-        if by_home is None:
-            by_home = self._uses[holder.path] = {}
-            for node in self._by_path.get(holder.path, ()) if holder.path else ():
-                by_home.setdefault(self.holder(node, holder.path), []).append(node)
-        return by_home.get(holder, [])
+        return self._by_holder(holder.path).get(holder, [])
+
+    @once_per_key
+    def _by_holder(self, path: str) -> Mapping[Holder, list[ast.expr]]:
+        found: dict[Holder, list[ast.expr]] = {}
+        for node in self._by_path.get(path, ()) if path else ():
+            found.setdefault(self.holder(node, path), []).append(node)
+        return found
 
     def is_made(self, holder: Holder) -> bool:
         """True if each assignment to an attribute or to a global name is the result of a call: it has no other name."""

@@ -13,9 +13,9 @@ from perflint.semantics import binders, symbols
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.flow import Flow
 from perflint.semantics.facts.modules import WRAP_MODULE, module_in
-from perflint.semantics.memo import Memo, once
+from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.model import Model
-from perflint.semantics.structure import children, last_name, path_of
+from perflint.semantics.structure import arguments, children, last_name, path_of
 from perflint.semantics.values import Function, Instance
 
 LOOPS = (*binders.LOOPS, *binders.COMPREHENSIONS)
@@ -96,6 +96,11 @@ class Scope:
             found.setdefault(mode.receiver, []).append(mode)
         return found
 
+    @cached_property
+    def switched(self) -> Switched:
+        """The modules that it switches."""
+        return Switched.by(self.modes)
+
     @property
     def name(self) -> str:
         """The function's name; empty for the top level."""
@@ -120,7 +125,6 @@ class Survey:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._switched: dict[Scope | ast.ClassDef, Switched] = {}
         self.scopes: list[Scope] = []
         self._by_node: dict[ast.AST, Scope] = {}
         self.classes = {node.name: node for node in self.all(ast.ClassDef)}
@@ -317,18 +321,14 @@ class Survey:
 
     def switched(self, scope: Scope) -> list[Switched]:
         """The switches that may concern the models of a function: its own, those around it, those of its class."""
-        found = []
-        for around in scope.chain:
-            if around not in self._switched:
-                self._switched[around] = Switched.by(around.modes)
-            found.append(self._switched[around])
-        if scope.owner is not None:
-            if scope.owner not in self._switched:
-                of_class = (mode for other in self._by_class[scope.owner] for mode in other.modes)
-                of_self = (mode for mode in of_class if mode.receiver.startswith("self."))
-                self._switched[scope.owner] = Switched.by(of_self)
-            found.append(self._switched[scope.owner])
-        return found
+        found = [around.switched for around in scope.chain]
+        return found if scope.owner is None else [*found, self._switched_in(scope.owner)]
+
+    @once_per_key
+    def _switched_in(self, owner: ast.ClassDef) -> Switched:
+        """The parts of its object that the methods of a class switch."""
+        of_class = (mode for scope in self._by_class[owner] for mode in scope.modes)
+        return Switched.by(mode for mode in of_class if mode.receiver.startswith("self."))
 
     @cached_property
     def _by_class(self) -> Mapping[ast.ClassDef, list[Scope]]:
@@ -360,16 +360,15 @@ def _switch(call: ast.Call) -> Mode | None:
     """The mode that `.eval()`, `.train()` or `.train(mode)` switches to; None for other calls."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("eval", "train"):
         return None
-    name, arguments = call.func.attr, [*call.args, *(keyword.value for keyword in call.keywords)]
-    if len(arguments) > 1:
-        return None
     receiver = path_of(call.func.value)
-    if not arguments:
-        return Mode(call.lineno, receiver, name == "eval")
-    given = arguments[0]
-    if name == "eval" or not (isinstance(given, ast.Constant) and isinstance(given.value, bool)):
-        return None if name == "eval" else Mode(call.lineno, receiver, None)
-    return Mode(call.lineno, receiver, not given.value)
+    match call.func.attr, arguments(call):
+        case name, []:
+            return Mode(call.lineno, receiver, name == "eval")
+        case "train", [ast.Constant(value=bool(trains))]:
+            return Mode(call.lineno, receiver, not trains)
+        case "train", [_]:
+            return Mode(call.lineno, receiver, None)
+    return None
 
 
 def assigned_to(model: Model, call: ast.Call) -> Iterable[str]:
