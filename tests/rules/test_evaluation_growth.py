@@ -121,9 +121,10 @@ def _steps(text: str) -> int:
     """The lines of code that the rules run for a file, once the interpreter is through with it."""
     path = "growing.py"
     model = Model(Source(path, IMPORTS + text), Project([Path(path)]))
-    assert model.steps
-    for node in model.everything():
-        model.heat(node)
+    for each in (model, model.for_any_caller):
+        assert each.steps
+        for node in model.everything():
+            each.heat(node)
     site = FileSite(model, cast("ast.expr", model.source.tree))
     count = 0
 

@@ -146,6 +146,32 @@ WITHOUT_PROOF = {
             for x in loader:
                 print(note(model(x)))
         """,
+    "a caller gives the object": """
+        class Notes:
+            def note(self, out):
+                print(out.argmax().item())
+
+        def evaluate(notes, model, loader):
+            model.eval()
+            for x in loader:
+                notes.note(model(x))
+
+        def main(model, loader):
+            evaluate(Notes(), model, loader)
+        """,
+    "another function gives the name something else": """
+        def note(out):
+            print(out.argmax().item())
+
+        def keep(f):
+            global note
+            note = f
+
+        def evaluate(model, loader):
+            model.eval()
+            for x in loader:
+                note(model(x))
+        """,
 }
 
 
@@ -167,6 +193,20 @@ WITH_PROOF = {
         class Trainer:
             def note(self, out):
                 out.sum().backward()
+        """,
+    "a method of an object of the file": """
+        class Notes:
+            def note(self, out):
+                print(out.argmax().item())
+
+        class Runner:
+            def __init__(self, model):
+                self.model, self.notes = model, Notes()
+
+            def evaluate(self, loader):
+                self.model.eval()
+                for x in loader:
+                    self.notes.note(self.model(x))
         """,
     "a function that is compiled": """
         def note(out):

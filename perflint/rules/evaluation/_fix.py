@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from itertools import takewhile
 
 from perflint.findings import Edit, Fix, Safety, Span
@@ -12,10 +13,11 @@ from perflint.rules._since import INFERENCE_MODE
 from perflint.rules.evaluation._graph import Fate
 from perflint.rules.evaluation._inference import may_be_compiled
 from perflint.rules.evaluation._leaving import may_leave
-from perflint.rules.evaluation._proof import proofs
+from perflint.rules.evaluation._proof import Proofs, proofs
 from perflint.rules.evaluation._regions import Region
 from perflint.rules.evaluation._runs import mode_at
 from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.rules.evaluation._scopes import survey as survey_of
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, path_of, walk
@@ -43,7 +45,7 @@ def decorate(region: Region) -> Fix | None:
         return None
     if any(last_name(decorator) in _COMPILED for decorator in function.decorator_list):
         return None
-    if not proofs(survey).function(scope, is_evaluation=region.switched):
+    if not _is_proven(survey, scope, lambda proof, scope: proof.function(scope, is_evaluation=region.switched)):
         return None
     context = context_of(region)
     spelling = spell(survey.model.symbols, f"torch.{context}", function)
@@ -58,6 +60,14 @@ def decorate(region: Region) -> Fix | None:
     since = INFERENCE_MODE if context == "inference_mode" else None
     message, edits = f"Decorate `{function.name}` with `@{spelling.text}()`", (Edit(place, text),)
     return Fix(message, Safety.RISKY, edits, spelling.imports, _FURTHER, since, _NOTHING_LEAVES)
+
+
+def _is_proven(survey: Survey, scope: Scope, ask: Callable[[Proofs, Scope], bool]) -> bool:
+    """True if there is a proof by the callers that are known, and one that holds whatever other files pass."""
+    if not ask(proofs(survey), scope):
+        return False
+    for_any = survey_of(survey.model.for_any_caller)
+    return ask(proofs(for_any), for_any.scope_around(scope.node.body[0]))
 
 
 def _is_generator(scope: Scope) -> bool:
@@ -89,7 +99,7 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
     if is_in_training or (statement.value is call and _is_shown(survey.model, statement)):
         # The run shows what a step of training does, or what a graph looks like.
         return None
-    if not proofs(survey).statement(scope, statement):
+    if not _is_proven(survey, scope, lambda proof, scope: proof.statement(scope, statement)):
         return None
     source = survey.model.source
     edits = _indented(source, statement)
