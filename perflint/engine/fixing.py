@@ -8,9 +8,9 @@ from pathlib import Path
 
 from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Choice, Outcome, apply_fixes
-from perflint.rules._takers import is_taken
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
+from perflint.semantics.purpose.takers import is_taken
 from perflint.source.text import Source
 
 Check = Callable[[str, str, Project], Report]

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat
-from perflint.rules._given import given_on_cpu
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.callers.incoming import Chain
 from perflint.semantics.dataflow.origins import Origin, Source
@@ -14,6 +13,7 @@ from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Reasons
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.purpose.given import given_on_cpu
 from perflint.semantics.purpose.unreached import is_dead
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import FunctionInfo, stands_in, walk

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from perflint.rules._given import arguments_of_all
 from perflint.rules._memory.flows import flow_around, made
 from perflint.semantics.memo import once
 from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.purpose.given import arguments_of_all
 from perflint.semantics.structure import keyword, last_name, path_of, walk
 from perflint.semantics.values import Function
 

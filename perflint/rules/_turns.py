@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 
 from perflint.findings import Heat
 from perflint.frozen import dataclass
-from perflint.rules._given import ordered_parameters
 from perflint.rules._memory.flows import made, target_of
 from perflint.semantics.around import Loop, loops_around, targets
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.purpose.given import ordered_parameters
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Function
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from perflint.frozen import dataclass
-from perflint.rules._given import ordered_parameters
 from perflint.rules._turns import called_here
 from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.given import ordered_parameters
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Function
 

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._given import arguments_given
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import sources
 from perflint.rules._turns import heads, places
@@ -15,6 +14,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.semantics.around import Loop, inside, loops_around
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.given import arguments_given
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import is_none, names_in, tested, walk
 from perflint.source.quoting import quoted

@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterable
 
 from perflint.rules._methods import is_self_or_cls
-from perflint.rules._takers import is_overridden
 from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, Takes, has_hooks
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._flow import flows
@@ -21,6 +20,7 @@ from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import Memo, once, once_per_key
+from perflint.semantics.purpose.takers import is_overridden
 from perflint.semantics.structure import arguments, path_of, walk
 
 _OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)

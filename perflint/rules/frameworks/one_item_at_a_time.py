@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._given import arguments_given
 from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests
@@ -15,6 +14,7 @@ from perflint.rules._turns import heads, places
 from perflint.rules.base import Files, Rule
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.given import arguments_given
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import is_none, keyword, last_name, names_in
 from perflint.semantics.values import Const, Sequence

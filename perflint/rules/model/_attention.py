@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.rules._given import arguments_given
 from perflint.rules._memory.flows import behind, made
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.given import arguments_given
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Function, Instance
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import with_one_more
 from perflint.rules._advice import uploaded
-from perflint.rules._given import given_on_cpu, values_given
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._proven import names_cuda
 from perflint.rules._words import often
@@ -34,6 +33,7 @@ from perflint.semantics.around import loops_around, targets
 from perflint.semantics.lattice import union
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.given import given_on_cpu, values_given
 from perflint.semantics.purpose.need import need_of_move
 from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, names_in, path_of

@@ -10,9 +10,9 @@ from perflint.cli.main import main
 from perflint.config.settings import Settings
 from perflint.engine import projects
 from perflint.engine.projects import Projects
-from perflint.rules._takers import is_taken
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
+from perflint.semantics.purpose.takers import is_taken
 from perflint.source.text import Source
 from tests.tracer.warm import script
 
