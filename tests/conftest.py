@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.cli.command import Command
 
@@ -16,6 +17,9 @@ os.environ["PERFLINT_NO_CACHE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # As the command does, and for its reason.
 gc.disable()
+# On a busy machine an example takes as long as it takes.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
