@@ -17,7 +17,7 @@ from perflint.semantics.purpose.given import given_on_cpu
 from perflint.semantics.purpose.unreached import is_dead
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
-from perflint.semantics.values import Device, Evidence, Tensor
+from perflint.semantics.values import Device, Tensor
 from perflint.source.quoting import quoted
 
 _OF_TENSORS = frozenset(
@@ -140,8 +140,10 @@ class Whys:
         scope = symbols.scope_around(origin.node)
         variable = symbols.resolve(scope, name)
         if variable.bindings:
-            is_here = variable.scope.function is scope.function
-            return f"bound on line {origin.line}" if is_here else "bound outside of this function"
+            if variable.scope.function is not scope.function:
+                return "bound outside of this function"
+            first, *others = (binding.line for binding in variable.bindings)
+            return f"bound on line {max((line for line in others if line <= origin.line), default=first)}"
         source = "" if origin.root == origin.name else f"comes from {quoted(origin.root)}, which is "
         return f"{source}not bound in this file"
 
@@ -164,8 +166,6 @@ class Whys:
             return f"line {steps[0].line} passes {words.removeprefix('the call passes ')}"
         if words.startswith("no annotation"):
             return "an unannotated parameter"
-        if words == "known by its name" and tensor.evidence is Evidence.CONVENTION:
-            return "a tensor by convention"
         return words.replace("used as tensors are", "used as a tensor")
 
     # Heat
@@ -235,13 +235,8 @@ class _HeatWords:
         if not isinstance(loop, ast.While) and self._model.is_over_batches(loop.iter):
             source = quote(self._model, self._model.origins.iterated(loop.iter))
             return f"the loop on line {loop.lineno} {_BATCHES} {source}"
-        for call in self._calls_in(loop):
-            if self._map.work.is_work(call):
-                return f"the loop on line {loop.lineno} runs {quote(self._model, call.func)}"
-        acts = self._map.work.acts(loop)
-        if acts is not None:
-            return f"the loop on line {loop.lineno} runs {quote(self._model, acts.func)}"
-        return f"the loop on line {loop.lineno} runs every step"
+        call = next(filter(self._map.work.is_work, self._calls_in(loop)), None) or self._map.work.acts(loop)
+        return f"the loop on line {loop.lineno} runs {'every step' if call is None else quote(self._model, call.func)}"
 
     def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
         for node in walk(loop):
@@ -253,8 +248,7 @@ class _HeatWords:
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, heat: Heat) -> tuple[str, ast.AST | None]:
         """The code that decides the heat of a function, or the words on a call of it and that call."""
         info = self._model.module.defined_by(node)
-        if info is None:
-            return "", None
+        assert info is not None, "the node is a function of the module"
         named = self._map.named(info)
         if named is not None and named.heat is heat:
             return f"`{info.qualname}` {named.why}{' (by its name)' if named.entry else ''}", None
@@ -308,11 +302,5 @@ def _operands(node: ast.AST) -> Iterator[ast.expr]:
         index = node.slice
         yield from index.elts if isinstance(index, ast.Tuple) else [index]
         yield node.value
-    elif isinstance(node, ast.Compare):
-        yield from (node.left, *node.comparators)
-    elif isinstance(node, ast.BinOp):
-        yield from (node.left, node.right)
-    elif isinstance(node, ast.BoolOp):
-        yield from node.values
-    elif isinstance(node, ast.UnaryOp):
-        yield node.operand
+    elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp)):
+        yield from (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))

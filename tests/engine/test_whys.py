@@ -96,6 +96,40 @@ def train(model: torch.nn.Module, first: torch.utils.data.DataLoader, other: tor
 """
 
 
+PASSED = """
+import torch
+
+def send(x):
+    return x.cuda().sum()
+
+def train(model: torch.nn.Module, loader: torch.utils.data.DataLoader):
+    for batch in loader:
+        send(torch.ones(3))
+        model(batch).sum().backward()
+
+send(torch.ones(3, device="cuda"))
+"""
+STATE = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        z = (self.w * 2).sum()
+        return z.item()
+"""
+CLASS = """
+import torch
+
+class Table:
+    a = torch.ones(3)
+    b = a.cuda()
+"""
+
+
 @pytest.mark.parametrize(
     ("program", "code", "why"),
     [
@@ -107,9 +141,31 @@ def train(model: torch.nn.Module, first: torch.utils.data.DataLoader, other: tor
         (ITERATOR, "TPF201", "`x`: from a batch of `loader` (line 7), on the CPU"),
         (BAR, "TPF201", "`x`: from a batch of `loader` (line 7), on the CPU"),
         (PAIRS, "TPF201", "`x`: from a batch of `other` (line 6), on the CPU"),
+        (PASSED, "TPF201", "`x`: line 9 passes `torch.ones(3)`, on the CPU"),
+        (STATE, "TPF101", "`z`: computed from `self.w`, state of the object, on the device of the model"),
+        (CLASS, "TPF201", "`a`: bound on line 5, on the CPU"),
         (COMPUTED, "TPF105", "`y`: moved by `.cuda()` on line 6, on the GPU"),
     ],
 )
 def test_a_reason_cites_the_code_that_the_tensor_comes_from(program: str, code: str, why: str) -> None:
     (finding,) = found(program, code, Profile.AUDIT)
     assert (finding.why or "").partition("; ")[0] == why
+
+
+LOOPS = """
+import torch
+
+def act(env, x: torch.Tensor):
+    for _ in range(1000):
+        env.step(x.argmax().item())
+
+def train(optimizer, x: torch.Tensor):
+    for _ in range(1000):
+        optimizer.step()
+        print(x.item())
+"""
+
+
+def test_the_call_that_makes_a_loop_hot_is_named() -> None:
+    heats = [(finding.why or "").partition("; ")[2] for finding in found(LOOPS, "TPF101", Profile.AUDIT)]
+    assert heats == ["the loop on line 5 runs `env.step`", "the loop on line 9 runs `optimizer.step`"]
