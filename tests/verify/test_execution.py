@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from perflint.config.errors import ConfigurationError
 from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.steps import StepSource
-from perflint.verify.execution import Program, Run, runnable
+from perflint.verify.execution import Program, Run, _read_seen, runnable
 from perflint.verify.workspace import Workspace
 from tests.tracer.device import WITHOUT_COMPILER
 
@@ -224,8 +225,35 @@ def test_commands_without_a_script_that_could_be_missing(project: Path, command:
 
 def test_a_working_directory_elsewhere(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError, match="not in"):
+    with pytest.raises(ConfigurationError, match="not in") as caught:
         ran(project, "sh", "-c", "true")
+    assert caught.value.help == "start perflint in the project, or name its --root"
+
+
+def test_a_program_of_the_working_directory_is_not_looked_for_elsewhere(project: Path) -> None:
+    (project / "tool").write_text("#!/bin/sh\necho own\n")
+    (project / "tool").chmod(0o755)
+    assert runnable(["tool", "x"]) == ["./tool", "x"] and runnable(["pkg/../tool"]) == ["pkg/../tool"]
+    assert ran(project, "tool")[0].out == "own\n"
+
+
+@pytest.mark.parametrize(("seed", "told"), [(5, "5"), (2**32 + 7, "7")])
+def test_the_seed_of_hashes_fits_python(project: Path, seed: int, told: str) -> None:
+    (project / "program.py").write_text("import os\nprint(os.environ.get('PYTHONHASHSEED'))\n")
+    assert ran(project, "program.py", seed=seed)[0].out == f"{told}\n"
+
+
+def test_of_equal_processes_the_first_rank_counts(tmp_path: Path) -> None:
+    seen = {"torch": "2.13", "source": 3, "clock": "host", "times": [1.0], "losses": [], "stopped": False}
+    seen |= {"problems": [], "memory": 0, "states": {}, "look": None}
+    for name, rank in (("a", "1"), ("b", "0"), ("c", "2")):
+        (tmp_path / f"{name}.json").write_text(json.dumps(seen | {"rank": rank, "device": name}))
+    found = _read_seen(tmp_path)
+    assert found is not None and found.device == "b"
+    # But for more steps, or a better source of them.
+    (tmp_path / "d.json").write_text(json.dumps(seen | {"rank": "3", "device": "d", "times": [1.0, 2.0]}))
+    found = _read_seen(tmp_path)
+    assert found is not None and found.device == "d"
 
 
 TRAINING = """
