@@ -146,6 +146,13 @@ WITHOUT_PROOF = {
             for x in loader:
                 print(note(model(x)))
         """,
+    "a subclass alone keeps nothing": f"""{EVALUATES.replace("print(out.argmax().item())", "self.kept = out")}
+        class Printer(Runner):
+            def note(self, out):
+                print(out.argmax().item())
+
+        Printer(make()).evaluate(loader)
+        """,
     "a caller gives the object": """
         class Notes:
             def note(self, out):

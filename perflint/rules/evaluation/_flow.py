@@ -85,7 +85,7 @@ class _Builder:
         """The values that are put into the objects of names."""
 
     def build(self) -> Flow:
-        """The flow, closed."""
+        """The flow."""
         for bound in self.names.bounds:
             for further in (*bound.into, *bound.uses):
                 self._edge(bound, further)
@@ -94,14 +94,11 @@ class _Builder:
             if isinstance(bound.node, ast.arg):
                 self.flow.parameters[bound.node] = bound
         for node in self.scope.nodes:
-            self.flow.steps += 1
             self._visit(node)
         for place in self.names.stored:
             if isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 self._nested(place)
         self._grow_all()
-        self.flow.steps += len(self.names.bounds)
-        self.flow.close()
         return self.flow
 
     # Edges and ends
@@ -347,7 +344,6 @@ class _Builder:
                 self._edge(value, content(bound))
         while waiting:
             bound = waiting.pop()
-            self.flow.steps += 1
             own = contents[bound]
             self._edge(own, bound)
             for before in bound.of:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
+from perflint.rules._methods import is_self_or_cls
 from perflint.rules.evaluation._scopes import Scope, Survey
-from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
-from perflint.semantics.values import Function
+from perflint.semantics.values import Function, Instance
 
 _KEEPS_SIGNATURE = frozenset(
     {"classmethod", "compile", "inference_mode", "no_grad", "script", "staticmethod", "torch_compile"}
@@ -19,30 +20,32 @@ def followed(survey: Survey, call: ast.Call) -> Scope | None:
     """The one function of the file that a call runs; None if it may be another, or a decorator changes it."""
     value = survey.model.value(call.func)
     found = survey.function(value) if isinstance(value, Function) else None
-    if found is None or isinstance(found.node, ast.Module) or not _is_certain(survey, found.node):
+    if found is None or isinstance(found.node, ast.Module) or not isinstance(value, Function):
+        return None
+    if found.owner is not None and not _is_certain(survey, found, found.owner, _class_asked(survey, call, value)):
         return None
     return found if all(last_name(each) in _KEEPS_SIGNATURE for each in found.node.decorator_list) else None
 
 
-@once_per_node
-def _is_certain(survey: Survey, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """True if no other class of the file has a method in place of one, and no attribute of its name is assigned to."""
-    scope, model = survey.scope_around(function.body[0]), survey.model
-    if scope.owner is None:
-        return True
-    info = model.module.defined_by(function)
-    if info is None or is_abstract(scope) or function.name in _assigned_attributes(survey):
-        return False
-    own, module = model.module.klass(info.owner), model.module
-    others = [
-        module.klass(name.removeprefix(f"{module.name}.")) for name in survey.before[f"{module.name}.{info.owner}"]
-    ]
-    if own is None or not all(others):
-        return False
-    symbols = model.symbols
-    if any(each is not None and symbols.binds(symbols.scope(each.node), function.name) for each in others):
-        return False
-    return len(symbols.bound(symbols.scope(own.node))[function.name].bindings) == 1
+def _class_asked(survey: Survey, call: ast.Call, method: Function) -> str:
+    """The class, by its full name, that an object whose method is called is of, or derives from."""
+    own = survey.scope_around(call).klass
+    if own is not None and isinstance(call.func, ast.Attribute) and is_self_or_cls(call.func.value):
+        return survey.name_of(own)
+    return method.receiver.cls if isinstance(method.receiver, Instance) else method.owner
+
+
+def _is_certain(survey: Survey, method: Scope, owner: ast.ClassDef, asked: str) -> bool:
+    """True if no object of a class has another method in place of one, and no attribute of its name is assigned to."""
+    info, symbols = survey.klass(survey.name_of(owner)), survey.model.symbols
+    return (
+        survey.providers(asked, method.name) == {survey.name_of(owner)}
+        and info is not None
+        and info.node is owner
+        and len(symbols.bound(symbols.scope(owner))[method.name].bindings) == 1
+        and method.name not in _assigned_attributes(survey)
+        and not is_abstract(method)
+    )
 
 
 @once

@@ -61,17 +61,16 @@ class Flow:
     ends: dict[Place, Fate] = field(default_factory=dict)
     unseen: set[ast.Call] = field(default_factory=set)
     """The calls of code that is not seen."""
-    fates: dict[Place, Fate] = field(default_factory=dict)
     parameters: dict[ast.arg, Bound] = field(default_factory=dict)
-    steps: int = 0
 
     def fate(self, node: ast.AST | Bound) -> Fate:
         """The fate of the value of a node, as far as its graph goes with it."""
         return self.fates.get(node, Fate.NONE)
 
-    def close(self) -> None:
-        """Bring the ends back to all that leads to them."""
-        self.fates = self._brought_back(self.edges)
+    @cached_property
+    def fates(self) -> dict[Place, Fate]:
+        """The ends, brought back to all that leads to them."""
+        return self._brought_back(self.edges)
 
     @cached_property
     def all_fates(self) -> dict[Place, Fate]:
@@ -88,7 +87,6 @@ class Flow:
         waiting = list(self.ends.items())
         while waiting:
             place, brought = waiting.pop()
-            self.steps += 1
             known = found.get(place, Fate.NONE)
             if known | brought != known:
                 found[place] = known | brought

@@ -15,7 +15,7 @@ from perflint.semantics.dataflow.flow import Flow
 from perflint.semantics.facts.modules import WRAP_MODULE, module_in
 from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.model import Model
-from perflint.semantics.structure import arguments, children, last_name, path_of
+from perflint.semantics.structure import ClassInfo, arguments, children, last_name, path_of
 from perflint.semantics.values import Function, Instance
 
 LOOPS = (*binders.LOOPS, *binders.COMPREHENSIONS)
@@ -184,10 +184,10 @@ class Survey:
         scope = self.function(function)
         if scope is not None:
             yield scope
-            for cls in self.before.get(function.owner, ()) if scope.owner is not None else ():
-                info = self.model.module.klass(cls.removeprefix(f"{self.model.module.name}."))
+            for cls in self.providers(function.owner, scope.name) if scope.owner is not None else ():
+                info = self.klass(cls)
                 method = None if info is None else info.methods.get(scope.name)
-                if method is not None:
+                if method is not None and method.node in self._by_node:
                     yield self._by_node[method.node]
 
     def function(self, value: Function) -> Scope | None:
@@ -197,21 +197,39 @@ class Survey:
         info = self.model.module.function(value.line, value.column)
         return None if info is None else self._by_node.get(info.node)
 
-    @cached_property
-    def before(self) -> Mapping[str, Set[str]]:
-        """The classes that come before each class in the lineage of any class of the file, by full names.
+    def klass(self, name: str) -> ClassInfo | None:
+        """A class of the file by its full name."""
+        found = self.model.view.klass(name)
+        return None if found is None or found[0] is not self.model.module else found[1]
 
-        An object of the class may have their methods instead. One of them is "" if a lineage is not known to its end.
+    def name_of(self, node: ast.ClassDef) -> str:
+        """The full name of a class of the file."""
+        info = self.model.module.structure.classes_at[node.lineno, node.col_offset]
+        return f"{self.model.module.name}.{info.qualname}"
+
+    def providers(self, cls: str, name: str) -> Set[str]:
+        """The classes that an attribute of an object may come from, by full names.
+
+        The object is of a class, or of one of the file that derives from it. A class of another file may have any name.
         """
-        found: dict[str, set[str]] = {}
-        module = self.model.module
-        for info in module.structure.classes.values():
-            lineage = self.model.lineage(f"{module.name}.{info.qualname}")
-            is_open = len(lineage) > _LONGEST_LINEAGE or any(isinstance(base, ast.Call) for base in info.node.bases)
-            passed = [""] if is_open else []
+        symbols, found = self.model.symbols, set()
+        for lineage in self._lineages.get(cls, ()):
+            for each in lineage:
+                info = self.klass(each)
+                if info is None or symbols.binds(symbols.scope(info.node), name):
+                    found.add(each)
+                    break
+        return found
+
+    @cached_property
+    def _lineages(self) -> Mapping[str, Sequence[Sequence[str]]]:
+        """The lineages of the file that each class is in; one that is not known to its end begins with ""."""
+        found: dict[str, list[Sequence[str]]] = {}
+        for node in self.all(ast.ClassDef):
+            lineage = self.model.lineage(self.name_of(node))
+            is_open = len(lineage) > _LONGEST_LINEAGE or any(isinstance(base, ast.Call) for base in node.bases)
             for name in lineage:
-                found.setdefault(name, set()).update(passed)
-                passed.append(name)
+                found.setdefault(name, []).append(("", *lineage) if is_open else lineage)
         return found
 
     @cached_property
@@ -291,8 +309,7 @@ class Survey:
 
     def is_module_class(self, node: ast.ClassDef | None) -> bool:
         """True if a class is a torch.nn.Module."""
-        info = None if node is None else self.model.module.structure.classes_at.get((node.lineno, node.col_offset))
-        return info is not None and self.model.is_module(Instance(f"{self.model.module.name}.{info.qualname}"))
+        return node is not None and self.model.is_module(Instance(self.name_of(node)))
 
     def siblings(self, scope: Scope) -> Iterator[Scope]:
         """The methods of the class that a method belongs to, itself included."""
