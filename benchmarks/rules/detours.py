@@ -431,11 +431,6 @@ def numbers() -> Iterator[Pair]:
     )
 
 
-def same(x: torch.Tensor) -> torch.Tensor:
-    """The good form of a copy."""
-    return x
-
-
 class Layer(nn.Module):
     """A transformer layer with a bias on its attention scores; `keep` makes what is added to its output again."""
 
@@ -462,7 +457,7 @@ class Vision(nn.Module):
 
     def __init__(
         self,
-        keep: Of = same,
+        keep: Of = lambda x: x,
         start: Callable[[Vision, torch.Tensor], torch.Tensor] | None = None,
         spread: Callable[[torch.Tensor, int], torch.Tensor] | None = None,
     ) -> None:

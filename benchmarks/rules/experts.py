@@ -2,7 +2,7 @@
 
 Prints the rows of `perflint/rules/worth.toml`, or the peaks of memory.
 Usage: python benchmarks/rules/experts.py [--device cpu --quick] [--memory] [PREFIX …]  (rows whose name starts so)
-Some rows need pandas, torchao, or diffusers with accelerate, and fail without.
+Some rows need pandas, torchao, bitsandbytes, or diffusers with accelerate, and fail without.
 """
 
 from __future__ import annotations
@@ -90,16 +90,13 @@ def attention() -> Iterator[Pair]:
         tokens = query.shape[-2]
         return F.scaled_dot_product_attention(query, key, value, attn_mask=lower[:tokens, :tokens])
 
-    def told(bad: bool, run: Callable[[Attend], Run]) -> Run:
-        return run(masked if bad else causal)
-
     words = "a causal mask as a tensor against is_causal=True"
-    yield step("causal-mask-tensor-gpt", "TPF311", words, HALF, TRAINING, partial(told, run=training))
-    yield step("causal-mask-tensor-prefill", "TPF311", words, HALVED, PREFILL, partial(told, run=prefill))
+    for name, dtype, shape, run in (("gpt", HALF, TRAINING, training), ("prefill", HALVED, PREFILL, prefill)):
+        make = partial(lambda bad, run: run(masked if bad else causal), run=run)
+        yield step(f"causal-mask-tensor-{name}", "TPF311", words, dtype, shape, make)
 
     def dropping(bad: bool) -> Run:
-        attend = partial(F.scaled_dot_product_attention, is_causal=True, dropout_p=0.1 if bad else 0.0)
-        return prefill(attend)
+        return prefill(partial(F.scaled_dot_product_attention, is_causal=True, dropout_p=0.1 if bad else 0.0))
 
     words = "dropout of attention in evaluation against none"
     yield step("dropout-in-evaluation-gpt", "TPF505", words, HALVED, PREFILL, dropping)
@@ -148,10 +145,8 @@ def flexible() -> Iterator[Pair]:
     def flex(bad: bool, what: str) -> Run:
         kept, attend = mask(), flex_attention if bad and what == "call" else fast
         model = attending(small().bfloat16(), lambda: lambda *heads: attend(*heads, block_mask=kept))
-        x, layers = (
-            tensor(1, tokens, model.norm.normalized_shape[0], dtype=torch.bfloat16),
-            nn.Sequential(*model.blocks),
-        )
+        layers = nn.Sequential(*model.blocks)
+        x = tensor(1, tokens, model.norm.normalized_shape[0], dtype=torch.bfloat16)
 
         def result() -> None:
             nonlocal kept
@@ -414,6 +409,19 @@ def compiling() -> Iterator[Pair]:
     words = "a forward pass that torchao quantized to float8, eager against compiled"
     where = "eight pre-norm MLP blocks of width 4096, 4096 rows"
     yield step("quantized-uncompiled", "TPF947", words, "float8", where, quantized)
+
+    def packed(bad: bool, rows: int) -> Run:
+        from bitsandbytes.nn import Linear4bit
+
+        size, dtype = 64 if OPTIONS.quick else 4096, torch.float32 if bad else torch.bfloat16
+        layers = [Linear4bit(size, size, bias=False, compute_dtype=dtype, quant_type="nf4") for _ in range(16)]
+        model = nn.Sequential(*layers).to(OPTIONS.device)
+        return evaluated(model, partial(model, tensor(rows, size, dtype=torch.bfloat16)))
+
+    words = "weights of four bits (bitsandbytes, nf4) that compute in float32 against bfloat16"
+    for rows in (1, 512):
+        where, make = f"16 × Linear(4096, 4096), {rows} rows", partial(packed, rows=rows)
+        yield step(f"four-bit-in-float32-{rows}", "TPF945", words, HALVED, where, make)
 
 
 def libraries() -> Iterator[Pair]:

@@ -31,17 +31,12 @@ def nothing(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) ->
     """The good form of what is done at the end of a step."""
 
 
-def together(parameters: Parameters) -> Split:
-    """All parameters in one group of one optimizer."""
-    return [[{"params": parameters}]]
-
-
 def training(
     settings: Settings,
     to_none: bool = True,
     after: After = nothing,
     detect: bool = False,
-    split: Callable[[Parameters], Split] = together,
+    split: Callable[[Parameters], Split] = lambda given: [[{"params": given}]],
 ) -> Run:
     """A training step with AdamW as `settings` say; `after` runs between its step and the end."""
     model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
