@@ -1,9 +1,9 @@
 """Counts the work of a check: numbers that the load of a machine does not change.
 
-    python -m tests.engine.work FOLDER ...
+    python -m tests.engine.work PATH ...
 
-prints, for each folder in one process with the profile audit, the nodes that are run for each node that the files have,
-and the runs of functions for each distinct (function, arguments).
+prints, for one process with the profile audit, the nodes that are run for each node of the files, and the runs of
+functions for each distinct (function, arguments).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Work:
         """The runs over files that begin, in order."""
         self.runs: Counter[tuple[object, ...]] = Counter()
         """The runs of functions, by place and arguments."""
+        self.checked: set[Path] = set()
 
     @contextmanager
     def counting(self) -> Iterator[Work]:
@@ -65,8 +66,9 @@ class Work:
 
     @property
     def steps_for_each_node(self) -> float:
-        """Nodes that were run for each node of the files that were asked for anything."""
-        return self.steps / sum({each.module.path: each.module.structure.size for each in self.analyses}.values())
+        """Nodes that were run, for each node of the checked files."""
+        sizes = {each.module.path: each.module.structure.size for each in self.analyses}
+        return self.steps / sum(size for path, size in sizes.items() if path in self.checked)
 
     @property
     def runs_for_each_key(self) -> float:
@@ -77,15 +79,15 @@ class Work:
 def worked(files: Iterable[str]) -> Work:
     """The work of a cold check of some files in this process."""
     with Work().counting() as work:
-        assert not any(report.problems for _, report in check_files(list(files), active_rules(AUDIT), AUDIT))
+        for source, report in check_files(list(files), active_rules(AUDIT), AUDIT):
+            assert not report.problems
+            work.checked.add(Path(source.path).absolute())
     return work
 
 
 if __name__ == "__main__":
-    for folder in map(Path, sys.argv[1:]):
-        done = worked(below(str(folder), AUDIT))
-        print(
-            f"{folder.name}: {done.steps_for_each_node:.2f} steps for each node, {done.runs_for_each_key:.2f} runs for "
-            f"each (function, arguments) of {len(done.runs)}",
-            flush=True,
-        )
+    done = worked(file for path in sys.argv[1:] for file in below(path, AUDIT))
+    print(
+        f"{len(done.checked)} files, {done.steps_for_each_node:.2f} steps for each node, {done.runs_for_each_key:.2f} "
+        f"runs for each of {len(done.runs)} (function, arguments)"
+    )
