@@ -86,7 +86,8 @@ def worked(files: Iterable[str]) -> Work:
 
 
 if __name__ == "__main__":
-    done = worked(file for path in sys.argv[1:] for file in below(path, AUDIT))
+    folders = (below(path, AUDIT) if Path(path).is_dir() else [path] for path in sys.argv[1:])
+    done = worked(file for files in folders for file in files)
     print(
         f"{len(done.checked)} files, {done.steps_for_each_node:.2f} steps for each node, {done.runs_for_each_key:.2f} "
         f"runs for each of {len(done.runs)} (function, arguments)"

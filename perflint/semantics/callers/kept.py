@@ -72,7 +72,7 @@ class Summaries:
 
     def keep_run(self, analysis: Analysis) -> None:
         """Keep the run that a summary was made from, if a check will go on from there."""
-        if analysis.module.path in self.awaited and analysis.can_go_on:
+        if analysis.module.path in self.awaited:
             self._runs[analysis.module.path] = analysis
 
     def take_run(self, module: Module) -> Analysis | None:

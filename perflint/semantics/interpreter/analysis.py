@@ -27,10 +27,8 @@ from perflint.semantics.view import Every, EveryCall, Outside, View, no_call
 
 _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
-_STEPS_OF_SUMMARY = 3
-"""The same for a summary, which needs the values of arguments alone: half the time, and the same findings."""
 _STEPS_OF_PROGRAM = 6_000
-"""As many more for the summary of a program: it may be short and call much code of other files."""
+"""As many more for a program: it may be short and call much code of other files."""
 _STEPS_OF_PART = 500
 """Nodes of called functions that may be run for a part of a file, and as many for its top level: most findings of the
 part are the same, and the time hardly depends on the called functions."""
@@ -47,22 +45,12 @@ class Analysis:
         """With `any_caller`, only functions that no other file can call take arguments from calls in the file."""
         self.view, self.module = view, module
         self.recorder = Recorder(module.name, any_caller=any_caller, keeps_calls=keeps_calls)
-        steps = whole = _steps(view, module, _STEPS_PER_NODE)
-        if keeps_calls:
-            steps = _steps(view, module, _STEPS_OF_SUMMARY) + _STEPS_OF_PROGRAM * module.is_program
-        self._budget = Budget(steps)
-        self._more = whole - steps
-        """The steps that a check may take beyond those of a summary."""
+        self._budget = Budget(_steps(view, module))
         self._top = Frame(view, module, self._budget, names={}, recorder=self.recorder)
         self._order: list[FunctionInfo] = []
         self._runs: dict[FunctionInfo, _Run] = {}
         self._asked: set[FunctionInfo] = set()
         """The functions for which the first stage asked for all calls of the project."""
-
-    @property
-    def can_go_on(self) -> bool:
-        """True if a check that goes on from here finds the same as one from the start: the budget changed nothing."""
-        return self._budget.spare >= max(0, -self._more)
 
     def run_alone(self, part: range | None = None) -> None:
         """Run the top level, then each function once, and record their values and calls.
@@ -94,7 +82,6 @@ class Analysis:
         """Run the functions again to which calls in other files pass arguments, and those that depend on these."""
         self.view.outside, self.view.every_call = outside, every_call
         self.recorder.keep_no_calls()
-        self._budget.left += self._more
         with deep_stack():
             _run(self.recorder, lambda: run_changed_again(self._top))
             told: dict[FunctionInfo, None] = {}
@@ -134,8 +121,8 @@ class Analysis:
                 break
 
 
-def _steps(view: View, module: Module, per_node: int) -> int:
-    return per_node * (view.project.size(module) + 100)
+def _steps(view: View, module: Module) -> int:
+    return _STEPS_PER_NODE * (view.project.size(module) + 100) + _STEPS_OF_PROGRAM * module.is_program
 
 
 def _inside(recorder: Recorder, module: Module, info: FunctionInfo) -> list[Arguments]:
@@ -300,7 +287,7 @@ def parameters(view: View, module: Module, info: FunctionInfo, recorder: Recorde
     """The parameters of a function by themselves, and with the arguments of the file's calls."""
     with deep_stack():
         names = view.state(module).names or {}
-        top = Frame(view, module, Budget(_steps(view, module, _STEPS_PER_NODE)), names=names)
+        top = Frame(view, module, Budget(_steps(view, module)), names=names)
         inner = _activation(top, info)
         alone = dict(inner.names or {})
         take_observed(inner, info, recorder)

@@ -101,12 +101,10 @@ class Recorder:
 class Budget:
     """How much work the calls of one file may still take; keeps a run linear in the file's size."""
 
-    __slots__ = ("contexts", "left", "spare", "steps", "too_deep")
+    __slots__ = ("contexts", "left", "steps", "too_deep")
 
     def __init__(self, limit: int) -> None:
         self.left = limit
-        self.spare = limit
-        """How much less would have allowed the same work; negative if some work was left undone."""
         self.steps = 0
         self.too_deep = 0
         """Calls that were not followed because of their depth."""
@@ -115,9 +113,7 @@ class Budget:
 
     def allows(self, steps: int) -> bool:
         """True if enough is left for some work."""
-        left = self.left - steps
-        self.spare = min(self.spare, left)
-        return left >= 0
+        return self.left >= steps
 
 
 class Frame:
