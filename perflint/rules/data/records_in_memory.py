@@ -32,7 +32,9 @@ class RecordsInMemory(Rule):
     ## Why is this bad
     Workers are forked and share the memory of the main process until one of the two writes to it. Each read of a Python
     object counts a reference in the object itself, which is a write: page by page, each worker gets a copy of the list.
-    Its memory grows through the epoch, until all workers hold all records.
+    Its memory grows through the epoch, until all workers hold all records. With 200,000 dicts of a list of 16 numbers
+    (torch 2.13, Python 3.11), the pages of four workers' own were 60 MiB after five batches of 256 and 535 MiB at the
+    end of one shuffled epoch. With the same numbers in an array they were 27 and 30 MiB.
 
     ## When it is fine
     - Small files.
