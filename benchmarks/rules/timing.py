@@ -114,7 +114,8 @@ MEMORY_COLUMNS = "| pattern | where | bad GiB | good GiB | bad / good | bad rese
 
 def memory(pair: Pair) -> str:
     """The pair's line of the table: the peaks that were allocated, and that the allocator reserved, in GiB."""
-    (bad, bad_reserved), (good, good_reserved) = peak(pair, 0), peak(pair, 1)
+    # What a bad side leaves on other devices would count for the good one.
+    (good, good_reserved), (bad, bad_reserved) = peak(pair, 1), peak(pair, 0)
     peaks = f"{bad:.2f} | {good:.2f} | {bad / good:.2f} | {bad_reserved:.2f} | {good_reserved:.2f}"
     return f"| {pair.name}: {pair.pattern} | {pair.shape}, {pair.dtype} | {peaks} |"
 

@@ -154,10 +154,8 @@ def shards() -> Iterator[Pair]:
     yield pair("sharded-in-float32", "TPF934", words, sent)
 
 
-def checkpoints() -> Iterator[Pair]:
+def checkpoints(folder: Path) -> Iterator[Pair]:
     """Files of weights."""
-    folder = Path(tempfile.gettempdir()) / "perflint-two-gpus"
-    folder.mkdir(exist_ok=True)
 
     def saved(bad: bool) -> Run:
         model = small()
@@ -207,17 +205,17 @@ def turns(pair: Pair) -> list[tuple[float, float]]:
     for _ in range(1 if OPTIONS.quick else 3):
         for run in sides:
             run()
-    left, right = zip(*[[seconds(run) for run in sides] for _ in range(repeats)], strict=True)
-    return list(zip(left, right, strict=True))
+    return [(seconds(sides[0]), seconds(sides[1])) for _ in range(repeats)]
 
 
-def work(rank: int, address: str, given: Options, prefixes: tuple[str, ...]) -> None:
+def work(rank: int, folder: str, given: Options, prefixes: tuple[str, ...]) -> None:
     """One process: run the pairs, and print in the first."""
     OPTIONS.device, OPTIONS.quick, OPTIONS.memory = given.device, given.quick, given.memory
     if OPTIONS.device == "cuda":
         torch.cuda.set_device(rank)
-    dist.init_process_group("nccl" if OPTIONS.device == "cuda" else "gloo", address, rank=rank, world_size=2)
-    for pair in (pair for family in (replicas, numbers, shards, checkpoints) for pair in family()):
+    backend = "nccl" if OPTIONS.device == "cuda" else "gloo"
+    dist.init_process_group(backend, f"file://{folder}/store", rank=rank, world_size=2)
+    for pair in (*replicas(), *numbers(), *shards(), *checkpoints(Path(folder))):
         if not pair.name.startswith(prefixes):
             continue
         torch.manual_seed(0)
@@ -231,8 +229,8 @@ def main() -> None:
     """Start both processes."""
     prefixes = tuple(options(__doc__))
     print(MEMORY_COLUMNS if OPTIONS.memory else header("two_gpus"), flush=True)
-    with tempfile.NamedTemporaryFile() as file:
-        torch.multiprocessing.spawn(work, (f"file://{file.name}-store", OPTIONS, prefixes), 2)
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(work, (folder, OPTIONS, prefixes), 2)
 
 
 if __name__ == "__main__":
