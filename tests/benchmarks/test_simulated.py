@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy" / "
 import recording
 import score_rules
 from happened import happened
+
+SCORES = Path(score_rules.__file__).with_name("scores.json")
 
 FILE = "pkg/a.py"
 RUN = {"file": "t.py", "outcomes": {"passed": 1}, "torch": "2.11", "devices": [], "ended": "finished", "steps": 6}
@@ -85,6 +88,14 @@ def test_rules_are_scored_on_lines_that_ran() -> None:
     assert (first.findings, first.ran, first.true, first.waits) == (3, 2, 0.5, 2)
     assert (first.called_hot, first.hot) == (2, 1)
     assert (second.ran, second.true, second.called_cold, second.cold) == (1, None, 1, 1)
+
+
+def test_scores_are_written_with_the_share_that_is_true() -> None:
+    rule = score_rules.Rule(findings=2, ran=1)
+    rule.rulings["confirmed"] += 1
+    written = score_rules.in_json({"TPF101": rule})["TPF101"]
+    assert written["true"] == 1.0 and written["rulings"]["confirmed"] == 1 and written["findings"] == 2
+    assert written.keys() == json.loads(SCORES.read_text(encoding="utf-8"))["rules"]["TPF101"].keys()
 
 
 def test_a_verdict_counts_where_only_another_line_of_the_expression_ran() -> None:

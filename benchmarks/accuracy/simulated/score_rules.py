@@ -269,8 +269,10 @@ def shown(value: float | None) -> str:
 
 def in_json(rules: Mapping[str, Rule]) -> dict[str, Document]:
     """The counts and shares of each rule."""
-    plain = {code: replace(rule, rulings=dict(rule.rulings)) for code, rule in sorted(rules.items())}
-    return {code: asdict(rule) | {"true": rule.true} for code, rule in plain.items()}
+    return {
+        code: asdict(replace(rule, rulings=dict(rule.rulings))) | {"true": rule.true}
+        for code, rule in sorted(rules.items())
+    }
 
 
 def show(findings: Iterable[Finding], code: str) -> None:
