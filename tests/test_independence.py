@@ -273,7 +273,6 @@ def test_making_is_found() -> None:
 
 TEXTUAL = {
     "rules/registry.py": "tests the conditions on texts that rules declare",
-    "rules/evaluation/_regions.py": "looks at the names of functions and loops, before the file is surveyed",
 }
 """The modules of the rules that read the text of a file, and why. Others declare `mentions`, or ask the model."""
 

@@ -41,7 +41,8 @@ def decorate(region: Region) -> Fix | None:
     """
     survey, scope = region.survey, region.scope
     function = scope.node
-    if region.loop is not None or not isinstance(function, ast.FunctionDef) or _is_generator(scope):
+    info = survey.model.module.defined_by(function)
+    if region.loop is not None or not isinstance(function, ast.FunctionDef) or info is None or info.is_generator:
         return None
     if any(last_name(decorator) in _COMPILED for decorator in function.decorator_list):
         return None
@@ -68,10 +69,6 @@ def _is_proven(survey: Survey, scope: Scope, ask: Callable[[Proofs, Scope], bool
         return False
     for_any = survey_of(survey.model.for_any_caller)
     return ask(proofs(for_any), for_any.scope_around(scope.node.body[0]))
-
-
-def _is_generator(scope: Scope) -> bool:
-    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in scope.nodes)
 
 
 def context_of(region: Region) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import takewhile
@@ -111,8 +110,7 @@ def is_foreign(survey: Survey, scope: Scope) -> bool:
 
 def is_data(survey: Survey, source: ast.expr) -> bool:
     """True if a loop iterates over a loader or a data set, by its class or its name."""
-    names = (last_name(node) for node in walk(source) if isinstance(node, (ast.Name, ast.Attribute)))
-    return survey.model.is_over_batches(source) or any(map(rule_conventions.names_data, names))
+    return survey.model.is_over_batches(source) or _names_data(source)
 
 
 def is_over_data(survey: Survey, loop: Loop) -> bool:
@@ -163,22 +161,26 @@ def is_called_in_training(survey: Survey, scope: Scope) -> bool:
     return any(caller is not scope and differentiates(survey.model, caller.node) for caller in callers)
 
 
-_DEFINED = re.compile(r"def (\w+)\(")
-_LOOPED = re.compile(r"for [^\n]* in ([^\n]*)")
-
-
 Question = Callable[[str], Entry | None]
 
 
 def defines(model: Model, *questions: Question) -> bool:
     """True if a file defines a function whose name answers one of some questions; cheap, for a first look."""
-    return any(question(name) for name in set(_DEFINED.findall(model.source.text)) for question in questions)
+    names = {info.name for info in model.module.structure.functions.values()}
+    return any(question(name) for name in names for question in questions)
 
 
 def loops_over_data(model: Model, question: Question = rule_conventions.names_data) -> bool:
-    """True if a line of a file loops over data that answers a question; as cheap."""
-    looped = set(_LOOPED.findall(model.source.text))
-    return any(rule_conventions.names_data(source) and question(source) for source in looped)
+    """True if a loop of a file goes over data whose name answers a question; as cheap."""
+    loops = model.nodes(ast.For, ast.AsyncFor, ast.comprehension)
+    sources = (loop.iter for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor, ast.comprehension)))
+    return any(_names_data(source, question) for source in sources)
+
+
+def _names_data(source: ast.expr, question: Question = rule_conventions.names_data) -> bool:
+    """True if an expression has a name of a loader or a data set that answers a question."""
+    names = (last_name(node) for node in walk(source) if isinstance(node, (ast.Name, ast.Attribute)))
+    return any(rule_conventions.names_data(name) and question(name) for name in names)
 
 
 def is_other_code(survey: Survey, scope: Scope) -> bool:
@@ -212,12 +214,7 @@ def _outermost_evaluating(survey: Survey, run: Run) -> Loop | None:
 
 def _is_held_out(loop: Loop) -> bool:
     """True if a loop iterates over data that is named as held out: `val_loader`."""
-    for _, source in targets(loop):
-        for node in walk(source):
-            name = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-            if rule_conventions.names_evaluation(name) and rule_conventions.names_data(name):
-                return True
-    return False
+    return any(_names_data(source, rule_conventions.names_evaluation) for _, source in targets(loop))
 
 
 def evaluates(survey: Survey, scope: Scope, within: ast.AST) -> bool:
