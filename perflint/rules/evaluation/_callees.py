@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from perflint.frozen import dataclass
+from perflint.rules._memory.operators import GROWS
 from perflint.rules._methods import is_false
 from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
@@ -45,7 +46,6 @@ _RETURNS = frozenset(
     {"abs", "dict", "enumerate", "iter", "list", "max", "min", "next", "pow", "reversed", "set", "sorted", "sum",
      "tuple", "zip"}
 )  # fmt: skip
-_GROWS = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
 _OF_CONTAINERS = frozenset({"copy", "get", "items", "keys", "pop", "popitem", "popleft", "to_tuple", "values"})
 _OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "rsample", "sample", "logits", "probs"})
 OF_MODULES = frozenset(
@@ -210,7 +210,7 @@ class Callees:
         name = method.attr
         if name in WITHOUT_GRADIENT or name in READS or name in DETACHES:
             return Takes.VALUES
-        if name in _GROWS and self._model.value(method.value).tensor is None:
+        if name in GROWS and self._model.value(method.value).tensor is None:
             return Takes.GROWS
         if name in torch_api.tensor_only_methods() or name in _OF_DISTRIBUTIONS:
             return Takes.RETURNS
@@ -237,7 +237,7 @@ class Callees:
 
 def is_known_method(name: str) -> bool:
     """True if an object that a model returns may have a method of this name that keeps nothing of it."""
-    known = name in _OF_CONTAINERS or name in _OF_DISTRIBUTIONS or name in OF_MODULES or name in _GROWS
+    known = name in _OF_CONTAINERS or name in _OF_DISTRIBUTIONS or name in OF_MODULES or name in GROWS
     return known or name in torch_api.tensor_methods()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from perflint.rules._memory.operators import ASKS, ASKS_IDENTITY, ASKS_LAYOUT, FACTS
 from perflint.rules._visible import is_local
 from perflint.rules.evaluation._callees import (
     DETACHES,
@@ -26,10 +27,8 @@ from perflint.semantics.memo import once
 from perflint.semantics.structure import arguments, keyword, last_name, path_of, walk
 from perflint.semantics.values import Instance
 
-_ABOUT = frozenset(
-    {"data_ptr", "device", "dim", "dtype", "element_size", "get_device", "grad_fn", "is_cuda", "is_contiguous", "ndim",
-     "ndimension", "numel", "shape", "size", "stride", "storage"}
-)  # fmt: skip
+_ABOUT = (FACTS | ASKS | ASKS_LAYOUT | ASKS_IDENTITY | {"storage"}) - {"_base"}
+"""Attributes of a tensor that have nothing of its graph."""
 _PAIRS = frozenset({"cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort", "topk"})
 _DIMENSIONS = frozenset({"axis", "dim", "dimension"})
 
