@@ -209,7 +209,7 @@ def _loops(survey: Survey, scope: Scope, found: tuple[Run, ...]) -> Iterator[Reg
 
 def _outermost_evaluating(survey: Survey, run: Run) -> Loop | None:
     evaluating = takewhile(lambda loop: not differentiates(survey.model, loop), loops_around(survey.model, run.call))
-    return next(iter([*evaluating][-1:]), None)
+    return next(reversed([*evaluating]), None)
 
 
 def _is_held_out(loop: Loop) -> bool:
