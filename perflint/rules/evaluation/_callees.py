@@ -261,4 +261,4 @@ def _reads_values(name: str, target: str, text: str, of_torch: bool, plain: bool
 @once
 def has_hooks(survey: Survey) -> bool:
     """True if a file registers hooks, which get the outputs of layers and may keep them."""
-    return any(last_name(call) in _HOOKS for call in survey.all(ast.Call))
+    return any(last_name(call) in _HOOKS for call in survey.model.nodes(ast.Call))

@@ -51,8 +51,8 @@ def _is_certain(survey: Survey, method: Scope, owner: ast.ClassDef, asked: str) 
 @once
 def _assigned_attributes(survey: Survey) -> Set[str]:
     """The attributes that the file assigns to, by name: `self.note = note`, `setattr(self, "note", note)`."""
-    found = {node.attr for node in survey.all(ast.Attribute) if isinstance(node.ctx, ast.Store)}
-    for call in survey.all(ast.Call):
+    found = {node.attr for node in survey.model.nodes(ast.Attribute) if isinstance(node.ctx, ast.Store)}
+    for call in survey.model.nodes(ast.Call):
         if last_name(call) == "setattr" and len(call.args) == 3:
             name = call.args[1]
             if isinstance(name, ast.Constant) and isinstance(name.value, str):

@@ -42,7 +42,7 @@ class Modules:
         """Those that are seen to be modules: their parameters are asked for."""
         self.trained: set[Holder] = set()
         """Those whose parameters an optimizer gets."""
-        for call in survey.all(ast.Call):
+        for call in survey.model.nodes(ast.Call):
             self._note(call)
 
     @property
@@ -98,7 +98,7 @@ class Modules:
     @cached_property
     def _by_path(self) -> dict[str, list[ast.expr]]:
         found: dict[str, list[ast.expr]] = {}
-        for node in (*self._survey.all(ast.Name), *self._survey.all(ast.Attribute)):
+        for node in (*self._survey.model.nodes(ast.Name), *self._survey.model.nodes(ast.Attribute)):
             found.setdefault(path_of(node), []).append(node)
         return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
-from typing import TypeVar
 
 from perflint.frozen import dataclass, replace
 from perflint.rules._memory.flows import flow_around
@@ -27,9 +26,6 @@ _MOST_OF_A_NAME = 8
 """A method that so many classes of a file define may be any of them; a call of more is not followed."""
 _LONGEST_LINEAGE = 16
 """The bases of a class are followed this far; a deeper class may derive from any other."""
-
-
-_Node = TypeVar("_Node", bound=ast.AST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +123,7 @@ class Survey:
         self.model = model
         self.scopes: list[Scope] = []
         self._by_node: dict[ast.AST, Scope] = {}
-        self.classes = {node.name: node for node in self.all(ast.ClassDef)}
+        self.classes = {node.name: node for node in self.model.nodes(ast.ClassDef)}
         for names in model.symbols.scopes:
             if isinstance(names.node, (ast.Module, *_DEFINITIONS)):
                 self._add(names, names.node)
@@ -144,10 +140,6 @@ class Survey:
     def memo(self) -> Memo:
         """The memo of the file: it has one survey."""
         return self.model.memo
-
-    def all(self, kind: type[_Node]) -> list[_Node]:
-        """All nodes of a type in the file, in source order."""
-        return self.model.module.structure.nodes.get(kind, [])  # type: ignore[return-value]
 
     def _add(self, names: symbols.Scope, node: ast.Module | _Definition) -> None:
         around = names.outer
@@ -225,7 +217,7 @@ class Survey:
     def _lineages(self) -> Mapping[str, Sequence[Sequence[str]]]:
         """The lineages of the file that each class is in; one that is not known to its end begins with ""."""
         found: dict[str, list[Sequence[str]]] = {}
-        for node in self.all(ast.ClassDef):
+        for node in self.model.nodes(ast.ClassDef):
             lineage = self.model.lineage(self.name_of(node))
             is_open = len(lineage) > _LONGEST_LINEAGE or any(isinstance(base, ast.Call) for base in node.bases)
             for name in lineage:
@@ -320,7 +312,7 @@ class Survey:
     def assigned(self) -> Mapping[str, list[ast.expr]]:
         """The values that the file assigns to each name and attribute."""
         found: dict[str, list[ast.expr]] = {}
-        for node in self.all(ast.Assign):
+        for node in self.model.nodes(ast.Assign):
             for target in node.targets:
                 path = path_of(target)
                 if path:

@@ -330,7 +330,7 @@ def _loaded(file: Survey) -> frozenset[str]:
     A class that restores its own state, or has a base that is not seen, leaves the mode to others.
     """
     found: set[str] = set()
-    for call in file.all(ast.Call):
+    for call in file.model.nodes(ast.Call):
         scope = file.scope_around(call)
         if last_name(call) == "load_state_dict" and isinstance(call.func, ast.Attribute):
             if not is_foreign(file, scope) and not _is_given(scope, call):
@@ -345,7 +345,7 @@ def _loaded(file: Survey) -> frozenset[str]:
 def _pretrained(file: Survey) -> frozenset[str]:
     """The names of models that torchvision or timm make with weights: all of them drop or normalise."""
     found: set[str] = set()
-    for call in file.all(ast.Call):
+    for call in file.model.nodes(ast.Call):
         if is_pretrained(file, call) and not is_foreign(file, file.scope_around(call)):
             found.update(assigned_to(file.model, call))
     return frozenset(found)

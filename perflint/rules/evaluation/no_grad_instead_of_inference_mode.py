@@ -135,7 +135,7 @@ def _contexts(file: Survey) -> Iterator[tuple[Scope, ast.expr, ast.AST]]:
             for decorator in scope.node.decorator_list:
                 if _is_no_grad(file, decorator):
                     yield scope, decorator, scope.node
-    for node in file.all(ast.With):
+    for node in file.model.nodes(ast.With):
         for item in node.items:
             if _is_no_grad(file, item.context_expr):
                 yield file.scope_around(node), item.context_expr, node
