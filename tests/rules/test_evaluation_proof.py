@@ -620,3 +620,51 @@ def test_runs_that_show_training_or_a_graph(before: str, after: str, fixed: bool
     ]
     found = _found("\n".join(line for line in lines if line) + "\n")
     assert found and set(found.values()) == {fixed}
+
+
+HOOKED = """
+    import torch
+    from torch import nn
+
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(8, 8)
+
+        def save(self, grad):
+            self.grad = grad
+
+        def forward(self, x):
+            x = self.body(x)
+            x.register_hook(self.save)
+            return x
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = Attention()
+
+        def forward(self, x):
+            return self.attention(x)
+"""
+
+
+@pytest.mark.parametrize(("hooks", "is_mended"), [(True, False), (False, True)])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_part_of_the_model_may_need_the_graph(tmp_path: Path, known: bool, hooks: bool, is_mended: bool) -> None:
+    parts = tmp_path / "parts.py"
+    text = textwrap.dedent(HOOKED)
+    parts.write_text(text if hooks else text.replace("x.register_hook(self.save)", "pass"), encoding="utf-8")
+    path = tmp_path / "evaluate.py"
+    made = "from parts import Net\nscorer = Net()\n" if known else "from elsewhere import make\nscorer = make()\n"
+    body = (
+        "def evaluate(loader):\n    scorer.eval()\n    for x in loader:\n        print(scorer(x).argmax(1).tolist())\n"
+    )
+    path.write_text(HEAD + made + body, encoding="utf-8")
+    source = Source(str(path), path.read_text(encoding="utf-8"))
+    checked = check_source(
+        source, Project([path, parts]), RuleSet([EvalWithoutNoGrad()]), Settings(profile=Profile.AUDIT)
+    )
+    assert any(each.fix is not None for each in checked.findings) is is_mended

@@ -9,6 +9,7 @@ from enum import Enum
 from perflint.frozen import dataclass
 from perflint.rules._memory.operators import GROWS
 from perflint.rules._methods import is_false
+from perflint.rules._parts import made_of
 from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import Surety, runs
@@ -25,6 +26,8 @@ NEED_GRADIENT = frozenset(
      "retains_grad"}
 )  # fmt: skip
 """Attributes and calls that only a value with a gradient needs."""
+_FAIL_WITHOUT = frozenset({"backward", "enable_grad", "grad", "register_hook", "requires_grad_", "retain_grad"})
+"""Calls in a part of a module that fail where autograd is off, or show that the part needs it."""
 WITHOUT_GRADIENT = torch_api.with_integers() | {"allclose", "bernoulli", "bincount", "equal", "histc", "unique"}
 """Methods and functions of torch through which no gradient comes back."""
 DETACHES = frozenset({"data", "detach", "detach_"})
@@ -93,7 +96,7 @@ class Forward:
     stores: bool
     """It stores something in the module, which others may read later."""
     asks: bool
-    """It asks for gradients itself: forces from energies."""
+    """It asks for gradients itself, or a part of it does: forces from energies."""
     suspends: bool
     """It switches autograd itself."""
 
@@ -156,6 +159,7 @@ class Callees:
             if forward is not None:
                 names = [*map(last_name, walk(forward.node))]
                 asks = any(name in NEED_GRADIENT or name == "enable_grad" for name in names)
+                asks = asks or any(map(_hooks_gradient, made_of(self._model, cls).classes))
                 suspends = any(rule_conventions.suspends_autograd(name) for name in names)
                 break
         return Forward(stores, asks, suspends)
@@ -186,7 +190,7 @@ class Callees:
                 return found
         if self._gets_optimizer(call):
             return Takes.UNKNOWN
-        surety = self._runs_of(self._survey.scope_around(call)).get(call)
+        surety = self.surety_of(call)
         if surety is not None and surety is not Surety.PASSED:
             return Takes.RETURNS if surety is Surety.PROVEN else Takes.NAMED
         if modules(self._survey).shows(call.func):
@@ -218,6 +222,10 @@ class Callees:
             return Takes.NOTHING
         gets_nothing = all(is_host(self._model.value(given)) for given in arguments(call))
         return Takes.RETURNS if gets_nothing and is_known_method(name) else None
+
+    def surety_of(self, call: ast.Call) -> Surety | None:
+        """How sure it is that a call runs a model; None if nothing says so."""
+        return self._runs_of(self._survey.scope_around(call)).get(call)
 
     @once_per_key
     def _runs_of(self, scope: Scope) -> Mapping[ast.Call, Surety]:
@@ -256,6 +264,13 @@ def _reads_values(name: str, target: str, text: str, of_torch: bool, plain: bool
     if of_torch and (name in WITHOUT_GRADIENT or name == "save" or name.endswith("_like")):
         return True
     return name in _SHOWS or target.startswith(_READERS) or text.startswith("math.") or (plain and name in _HOST)
+
+
+def _hooks_gradient(part: ast.ClassDef) -> bool:
+    """True if the `forward` of a part of a module fails where autograd is off: `x.register_hook(self.save)`."""
+    forward = (each for each in part.body if isinstance(each, ast.FunctionDef) and each.name == "forward")
+    calls = (node for method in forward for node in walk(method) if isinstance(node, ast.Call))
+    return any(last_name(call) in _FAIL_WITHOUT for call in calls)
 
 
 @once

@@ -7,6 +7,7 @@ carry a gradient is passed to unknown code, stored or returned, or if unknown co
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from perflint.rules._methods import is_self_or_cls
@@ -20,10 +21,13 @@ from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import Memo, once, once_per_key
+from perflint.semantics.model import Model
 from perflint.semantics.purpose.takers import is_overridden
 from perflint.semantics.structure import arguments, path_of, walk
+from perflint.semantics.values import Instance
 
 _OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)
+_HOOKS = re.compile(r"\.(?:register_hook|retain_grad)\(")
 _VIEWS = frozenset({"H", "T", "imag", "mH", "mT", "real"})
 
 
@@ -105,8 +109,17 @@ class Proofs:
         if takes is Takes.UNKNOWN:
             return not self._gets_model(call)
         if self._model.target(call) == MODULE_CALL:
-            return not any(forward.asks for forward in self._flows.callees.classes(call.func))
-        return takes is not Takes.GRADIENT
+            if any(forward.asks for forward in self._flows.callees.classes(call.func)):
+                return False
+        if takes is Takes.GRADIENT:
+            return False
+        runs = self._carriers.runs_model(call) or self._flows.callees.surety_of(call) is not None
+        return not (runs and self._is_of_any_class(call.func) and _hooks_gradients(self._model))
+
+    def _is_of_any_class(self, model: ast.expr) -> bool:
+        """True if the class of a model is not known."""
+        members = self._model.value(model).members
+        return not all(isinstance(each, Instance) and each.cls != "torch.nn.Module" for each in members)
 
     @once_per_key
     def _is_overridden(self, function: Scope) -> bool:
@@ -126,6 +139,15 @@ class Proofs:
         if is_self_or_cls(node) or self._modules.shows(node):
             return True
         return bool(path_of(node)) and is_named_as_model(self._survey, node)
+
+
+@once
+def _hooks_gradients(model: Model) -> bool:
+    """True if a file of the project hooks or keeps gradients of tensors, which fails where autograd is off.
+
+    A model of an unknown class may be of any class of the project.
+    """
+    return bool(model.view.matching(_HOOKS))
 
 
 @once

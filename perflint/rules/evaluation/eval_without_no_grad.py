@@ -109,8 +109,9 @@ class EvalWithoutNoGrad(Rule):
     `with torch.no_grad():` with its statement: a target network's parameters then get no gradient,
     which no optimizer reads. It gets none if the statements in front of it call `model.train()`, or if the
     result is printed as a whole, which shows its `grad_fn`. A loop inside a longer function gets no fix.
-    Transformer layers in evaluation mode take a faster path without autograd, and round differently. A model of an
-    unknown class that computes gradients in its own `forward` fails.
+    Transformer layers in evaluation mode take a faster path without autograd, and round differently. There is no fix
+    if a part of the model hooks or computes gradients, nor for a model of an unknown class in a project with such
+    hooks. A model of an unknown class that computes gradients in its own `forward` fails.
 
     ## How a GPU shows it
     A trace watches the output of each call of a module. It confirms the finding if the graph is freed, or still
