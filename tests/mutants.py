@@ -57,6 +57,8 @@ def names(folder: str) -> list[str]:
 
 def main() -> None:
     """Try the changes, and print what came of them."""
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", choices=TESTS)
     parser.add_argument("--sample", type=int, default=300, help="how many changes to try; 0 for all")
@@ -74,13 +76,12 @@ def main() -> None:
         subprocess.run([*_MUTMUT, "run", "--max-children", "1", *chosen], check=True)
         results: Counter[str] = Counter()
         for name in chosen:
-            module = name.rpartition(".")[0].replace(".", "/")
-            codes = json.loads(Path("mutants", f"{module}.py.meta").read_text(encoding="utf-8"))["exit_code_by_key"]
+            path = Path(f"{name.rpartition('.')[0].replace('.', '/')}.py")
+            codes = json.loads(Path("mutants", f"{path}.meta").read_text(encoding="utf-8"))["exit_code_by_key"]
             result = _RESULTS.get(codes[name], "noticed")
             results[result] += 1
             if result != "noticed":
-                print(f"\n== {result}: {name}", flush=True)
-                subprocess.run([*_MUTMUT, "show", name], check=True)
+                print(f"\n== {result}: {name}\n{get_diff_for_mutant(name, path=path)}")
         share = results["noticed"] / len(chosen)
         print(f"{len(chosen)} of {len(known)} changes were tried, {share:.1%} were noticed: {dict(results)}")
 

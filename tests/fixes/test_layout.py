@@ -135,6 +135,14 @@ CASES = {
         f"{LONG}, {LONG}, {LONG} = torch.stack([a, b, c]).tolist()\n",
         f"(\n    {LONG},\n    {LONG},\n    {LONG},\n) = torch.stack([a, b, c]).tolist()\n",
     ),
+    "two targets": (
+        f"{LONG}_{LONG}, last = torch.stack_of_all_of_them([a, b, c])\n",
+        f"{LONG}_{LONG}, last = (\n    torch.stack_of_all_of_them([a, b, c])\n)\n",
+    ),
+    "one target that is unpacked": (
+        f"{LONG}_{LONG}, = torch.stack_of_all_of_them([a, b, c])\n",
+        f"{LONG}_{LONG}, = torch.stack_of_all_of_them([a, b, c])\n",
+    ),
     "one target": (f"{LONG}.{LONG}.{LONG} = f(x)\n", f"{LONG}.{LONG}.{LONG} = f(x)\n"),
     "two assignments in one": (f"{LONG}, {LONG}, b = {LONG} = f(x)\n", f"{LONG}, {LONG}, b = {LONG} = f(x)\n"),
     "members": (
@@ -223,4 +231,15 @@ def test_narrow_lines_stay_narrow() -> None:
 def test_lines_of_text_may_be_longer(long: str) -> None:
     text, expected = CASES["the outer bracket"]
     assert laid_out("x = 1\n" * 10 + long, text) == expected
-    assert laid_out("x = 1\n" * 10 + f"x = {'b' * 140}\n", text) == text
+    code = f"x = {'b' * 140}\n"
+    assert laid_out("x = 1\n" * 10 + code, text) == text
+    # Text below or above makes no text of the code.
+    assert laid_out("x = 1\n" * 10 + code + long, text) == text
+    assert laid_out("x = 1\n" * 10 + long + code, text) == text
+
+
+@pytest.mark.parametrize(("length", "is_text"), [(37, False), (38, True)])
+def test_a_string_of_forty_characters_is_text(length: int, is_text: bool) -> None:
+    text, expected = CASES["the outer bracket"]
+    line = f"raise ValueError({'b' * 100} + '{'w' * length}')\n"
+    assert laid_out("x = 1\n" * 10 + line, text) == (expected if is_text else text)

@@ -91,6 +91,7 @@ STAYING = [
     # It may be there for its effects, or is bound only sometimes.
     ("try:\n    import gc\nexcept ImportError:\n    gc = None\n", "gc.collect()\n", "pass\n"),
     ("import os; import gc\n", "gc.collect()\n", "pass\n"),
+    ("import gc;a\n", "gc.collect()\n", "pass\n"),
     ("from a import (\n    b,\n    # why\n    gc,\n)\n", "gc(b)\n", "print(b)\n"),
     ("from a import (\n    gc,  # why\n)\n", "gc()\n", "pass\n"),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -147,6 +148,6 @@ def test_a_read_only_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     file.write_bytes(b"old")
     # Root may write anything, so the mode alone shows nothing here.
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    with pytest.raises(PermissionError):
+    with pytest.raises(PermissionError, match=rf"\[Errno 13\] Permission denied: '{re.escape(str(file))}'"):
         write_file(str(file), b"old", b"new")
     assert file.read_bytes() == b"old"
