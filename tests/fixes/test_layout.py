@@ -135,6 +135,30 @@ CASES = {
         f"{LONG}, {LONG}, {LONG} = torch.stack([a, b, c]).tolist()\n",
         f"(\n    {LONG},\n    {LONG},\n    {LONG},\n) = torch.stack([a, b, c]).tolist()\n",
     ),
+    "all arguments of a call that is a statement": (
+        f"f(\n    {LONG}, {LONG}, {LONG}\n)\n",
+        f"f(\n    {LONG},\n    {LONG},\n    {LONG},\n)\n",
+    ),
+    "all arguments of a call of a result": (
+        f"x = f()(\n    {LONG}, {LONG}, {LONG}\n)\n",
+        f"x = f()(\n    {LONG},\n    {LONG},\n    {LONG},\n)\n",
+    ),
+    "keywords among targets and in the value": (
+        f"{LONG}, {LONG}[f(k=1)] = torch.stack_of_all(abc, dim=0)\n",
+        f"{LONG}, {LONG}[f(k=1)] = (\n    torch.stack_of_all(abc, dim=0)\n)\n",
+    ),
+    "an asynchronous loop": (
+        f"async def f():\n    async for x in torch.full({LONG}, {LONG}, d=d):\n        pass\n",
+        f"async def f():\n    async for x in torch.full(\n        {LONG}, {LONG}, d=d\n    ):\n        pass\n",
+    ),
+    "a membership of a sum": (
+        f"x = {LONG} in y + torch.full({LONG}, {LONG}, device=d)\n",
+        f"x = {LONG} in y + torch.full({LONG}, {LONG}, device=d)\n",
+    ),
+    "a tuple that ends in a name": (
+        f"x = torch.full({LONG}, {LONG}, device=device), b\n",
+        f"x = torch.full({LONG}, {LONG}, device=device), b\n",
+    ),
     "two targets": (
         f"{LONG}_{LONG}, last = torch.stack_of_all_of_them([a, b, c])\n",
         f"{LONG}_{LONG}, last = (\n    torch.stack_of_all_of_them([a, b, c])\n)\n",
