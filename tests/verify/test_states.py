@@ -74,6 +74,10 @@ def test_a_stopped_parameter_is_a_difference_whatever_the_losses_say() -> None:
     before, after = (run_with(KNOWN[0]), run_with(states(START, END | {"a": 1.0})))
     assert difference([before] * 2, after, UNSAFE, 0.05) == "parameter a no longer moves"
     assert difference([before] * 2, before, SAFE, 0.0) is None
+    other = run_with(states(START, END, GRADIENTS | {"b": 0.9}))
+    assert (difference([before] * 2, other, UNSAFE, 0.05) or "").startswith("from the same state, the gradients")
+    ended = run_with(states(START, END | {"b": 3.5}, GRADIENTS))
+    assert (difference([before] * 2, ended, UNSAFE, 0.05) or "").startswith("the final parameters differ")
 
 
 @pytest.mark.parametrize("kind", ["buffer", "state"])
