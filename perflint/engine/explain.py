@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 from contextlib import closing
+from itertools import pairwise
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
@@ -209,16 +210,10 @@ def _holds_only_constants(node: ast.Call) -> bool:
 
 
 def _is_annotation(model: Model, node: ast.AST) -> bool:
-    inner = node
-    for outer in model.ancestors(node):
-        if isinstance(outer, ast.arg):
-            return True
-        if isinstance(outer, ast.AnnAssign):
-            return inner is outer.annotation
-        if isinstance(outer, ast.stmt):
-            return inner is getattr(outer, "returns", None)
-        inner = outer
-    return False
+    around = pairwise((node, *model.ancestors(node)))
+    return any(
+        inner in (getattr(outer, "annotation", None), getattr(outer, "returns", None)) for inner, outer in around
+    )
 
 
 def _belief(model: Model, reasons: Reasons, place: _Place, told: Collection[ast.AST]) -> Belief:

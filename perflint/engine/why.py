@@ -140,10 +140,10 @@ class Whys:
         scope = symbols.scope_around(origin.node)
         variable = symbols.resolve(scope, name)
         if variable.bindings:
-            if variable.scope.function is not scope.function:
-                return "bound outside of this function"
             first, *others = (binding.line for binding in variable.bindings)
-            return f"bound on line {max((line for line in others if line <= origin.line), default=first)}"
+            line = max((line for line in others if line <= origin.line), default=first)
+            is_here = variable.scope.function is scope.function
+            return f"bound on line {line}" if is_here else "bound outside of this function"
         source = "" if origin.root == origin.name else f"comes from {quoted(origin.root)}, which is "
         return f"{source}not bound in this file"
 
