@@ -155,3 +155,16 @@ def test_overlapping_fixes_never_mix(text: str, ranges: list[list[int]]) -> None
         expected = expected[:start] + edit.text + expected[end:]
     assert outcome.text == expected
     assert outcome.applied
+
+
+def test_a_place_that_a_later_stage_replaces() -> None:
+    source = Source("x.py", "abcdef")
+    first = rewrite(source, [Edit(span(source, 0, 0), "XX"), Edit(span(source, 2, 3), "")])
+    assert first.text == "XXabdef"
+    between = Source("x.py", first.text)
+    both = first.then(rewrite(between, [Edit(span(between, 5, 6), "!")]))
+    assert both.text == "XXabd!f"
+    assert [both.place_before(offset) for offset in range(6)] == [(-1, 0), (-1, 1), (0, 1), (-1, 3), (1, 0), (-1, 5)]
+    assert [both.place_after(offset) for offset in range(7)] == [
+        *((0, 0), (0, 0), (-1, 0), (-1, 1), (-1, 3), (1, 0), (-1, 5)),
+    ]
