@@ -169,3 +169,9 @@ def train(optimizer, x: torch.Tensor):
 def test_the_call_that_makes_a_loop_hot_is_named() -> None:
     heats = [(finding.why or "").partition("; ")[2] for finding in found(LOOPS, "TPF101", Profile.AUDIT)]
     assert heats == ["the loop on line 5 runs `env.step`", "the loop on line 9 runs `optimizer.step`"]
+
+
+def test_code_that_runs_when_something_fails() -> None:
+    head = "import torch\n\ndef f(x: torch.Tensor):\n    try:\n        g()\n"
+    (finding,) = found(f"{head}    except ValueError:\n        print(x.item())\n", "TPF101", Profile.AUDIT)
+    assert (finding.why or "").endswith("; runs only when something fails")

@@ -8,11 +8,13 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
+import sys
 import time
 import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -456,6 +458,15 @@ def test_workers_find_the_same(
     assert documents(sample, means) == documents(sample)
     if cached:
         assert misses(sample, means) == set()
+
+
+def test_new_processes_find_the_same(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other systems do not fork."""
+    monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
+    monkeypatch.setattr(workers, "sys", SimpleNamespace(platform="darwin", flags=sys.flags))
+    means = Means(cache=tmp_path / "cache", jobs=2)
+    assert documents(sample, means) == documents(sample)
+    assert misses(sample, means) == set()
 
 
 def test_processes_end_before_the_run_does(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
