@@ -96,7 +96,9 @@ class Offsets:
         object.__setattr__(self, "starts", tuple(accumulate(map(len, self.source.lines), initial=0)))
 
     def of(self, line: int, column: int) -> int:
-        """The offset of a position, at most the length of the text."""
+        """The offset of a position, at most the length of the text: a house rule may name any position."""
+        if line > len(self.starts):
+            return self.starts[-1]
         return min(self.starts[line - 1] + column - 1, self.starts[-1])
 
     def range(self, span: Span) -> tuple[int, int]:

@@ -35,6 +35,7 @@ _SECONDS = 600
 _GRACE = 120
 """Seconds that a verification may take beyond its budget: it ends a run, and applies what is decided."""
 _DAY = 86_400
+"""The longest budget of a verification, in seconds."""
 _ENDING = 10
 """Seconds that a command may take to end."""
 _SEVERITIES = ("error", "warning", "info")

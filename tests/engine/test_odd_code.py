@@ -89,7 +89,7 @@ def test_code_of_a_grammar(count: int | None) -> None:
     results: Counter[str] = Counter()
 
     @seed(count or version())
-    @settings(max_examples=count or 25, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=count or 60, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(from_grammar(auto_target=False))
     def tried(text: str) -> None:
         result, wrong = faults("grammar.py", text.encode())

@@ -168,3 +168,11 @@ def test_a_place_that_a_later_stage_replaces() -> None:
     assert [both.place_after(offset) for offset in range(7)] == [
         *((0, 0), (0, 0), (-1, 0), (-1, 1), (-1, 3), (1, 0), (-1, 5)),
     ]
+
+
+def test_positions_behind_the_text_are_its_end() -> None:
+    """A house rule may make any edit."""
+    source = Source("x.py", "ab\ncd")
+    offsets = Offsets(source)
+    assert [offsets.of(*place) for place in ((2, 3), (2, 99), (3, 1), (99, 1))] == [5, 5, 5, 5]
+    assert rewrite(source, [Edit(Span(2, 2, 99, 1), "!")]).text == "ab\nc!"
