@@ -48,7 +48,7 @@ FACE = {
     "heat": {"heat_map", "reasons", "steps", "training"},
     "regions": {"captured", "compile_calls", "compiled"},
     "explain": {"describe", "phrases", "reasons"},
-    "purpose": {"evaluations", "frequency", "given", "need", "purpose", "takers", "unreached", "wholes"},
+    "purpose": {"evaluations", "frequency", "given", "need", "purpose", "takers", "unreached", "wholes", "words"},
 }
 """The modules in folders of semantics that later layers may import, besides its flat modules and `facts`."""
 ORDER = {

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._results import COMPILE, result_of
-from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name, path_of
 from perflint.semantics.values import Function, Instance

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made, target_of
 from perflint.rules._turns import iteration_around, nodes_of
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.cudagraph._outputs import graphs_of
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in
 from perflint.source.quoting import quoted

@@ -10,12 +10,12 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._turns import places, turn_around
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in, path_of, walk
 from perflint.semantics.values import Instance

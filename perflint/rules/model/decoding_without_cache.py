@@ -12,9 +12,9 @@ from perflint.rules._memory.flows import made
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._sources import names_behind, passed_to
 from perflint.rules._turns import iteration_around
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._memory.flows import behind
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import flow_around, made
 from perflint.rules._sources import sources
-from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.semantics.facts.tensors import makes_tensors
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Const

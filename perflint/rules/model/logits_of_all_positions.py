@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import uses_of_target
 from perflint.rules._sources import results, sources
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Instance, Scalar

@@ -9,9 +9,9 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
 from perflint.rules._sources import called, operands
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Dtype, Instance, Value
 from perflint.source.quoting import quoted

@@ -9,10 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
 from perflint.rules._sources import called, operands, sources
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.precision._region import region
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import is_none, keyword, last_name
 from perflint.semantics.values import Const

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
-from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import ParameterLoop, derived_names, parameter_loops
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import children, keyword, last_name, names_in, root_of, walk
 from perflint.semantics.values import Function

@@ -9,10 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._sources import sources
-from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.semantics.around import inside
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.source.quoting import quoted
 

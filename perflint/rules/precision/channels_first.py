@@ -12,7 +12,6 @@ from perflint.rules._autocast import AUTOCAST
 from perflint.rules._memory.flows import value_of
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._parts import elements
-from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.binders import targets
@@ -20,6 +19,7 @@ from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode, keyword, last_name, path_of, walk
 from perflint.semantics.values import Const, Dtype, Instance, Value

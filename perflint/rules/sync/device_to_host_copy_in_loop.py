@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Need, Severity
 from perflint.rules._advice import copied_later, source_of
 from perflint.rules._statements import block_of
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._gathered import gathered_on_device
 from perflint.rules.sync._indices import Index, indices
@@ -18,6 +17,7 @@ from perflint.semantics.around import repeats, statement_of
 from perflint.semantics.binders import defaults
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.purpose.need import need_of_copy
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Evidence, Sequence, Tensor, Value

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.quoting import quoted
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._statements import block_of
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._waiting import is_needed
 from perflint.semantics.around import repeats
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.quoting import quoted

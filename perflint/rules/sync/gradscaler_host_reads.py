@@ -10,10 +10,10 @@ from perflint.fixes.edits import with_one_more
 from perflint.rules._autocast import AUTOCAST
 from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._since import FUSED
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Const, Dtype, Instance, Value

@@ -10,9 +10,9 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._since import UNCHECKED
 from perflint.rules._statements import swallows
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Evidence, Scalar, Sequence, Tensor

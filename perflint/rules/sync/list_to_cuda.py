@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity, lowered, weakest
 from perflint.rules._advice import source_of
 from perflint.rules._files import READS
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.placement import (
     MOVES,
@@ -26,6 +25,7 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.purpose.need import need_of_numbers
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite
 from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import NONE, UNKNOWN, Array, Const, Device, Scalar, Tensor, Unknown, Value

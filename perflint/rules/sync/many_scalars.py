@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity, weakest
 from perflint.rules._statements import block_of
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Option, Rule
 from perflint.rules.sync._joined import read_together, reads_in, single_read
 from perflint.rules.sync._scalars import NUMBERS, Read
 from perflint.semantics.around import statement_of
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 

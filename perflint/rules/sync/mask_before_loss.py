@@ -9,9 +9,9 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Se
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._memory.flows import behind
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._data_sized import indexed
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const, Instance, scalar_type
 from perflint.source.quoting import quoted

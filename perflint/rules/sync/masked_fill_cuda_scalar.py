@@ -10,9 +10,9 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._order import may_swap
 from perflint.rules._since import PROMOTING_WHERE
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted

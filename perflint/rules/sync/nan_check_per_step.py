@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._nan import checks_for_nan
@@ -18,6 +17,7 @@ from perflint.rules.sync._scalars import (
     read_at,
 )
 from perflint.rules.sync._tested import asked_together
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.source.quoting import quoted
 

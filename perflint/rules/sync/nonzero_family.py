@@ -9,7 +9,6 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Se
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._asked import follows_wait
 from perflint.rules.sync._data_sized import SELECTIONS, data_sized, selected
@@ -19,6 +18,7 @@ from perflint.semantics.dataflow.definitions import excludes, ways_out
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_selection
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Kind, scalar_type

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered
 from perflint.fixes.edits import replace
 from perflint.rules._proven import is_number
-from perflint.rules._words import often
 from perflint.rules.base import Group, Rule
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.rules.sync._lengths import has_element
@@ -16,6 +15,7 @@ from perflint.rules.sync._scalars import NUMBERS, read_at
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_numbers
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Array, Evidence, Tensor, scalar_type

@@ -10,7 +10,6 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._memory.flows import behind
 from perflint.rules._proven import is_list
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import (
@@ -24,6 +23,7 @@ from perflint.rules.sync._scalars import (
     read_at,
 )
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value

@@ -10,12 +10,12 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._advice import use_of
 from perflint.rules._order import may_swap
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._scalars import confidence_at
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, last_name, walk
 from perflint.semantics.values import UNKNOWN, Evidence, Sequence, Tensor, Value, scalar_type

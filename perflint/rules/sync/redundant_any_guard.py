@@ -11,7 +11,6 @@ from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.operators import inference_around, is_fresh, shared
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
@@ -20,6 +19,7 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.binders import Loop
 from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.semantics.values import Const, Kind, Tensor
 from perflint.source.concrete import code, cst

@@ -10,7 +10,6 @@ from typing import TypeGuard
 from perflint.findings import Effect, Finding, Fix, Heat, Need, Severity
 from perflint.rules._advice import read_later
 from perflint.rules._statements import block_of
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._joined import read_together
 from perflint.rules.sync._lists import listed_on_device
@@ -22,6 +21,7 @@ from perflint.semantics.around import inside, loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_read
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite
 from perflint.semantics.structure import names_in, stands_in, walk
 from perflint.semantics.values import Device, Tensor

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Severity
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.placement import MOVES, Content, content, creation_confidence, move
 from perflint.rules.sync._filling import NEW_TENSOR, Filled, filled_there, made_by
 from perflint.semantics.purpose.need import need_of_numbers
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
 from perflint.semantics.structure import keyword
 from perflint.source.quoting import quoted

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._as_numbers import TAKERS, taken_as_numbers
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, SubscriptSite
 from perflint.source.quoting import quoted
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, surest
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._scalars import confidence_at
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
 from perflint.source.concrete import cst

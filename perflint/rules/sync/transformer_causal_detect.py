@@ -10,10 +10,10 @@ from perflint.fixes.edits import with_one_more
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._since import IS_CAUSAL
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.binders import defaults
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Const, Instance

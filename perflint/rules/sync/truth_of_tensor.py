@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._branches import tested
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._elements import element_read
@@ -17,6 +16,7 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
 from perflint.semantics.structure import last_name

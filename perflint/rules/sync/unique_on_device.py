@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._data_sized import UNIQUE, data_sized
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 

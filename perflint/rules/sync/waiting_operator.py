@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, surest
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import place_confidence
 from perflint.rules.sync._distributions import of_torch
@@ -15,6 +14,7 @@ from perflint.rules.sync._written import is_defined_here
 from perflint.rules.worth import sentence
 from perflint.semantics.facts import distributions
 from perflint.semantics.facts.torch_api.waits import Argument, Requirement, Wait, waits
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance, Scalar, Sequence, Value
 from perflint.source.quoting import quoted

@@ -11,13 +11,13 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.rules._memory.flows import ahead, behind
 from perflint.rules._project_text import project_says
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.rules.transfer._batches import batch_of
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Array, Instance

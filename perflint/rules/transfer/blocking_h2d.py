@@ -11,7 +11,6 @@ from perflint.fixes.edits import with_one_more
 from perflint.rules._advice import uploaded
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._proven import names_cuda
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Group, Rule
 from perflint.rules.placement import (
     MOVES,
@@ -35,6 +34,7 @@ from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import given_on_cpu, values_given
 from perflint.semantics.purpose.need import need_of_move
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, names_in, path_of
 from perflint.semantics.values import NONE, Device, Tensor, Value

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._memory.flows import behind
 from perflint.rules._memory.operators import is_fresh
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._clones import without_clone
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device
 from perflint.source.quoting import quoted

@@ -11,7 +11,6 @@ from perflint.rules._memory.uses import Fate, fates
 from perflint.rules._numbers import can_fill, number
 from perflint.rules._order import may_swap
 from perflint.rules._project_text import is_recorded, may_be_traced
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import (
     LEGACY_CONSTRUCTORS,
@@ -25,6 +24,7 @@ from perflint.rules.placement import (
     move,
 )
 from perflint.rules.transfer._computed import computed_there
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Dtype, Kind, scalar_type

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
 from perflint.rules._memory.flows import made
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.source.quoting import quoted

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._memory.flows import behind
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import Move, move
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
 

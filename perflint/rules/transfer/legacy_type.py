@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity, Span
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Class, Const, Name
 from perflint.source.quoting import quoted

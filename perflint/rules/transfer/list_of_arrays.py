@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._workers import worker_functions
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array, Sequence, Value
 from perflint.source.quoting import quoted

@@ -11,13 +11,13 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, lived, memory_around, writers
 from perflint.rules._memory.flows import body_around, bound, flow_around
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._filling import is_size
 from perflint.rules.transfer._ones import is_one, shape
 from perflint.rules.worth import sentence
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Device, Evidence, Kind

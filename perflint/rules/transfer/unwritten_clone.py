@@ -10,10 +10,10 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severit
 from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
 from perflint.rules._memory.operators import is_fresh, shared
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._clones import without_clone
 from perflint.semantics.around import statement_of
+from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
