@@ -160,8 +160,8 @@ def f(x: Tensor, y, model, optimizer):
     y.item()                # calls torch.Tensor.item
     y.detach()              # calls torch.Tensor.detach
     y.detach().item()       # calls torch.Tensor.item
-    model(x)                # calls
-    model.train()           # calls
+    model(x)                # calls torch.nn.Module.__call__
+    model.train()           # calls torch.nn.Module.train
     x.shape.index(3)        # calls builtins.size.index
     x.tolist().append(3)    # calls builtins.list.append
     len(x)                  # calls builtins.len
