@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -38,6 +38,8 @@ _DAY = 86_400
 """The longest budget of a verification, in seconds."""
 _ENDING = 10
 """Seconds that a command may take to end."""
+_BUFFERED = 2**16
+"""Bytes of its output that wait to be read."""
 _SEVERITIES = ("error", "warning", "info")
 
 Paths = Annotated[list[str] | None, Field(description="files and folders; the working folder by default")]
@@ -177,11 +179,19 @@ async def _run(verb: str, arguments: Sequence[str], seconds: int = _SECONDS) -> 
     """The standard output and error of a command, which ends with the request. Raises ToolError if it fails."""
     # With -P, files of the working folder do not stand in for modules of Python.
     command = [sys.executable, "-P", "-m", "perflint", verb, *arguments]
+    loop = asyncio.get_running_loop()
     try:
-        ran = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+        transport, protocol = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(limit=_BUFFERED, loop=loop),
+            *command,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+        )
     except (ValueError, OSError) as error:
         # A zero byte, half of a surrogate pair, or more text than the system takes.
         raise ToolError(f"`perflint {verb}` cannot be run with these arguments: {error}") from None
+    ran = Process(transport, protocol, loop)
     try:
         out, notes = (
             data.decode("utf-8", "replace") for data in await asyncio.wait_for(ran.communicate(), timeout=seconds)
@@ -193,6 +203,8 @@ async def _run(verb: str, arguments: Sequence[str], seconds: int = _SECONDS) -> 
         if ran.returncode is None:
             with CancelScope(shield=True):
                 await _end(ran)
+        # What the command started may still hold its pipes.
+        transport.close()
     # A check with faults in some files has findings in the others; a program that fails has no verification.
     if not out and ran.returncode not in ((0,) if verb == "verify" else (0, 1)):
         raise ToolError(notes.strip() or f"`perflint {verb}` ended with status {ran.returncode}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -213,6 +214,8 @@ def test_a_command_ends_with_its_request(tmp_path: Path, monkeypatch: pytest.Mon
 
     asyncio.run(cancelled())
     assert (tmp_path / "ended").exists()
+    # What is left open warns when it is collected.
+    gc.collect()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
