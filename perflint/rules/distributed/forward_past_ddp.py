@@ -96,12 +96,10 @@ def _needs_wrapper(site: CallSite, module: ast.Attribute) -> bool:
     """True if the function around a call goes backward, without a call of the wrapper, and autograd is on."""
     model, node = site.model, site.node
     function, inner = model.function(node), path_of(module)
-    calls = [each for each in walk(function) if isinstance(each, ast.Call)] if function is not None else []
-    if (
-        function is None
-        or not goes_backward(model, function)
-        or any(f"{path_of(each.func)}.module" == inner for each in calls)
-    ):
+    if function is None or not goes_backward(model, function):
+        return False
+    calls = (each for each in walk(function) if isinstance(each, ast.Call))
+    if any(f"{path_of(each.func)}.module" == inner for each in calls):
         return False
     around = (outer for outer in model.ancestors(node) if isinstance(outer, ast.With))
     contexts = (item.context_expr for outer in around for item in outer.items)

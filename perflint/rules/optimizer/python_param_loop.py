@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
@@ -106,17 +108,18 @@ class PythonParamLoop(Rule):
         for found in parameter_loops(model):
             loop = found.loop
             heat = Heat.HOT if _steps(model, loop) else model.heat(loop)
-            updates = (*_updates(model, loop.body, derived_names(found)), *_augmented(model, found))
+            names = derived_names(found)
+            updates = chain(_updates(model, loop.body, names), _augmented(model, found))
             update = next((each for each in updates if heat is Heat.HOT or not _may_be_meant_once(each.node)), None)
             if update is None:
-                averaged = None if heat is Heat.COLD else _averaged(model, loop, derived_names(found))
+                averaged = None if heat is Heat.COLD else _averaged(model, loop, names)
                 if averaged is not None:
                     yield self._by_assignment(site, averaged, heat)
                 continue
             if (heat is Heat.COLD and not _is_guarded(model, loop)) or _has_a_twin(model, loop):
                 continue
-            out_of_place = _is_out_of_place(update.node, derived_names(found))
-            is_average = not _steps(model, loop) and _is_average(update.node, loop, derived_names(found))
+            out_of_place = _is_out_of_place(update.node, names)
+            is_average = not _steps(model, loop) and _is_average(update.node, loop, names)
             yield self.finding(
                 update.site,
                 f"{quoted(model.source.written(update.node))} runs for each of {quoted(site.text(found.over))}: at "
@@ -200,13 +203,9 @@ class _Update:
 def _augmented(model: Model, found: ParameterLoop) -> Iterator[_Update]:
     """The statements like `p *= decay` and `p.grad /= norm` that change what a loop goes over, beside inner loops."""
     names = names_in(found.target)
-    stack: list[ast.AST] = [*found.loop.body]
-    while stack:
-        node = stack.pop(0)
+    for node in _nodes_beside(found.loop.body):
         if isinstance(node, ast.AugAssign) and _is_tensor_of(model, node.target, names) and not _is_text(node.value):
             yield _Update(Site(model, node.target), node)
-        if not isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
-            stack += children(node)
 
 
 def _is_tensor_of(model: Model, changed: ast.expr, names: set[str]) -> bool:
@@ -228,18 +227,24 @@ def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool =
 
     Functions of the file that get such a tensor are looked into, one level deep.
     """
-    stack: list[ast.AST] = [*body]
-    while stack:
-        node = stack.pop(0)
-        if isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
+    for node in _nodes_beside(body):
+        if not isinstance(node, ast.Call):
             continue
-        if isinstance(node, ast.Call):
-            changed = _changed(node)
-            if changed is not None and _is_of_turn(changed, names):
-                yield _Update(model.call(node), node)
-        if deeper and isinstance(node, ast.Call) and any(root_of(each) in names for each in node.args):
+        changed = _changed(node)
+        if changed is not None and _is_of_turn(changed, names):
+            yield _Update(model.call(node), node)
+        if deeper and any(root_of(each) in names for each in node.args):
             yield from _passed_on(model, node, names)
-        stack += children(node)
+
+
+def _nodes_beside(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of a block, the outer ones first, without inner loops and functions."""
+    waiting: deque[ast.AST] = deque(body)
+    while waiting:
+        node = waiting.popleft()
+        if not isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
+            yield node
+            waiting += children(node)
 
 
 def _changed(call: ast.Call) -> ast.expr | None:
