@@ -167,9 +167,9 @@ async def _document(verb: str, arguments: Sequence[str]) -> Any:
 
 
 def _loaded(document: str) -> Any:
-    """What a document says, with another character for half of a surrogate pair, which no message may hold.
+    """The values of a JSON document. Halves of surrogate pairs are replaced, since no message may contain them.
 
-    Names of files that are no UTF-8 have such characters.
+    Names of files that are not UTF-8 have such characters.
     """
     found = json.dumps(json.loads(document), ensure_ascii=False)
     return json.loads(found.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))

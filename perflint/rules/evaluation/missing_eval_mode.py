@@ -263,7 +263,7 @@ def _loads(model: Model) -> bool:
 def _runs_of_loaded(file: Survey, told: set[ast.Call]) -> Iterator[ast.Call]:
     """The first call of each model whose weights a file loads, where nothing in it trains or switches a mode.
 
-    Not of models of which a call is told already.
+    A model of which a call is reported already is left out.
     """
     model = file.model
     if not _loads(model) or in_tests(file.model):
