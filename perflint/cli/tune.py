@@ -13,6 +13,7 @@ import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from perflint import __version__
@@ -176,7 +177,7 @@ class _Job:
         self._outcome = tuning.outcome
         stopped, status = "", 0
         try:
-            with stoppable():
+            with closing(self._program), stoppable():
                 evidence = tuning.start()
                 if self._arguments.dry_run:
                     _show(evidence, self._arguments)

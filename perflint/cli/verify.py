@@ -13,6 +13,7 @@ import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from perflint.cli import options
@@ -169,8 +170,11 @@ class _Job:
 
     def run(self, paths: list[str]) -> int:
         """The exit code."""
+        with closing(self._program()) as program:
+            return self._verified(program, paths)
+
+    def _verified(self, program: Program, paths: list[str]) -> int:
         arguments = self._arguments
-        program = self._program()
         plan = self._plan(paths)
         if not plan.candidates:
             sys.stderr.write("Nothing to fix, so there is nothing to verify.\n")

@@ -61,6 +61,8 @@ class ProbeOptions:
     """True if to choose kernels that give the same in each run."""
     looks: bool = False
     """True if to report the calls of the first steps, the waits for data and the use of the GPU."""
+    lists: bool = False
+    """True if to report what was imported, for `tracer.forking`."""
 
     def to_json(self) -> str:
         """A text that `from_json` reads."""
@@ -74,7 +76,9 @@ class ProbeOptions:
 
 
 def start() -> None:
-    """Watch this process as the environment says, once it imports torch."""
+    """Watch this process as the environment says, once it imports torch, or not if it says nothing."""
+    if not os.environ[VARIABLE]:
+        return
     options = ProbeOptions.from_json(os.environ[VARIABLE])
     sys.meta_path.insert(0, Redirect(options.original, options.copy, options.shared))
     take_over(options.seed, options.shift_seeds)
@@ -88,6 +92,9 @@ class Probe:
         self._options = options
         self._finder = StepFinder(self._step_ended, self._restart)
         self._look = Look(options.copy, options.warmup) if options.looks else None
+        self._environment = dict(os.environ)
+        self._set: dict[str, str] = {}
+        """The variables of the environment that were set before torch was imported."""
         self._clock = StepClock()
         self._step = 0
         self._began = time.perf_counter()
@@ -103,6 +110,7 @@ class Probe:
 
     def arm(self) -> None:
         """torch has been imported."""
+        self._set = dict(os.environ.items() - self._environment.items())
         with self._contained():
             if self._options.deterministic:
                 _choose_deterministic_kernels()
@@ -236,6 +244,9 @@ class Probe:
             "stopped": self._stopped,
             "problems": [problem.message for problem in self._problems],
             "look": self._look.report() if self._look is not None else None,
+            "imported": {"modules": _imported(self._options.copy), "environment": self._set}
+            if self._options.lists
+            else None,
         }
 
     @contextmanager
@@ -243,6 +254,13 @@ class Probe:
         """The probe's own faults are none of the program's."""
         with contained(self._problems, "", lambda: ("the probe", None, "please report this")):
             yield
+
+
+def _imported(copy: str) -> list[str]:
+    """The modules that are none of the project's, in the order in which they were imported."""
+    above = os.path.join(os.path.realpath(copy), "")
+    origins = {name: getattr(getattr(each, "__spec__", None), "origin", None) for name, each in [*sys.modules.items()]}
+    return [name for name, origin in origins.items() if origin and not os.path.realpath(origin).startswith(above)]
 
 
 def _peak() -> int:

@@ -20,12 +20,13 @@ import perflint
 from perflint.config.errors import ConfigurationError
 from perflint.frozen import dataclass, field, replace
 from perflint.tracer.probe import VARIABLE, ProbeOptions
+from perflint.verify.forked import GRACE, Forked, kill
 from perflint.verify.states import States
 from perflint.verify.workspace import Workspace
 
 _HOOK = str(Path(perflint.__file__).parent / "tracer" / "hook")
-_GRACE = 5.0
-"""Seconds that a program has to end once it is asked to."""
+_WORTH = 0.1
+"""The share of a run that imports must take for runs to be forked: ten runs win what trying it costs."""
 _READ = 1 << 24
 """Bytes of the end of an output that are read."""
 _TOLD = 20
@@ -107,7 +108,14 @@ class Program:
     def __init__(self, command: Sequence[str], workspace: Workspace, options: ProbeOptions) -> None:
         self._workspace = workspace
         self._options = options
-        self._command = [self._in_copy(word) for word in runnable(command)]
+        words = runnable(command)
+        self._command = [self._in_copy(word) for word in words]
+        self._script = script_at(words)
+        self._lists = words[self._script].endswith(".py") and self._script > 0 and hasattr(os, "fork")
+        """True until a run has listed what the program imports."""
+        self._first: tuple[Run, Mapping[str, Any]] | None = None
+        """The run that has listed it, with the list, until the next run."""
+        self._forked: Forked | None = None
         try:
             self._folder = workspace.place(os.curdir)
         except ValueError:
@@ -126,31 +134,82 @@ class Program:
 
         `reseed` changes its seeds, `deterministic` its kernels. Raises OSError where it cannot be started.
         """
+        first, self._first = self._first, None
+        if first is not None:
+            self._fork(*first)
+        try:
+            return self._one(changes, seconds, reseed, deterministic)
+        except EOFError:
+            self.close()
+            return self._one(changes, seconds, reseed, deterministic)
+
+    def close(self) -> None:
+        """End what is kept for further runs."""
+        if self._forked is not None:
+            self._forked.close()
+            self._forked = None
+
+    def _one(self, changes: Mapping[str, bytes], seconds: float | None, reseed: bool, deterministic: bool) -> Run:
         self._workspace.renew(changes)
         output = self._workspace.output
+        environment = self._environment(reseed, deterministic)
         with open(output / "stdout", "wb+") as out, open(output / "stderr", "wb+") as err:
-            status: int | None = None
             began = time.monotonic()
-            process = subprocess.Popen(
-                self._command,
-                cwd=self._folder,
-                env=self._environment(reseed, deterministic),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-            try:
-                status = process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                _end(process)
-            except BaseException:
-                _end(process)
-                raise
+            if self._forked is None:
+                status = self._started(environment, out, err, seconds)
+            else:
+                status = self._forked.run(self._command[self._script :], environment, out.name, err.name, seconds)
+                began -= self._forked.seconds
             took = time.monotonic() - began
-            _kill_group(process)
             lines = _text(err).splitlines()
-            return Run(status, took, _text(out), "\n".join(lines[-_TOLD:]), _read_seen(output))
+            reports = _reports(output)
+            run = Run(status, took, _text(out), "\n".join(lines[-_TOLD:]), _seen(reports))
+            if self._lists and reports and not run.failed:
+                self._lists, self._first = False, (run, _best(reports)["imported"])
+            return run
+
+    def _started(
+        self, environment: dict[str, str], out: IO[bytes], err: IO[bytes], seconds: float | None
+    ) -> int | None:
+        """The exit status of the command; None where it took longer than so many seconds."""
+        process = subprocess.Popen(
+            self._command,
+            cwd=self._folder,
+            env=os.environ | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return None
+        except BaseException:
+            _end(process)
+            raise
+        finally:
+            kill(process.pid, signal.SIGKILL)
+
+    def _fork(self, first: Run, imported: Mapping[str, Any]) -> None:
+        """Have further runs forked if the original runs so, as it ran first, and its imports take long."""
+        environment = os.environ | self._environment(False, False)
+        try:
+            self._workspace.renew({})
+            self._forked = Forked(self._command[: self._script], self._folder, environment, imported)
+            if not self._forked.reason and self._forked.seconds >= first.seconds * _WORTH:
+                again = self._one({}, first.seconds + GRACE, False, False)
+                if not again.failed and self._randomness(again) == self._randomness(first):
+                    return
+        except EOFError:
+            # A module ends the interpreter that imports it.
+            pass
+        self.close()
+
+    def _randomness(self, run: Run) -> Mapping[str, str] | None:
+        """The state of random numbers at the first step of the optimizer, if it is to be the same in each run."""
+        return run.seen.states.random_start if run.seen is not None and self._options.seed is not None else None
 
     def _in_copy(self, word: str) -> str:
         """A word of the command; a full path of the project becomes one of the copy."""
@@ -163,7 +222,9 @@ class Program:
     def _environment(self, reseed: bool, deterministic: bool) -> dict[str, str]:
         known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         added = {
-            VARIABLE: replace(self._options, shift_seeds=reseed, deterministic=deterministic).to_json(),
+            VARIABLE: replace(
+                self._options, shift_seeds=reseed, deterministic=deterministic, lists=self._lists
+            ).to_json(),
             "PYTHONPATH": os.pathsep.join([_HOOK, *(self._in_copy(path) for path in known if path)]),
             # It would install the copy into the environment.
             "UV_NO_SYNC": "1",
@@ -172,7 +233,7 @@ class Program:
             added["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
         if self._options.seed is not None:
             added["PYTHONHASHSEED"] = str(self._options.seed % 2**32)
-        return os.environ | added
+        return added
 
 
 def runnable(command: Sequence[str]) -> list[str]:
@@ -181,9 +242,8 @@ def runnable(command: Sequence[str]) -> list[str]:
     Raises ConfigurationError if it names a program that does not exist or may not be run.
     """
     first = command[0]
-    script = _script(command)
-    if script is not None:
-        _require_file(script)
+    if script := script_at(command):
+        _require_file(command[script])
     if not os.path.dirname(first) and not os.path.exists(first):
         if shutil.which(first) is None:
             raise ConfigurationError(
@@ -199,12 +259,12 @@ def runnable(command: Sequence[str]) -> list[str]:
     return [first if os.path.dirname(first) else os.path.join(os.curdir, first), *command[1:]]
 
 
-def _script(command: Sequence[str]) -> str | None:
-    """The script in a command of the Python interpreter; None for other commands, and after options with a value."""
+def script_at(command: Sequence[str]) -> int:
+    """The place of the script in a command of the interpreter; 0 in other commands, and after options with a value."""
     if not re.fullmatch(_INTERPRETER, os.path.basename(command[0])):
-        return None
-    word = next((word for word in command[1:] if not re.fullmatch(_FLAGS, word)), "-")
-    return None if word.startswith("-") else word
+        return 0
+    place = next((place for place, word in enumerate(command) if place and not re.fullmatch(_FLAGS, word)), 0)
+    return 0 if command[place].startswith("-") else place
 
 
 def _require_file(path: str) -> None:
@@ -216,17 +276,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End a program and what it started."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
-        process.wait(_GRACE)
-    _kill_group(process)
+        process.wait(GRACE)
+    kill(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End what a program has started and left behind, which would take time from the next run."""
-    if hasattr(os, "killpg"):  # pragma: no branch - Windows has no groups
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _text(stream: IO[bytes]) -> str:
@@ -235,12 +288,20 @@ def _text(stream: IO[bytes]) -> str:
     return stream.read().decode("utf-8", "replace")
 
 
-def _read_seen(folder: Path) -> Seen | None:
+def _reports(folder: Path) -> list[dict[str, Any]]:
+    """What the probe wrote in each process."""
+    return [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+
+
+def _best(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """The report of the process with the best source of steps; of several, the most steps, then rank 0."""
-    found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
-    if not found:
+    return max(reports, key=lambda one: (one["source"], len(one["losses"]), len(one["times"]), one["rank"] == "0"))
+
+
+def _seen(reports: list[dict[str, Any]]) -> Seen | None:
+    if not reports:
         return None
-    best = max(found, key=lambda one: (one["source"], len(one["losses"]), len(one["times"]), one["rank"] == "0"))
+    best = _best(reports)
     return Seen(
         torch=best["torch"],
         device=best["device"],
@@ -248,8 +309,8 @@ def _read_seen(folder: Path) -> Seen | None:
         clock=best["clock"],
         times=tuple(best["times"]),
         losses=tuple((step, loss) for step, loss in best["losses"]),
-        stopped=any(one["stopped"] for one in found),
-        problems=_all(one["problems"] for one in found),
+        stopped=any(one["stopped"] for one in reports),
+        problems=_all(one["problems"] for one in reports),
         memory=best["memory"],
         states=States.from_json(best["states"]),
         look=best["look"],

@@ -48,6 +48,9 @@ class Simulated:
         look = {"calls": [], "steps": [], "loaders": [["train.py", 4, 0, share]], "busy_ms": None}
         return replace(done, seen=replace(done.seen, look=look))
 
+    def close(self) -> None:
+        pass
+
 
 @pytest.fixture
 def program(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> Simulated:

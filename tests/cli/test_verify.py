@@ -240,6 +240,9 @@ class Simulated:
         is_slow = any(b"slow" in text for text in changes.values())  # type: ignore[attr-defined]
         return run([1.0, 0.5], times=[50.0 if is_slow else 10.0])
 
+    def close(self) -> None:
+        pass
+
 
 def test_a_time_budget_ends_with_what_is_decided(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four runs show that both together are slow, eight that one is; the budget ends before the other is tried."""

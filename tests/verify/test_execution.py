@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 from perflint.config.errors import ConfigurationError
 from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.steps import StepSource
-from perflint.verify.execution import Program, Run, _read_seen, runnable
+from perflint.verify.execution import Program, Run, _reports, _seen, runnable
 from perflint.verify.workspace import Workspace
 from tests.tracer.device import WITHOUT_COMPILER
 
@@ -54,7 +55,8 @@ def ran(
     copy = Workspace(root)
     settings = ProbeOptions(str(copy.output), str(root), str(copy.folder), tuple(copy.shared), **options)
     try:
-        return Program(command, copy, settings).run(changes or {}, seconds, reseed, deterministic), str(copy.folder)
+        with closing(Program(command, copy, settings)) as program:
+            return program.run(changes or {}, seconds, reseed, deterministic), str(copy.folder)
     finally:
         copy.close()
 
@@ -248,11 +250,11 @@ def test_of_equal_processes_the_first_rank_counts(tmp_path: Path) -> None:
     seen |= {"problems": [], "memory": 0, "states": {}, "look": None}
     for name, rank in (("a", "1"), ("b", "0"), ("c", "2")):
         (tmp_path / f"{name}.json").write_text(json.dumps(seen | {"rank": rank, "device": name}))
-    found = _read_seen(tmp_path)
+    found = _seen(_reports(tmp_path))
     assert found is not None and found.device == "b"
     # But for more steps, or a better source of them.
     (tmp_path / "d.json").write_text(json.dumps(seen | {"rank": "3", "device": "d", "times": [1.0, 2.0]}))
-    found = _read_seen(tmp_path)
+    found = _seen(_reports(tmp_path))
     assert found is not None and found.device == "d"
 
 

@@ -1,0 +1,164 @@
+"""Runs that are forked once a first one has shown what the program imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from perflint.tracer.probe import ProbeOptions
+from perflint.verify import execution
+from perflint.verify.execution import Program
+from perflint.verify.workspace import Workspace
+from tests.verify.test_execution import runs
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX"),
+    pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed"),
+]
+TRAINING = """
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in torch.utils.data.DataLoader(torch.rand(40, 4), batch_size=4, num_workers=1):
+    optimizer.zero_grad()
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+FACTS = (
+    """
+import json, os, sys, torch, own
+facts = {"path": sys.path, "file": __file__, "argv": sys.argv, "folder": os.getcwd(), "own": own.value}
+facts |= {"main": vars(sys.modules["__main__"]) is globals(), "spec": __spec__, "name": __name__}
+facts |= {"random": torch.rand(1).item(), "leads": os.getpgrp() == os.getpid(), "input": sys.stdin.read()}
+print(json.dumps(facts))
+print("told", file=sys.stderr)
+"""
+    + TRAINING
+)
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    root = tmp_path / "project"
+    (root / "below").mkdir(parents=True)
+    (root / "below" / "program.py").write_text(FACTS)
+    (root / "below" / "own.py").write_text("value = 1\n")
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(execution, "_WORTH", 0.0)
+    copy = Workspace(root)
+    options = ProbeOptions(str(copy.output), str(root), str(copy.folder), (), 2, 5, 1)
+    program = Program([sys.executable, "-u", "below/program.py", "a"], copy, options)
+    yield program
+    program.close()
+    copy.close()
+
+
+def changed(text: str, path: str = "below/program.py") -> dict[str, bytes]:
+    return {path: text.encode()}
+
+
+def test_a_fork_is_what_a_start_is(started: Program) -> None:
+    first, again = started.run({}), started.run({})
+    assert started._forked is not None
+    assert json.loads(first.out) == json.loads(again.out)
+    assert first.told == again.told == "told" and first.status == again.status == 0
+    assert first.seen is not None and again.seen is not None
+    assert first.seen.losses == again.seen.losses and first.seen.states == again.seen.states
+    assert again.seconds >= started._forked.seconds
+
+
+def test_changes_are_those_of_the_run(started: Program) -> None:
+    started.run({})
+    assert json.loads(started.run(changed("value = 2\n", "below/own.py")).out)["own"] == 2
+    assert json.loads(started.run({}).out)["own"] == 1
+    other, same = (json.loads(started.run({}, reseed=reseed).out)["random"] for reseed in (True, False))
+    assert other != same
+    told = started.run(
+        changed("import torch\nprint(torch.are_deterministic_algorithms_enabled())\n"), deterministic=True
+    )
+    assert told.out == "True\n"
+
+
+def test_failures_are_seen(started: Program) -> None:
+    started.run({})
+    failed = started.run(changed("import torch\nraise ValueError('wrong')\n"))
+    assert failed.failed and failed.status == 1 and failed.told.endswith("ValueError: wrong")
+    assert started.run(changed("import sys\nsys.exit(3)\n")).status == 3
+    assert started.run(changed("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")).status == -signal.SIGKILL
+    late = started.run(changed("import atexit\natexit.register(print, 'end')\nprint('main')\n"))
+    assert late.out == "main\nend\n" and late.status == 0
+
+
+def test_a_run_that_takes_too_long_ends_with_what_it_started(started: Program) -> None:
+    started.run({})
+    text = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'])\n"
+        "print(child.pid, flush=True)\ntime.sleep(99)\n"
+    )
+    began = time.monotonic()
+    run = started.run(changed(text), seconds=3)
+    assert run.status is None and run.failed and time.monotonic() - began < 30
+    assert not runs(run.out.strip())
+    assert started.run({}).status == 0
+
+
+def test_an_interrupt_ends_the_run(started: Program, tmp_path: Path) -> None:
+    started.run({})
+    text = (
+        f"import os, signal, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        f"os.kill({os.getpid()}, signal.SIGINT)\ntime.sleep(99)\n"
+    )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            started.run(changed(text))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not runs((tmp_path / "pid").read_text())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\n" + TRAINING, id="environment"),
+        pytest.param("import torch\nraise SystemExit(1)\n", id="failed"),
+        pytest.param("import os, torch\ntorch.manual_seed(os.getpid())\n" + TRAINING, id="random numbers"),
+        pytest.param("import torch, starts_thread\n" + TRAINING, id="thread"),
+        pytest.param("import torch, ends\n" + TRAINING, id="ended"),
+        pytest.param("import torch\nif 'fork' in open('/proc/self/cmdline').read(): 1 / 0\n" + TRAINING, id="differs"),
+    ],
+)
+def test_it_is_started_where_a_fork_would_differ(
+    started: Program, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    starts = "import threading, time\nthreading.Thread(target=time.sleep, args=(1,), daemon=True).start()\n"
+    (packages / "starts_thread.py").write_text(starts)
+    ends = "import os\nif 'forking' in open('/proc/self/cmdline').read(): os._exit(0)\n"
+    (packages / "ends.py").write_text(ends)
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+    first = started.run(changed(text))
+    assert started.run(changed(text)).status == first.status
+    assert started._forked is None
+
+
+def test_it_is_started_where_imports_take_no_time(started: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "_WORTH", 1.0)
+    assert started.run({}).status == started.run({}).status == 0
+    assert started._forked is None
+
+
+def test_it_is_started_if_the_interpreter_is_killed(started: Program) -> None:
+    assert started.run({}).status == started.run({}).status == 0
+    assert started._forked is not None
+    os.kill(started._forked._process.pid, signal.SIGKILL)
+    assert started.run({}).status == 0 and started._forked is None
