@@ -24,9 +24,6 @@ _capturing: list[CUDAGraph] = []
 class CUDAGraph(TorchDispatchMode):
     """Stands in for `torch.cuda.CUDAGraph`."""
 
-    replays = 0
-    """Replays of all graphs."""
-
     def __init__(self) -> None:
         super().__init__()
         self._calls: list[tuple[Any, Any, Any, list[Any]]] = []
@@ -73,7 +70,6 @@ class CUDAGraph(TorchDispatchMode):
 
     def replay(self) -> None:
         """Do it all again, to the same tensors."""
-        CUDAGraph.replays += 1
         for aliases in self._outside.values():
             storage = aliases[0].untyped_storage()
             if torch._C._storage_Use_Count(storage._cdata) <= len(aliases):  # type: ignore[attr-defined]

@@ -1,4 +1,6 @@
-"""Run the programs of `programs/` as they are and tuned where a GPU is simulated: `python -m tests.tune.simulated OUT`.
+"""Run the programs of `programs/` as they are and tuned, where a GPU is simulated or there is one.
+
+    python -m tests.tune.simulated OUT [--gpu] [PROGRAM...]
 
 It is a process of its own, as a simulation lasts until its process ends. OUT becomes a JSON object with a sentence for
 each program: the refusal, the fault, or "equal".
@@ -11,7 +13,8 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,23 +83,22 @@ def ran(text: str) -> list[Any]:
     states += [
         each for state in names["optimizer"].state.values() for each in state.values() if isinstance(each, torch.Tensor)
     ]
-    return [names["shown"], [each.tolist() for each in states], torch.get_rng_state().tolist()]
+    random = [torch.get_rng_state().tolist(), torch.cuda.get_rng_state().tolist()]
+    return [names["shown"], [each.tolist() for each in states], random]
 
 
 def judged(text: str, outline: Callable[..., str] = outlined) -> str:
     """The sentence for a program."""
     import torch
 
-    from tests.fixes.graphs import CUDAGraph
-
     try:
         new = tuned(text, outline)
     except Refused as refused:
         return f"{refused.line}: {refused.reason}"
-    CUDAGraph.replays = 0
-    graphs = ran(new)
-    if CUDAGraph.replays < 3:
-        return f"only {CUDAGraph.replays} replays"
+    with replays() as count:
+        graphs = ran(new)
+    if len(count) < 3:
+        return f"only {len(count)} replays"
     if graphs != ran(without_graphs(new)):
         return "the graph does not compute what its eager steps do"
     before = ran(text)
@@ -108,15 +110,35 @@ def judged(text: str, outline: Callable[..., str] = outlined) -> str:
     return EQUAL if ran(on_cpu) == ran(tuned(on_cpu, outline)) else "on a CPU, the tuned program differs"
 
 
+@contextmanager
+def replays() -> Iterator[list[None]]:
+    """A list that gets an item for each replay of a graph."""
+    import torch
+
+    made: list[None] = []
+    kind: Any = torch.cuda.CUDAGraph
+    replay = kind.replay
+
+    def counted(graph: Any) -> None:
+        made.append(None)
+        replay(graph)
+
+    kind.replay = counted
+    try:
+        yield made
+    finally:
+        kind.replay = replay
+
+
 def _flat(values: Any) -> list[Any]:
     import torch
 
     return [torch.tensor(each, dtype=torch.float64) for each in values]
 
 
-def main(target: str, *parts: str) -> None:
-    """Write the sentences."""
-    # A GPU that is there would do what is to be simulated.
+def simulate() -> None:
+    """Have this process simulate a GPU from now on."""
+    # One that is there would do what is to be simulated.
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     import torch  # noqa: F401
 
@@ -125,6 +147,20 @@ def main(target: str, *parts: str) -> None:
 
     simulation.start(lambda what, how: None)
     graphs.install()
+
+
+def compute_the_same() -> None:
+    """Have the GPU compute the same in each run."""
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    import torch
+
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def main(target: str, *parts: str) -> None:
+    """Write the sentences."""
+    (compute_the_same if "--gpu" in parts else simulate)()
+    parts = tuple(part for part in parts if part != "--gpu")
     found = {}
     for path in sorted(PROGRAMS.glob("*.py")):
         if not parts or path.stem in parts:
