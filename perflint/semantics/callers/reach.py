@@ -121,8 +121,8 @@ class Reach:
         found: dict[Path, None] = {}
         waiting = [*self.importers(self._module.path)]
         for path in waiting:
-            new = [each for each in self._imported(path) if each not in found]
-            found.update(dict.fromkeys(new))
+            new = dict.fromkeys(each for each in self._imported(path) if each not in found)
+            found.update(new)
             # A package gives the definitions of the files that it imports.
             waiting += [each for each in new if each.name == "__init__.py"]
         others = (path for path in found if path not in self._files and path != self._module.path)
@@ -133,12 +133,12 @@ class Reach:
         importer = self._view.peek(path)
         if importer is None:
             return
-        for name in dict.fromkeys(importer.imports.values()):
-            # The module of a definition, if it is not a module itself.
-            for full in (name, name.rpartition(".")[0]):
-                located = self._view.locate(full, importer) if full else None
-                if located is not None:
-                    yield located
+        # Each name may be that of a module, or of a definition of one.
+        names = importer.imports.values()
+        for full in dict.fromkeys(full for name in names for full in (name, name.rpartition(".")[0]) if full):
+            located = self._view.locate(full, importer)
+            if located is not None:
+                yield located
 
     def defining(self, name: str) -> Iterator[Path]:
         """The files that define functions of a name, without tests."""
