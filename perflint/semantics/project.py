@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from perflint.config.disk import absolute, is_file, is_folder
 from perflint.frozen import dataclass
@@ -113,6 +114,8 @@ class Project:
         """Answers about the texts on the disk that are known from earlier runs."""
         self._parsed: OrderedDict[Path, Module | None] = OrderedDict()
         self._weight = 0
+        self._held: WeakValueDictionary[Path, Module] = WeakValueDictionary()
+        """The parsed files that something holds: runs that checks go on from hold theirs for long."""
         self._is_file: dict[Path, bool] = {}
         self._is_folder: dict[Path, bool] = {}
         self._located: dict[tuple[Path, Path | None, str], Located] = {}
@@ -136,6 +139,7 @@ class Project:
             other._located, other._roots, other._packages = self._located, self._roots, self._packages
         other._parsed = OrderedDict((path, file) for path, file in self._parsed.items() if path not in other.changed)
         other._weight = sum(_weight(file) for file in other._parsed.values())
+        other._held.update((path, file) for path, file in self._held.items() if path not in other.changed)
         return other
 
     def size(self, module: Module) -> int:
@@ -325,14 +329,14 @@ class Project:
 
     def adopt(self, source: Source) -> None:
         """Let a file that was imported before it is checked share the tree made then."""
-        known = self._parsed.get(absolute(source.path))
+        known = self._held.get(absolute(source.path))
         if known is not None and known.text == source.text:
             source.tree = known.tree
 
     def module_of(self, source: Source) -> Module:
         """The module of a file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""
         path = absolute(source.path)
-        known = self._parsed.get(path)
+        known = self._held.get(path)
         if known is not None and known.tree is source.tree:
             return known
         module = Module(self.name_of(path), path, self.root_of(path), source.text, source.tree)
@@ -345,16 +349,18 @@ class Project:
         if path in self._parsed:
             self._parsed.move_to_end(path)
             return self._parsed[path]
-        module: Module | None = None
+        module = self._held.get(path) or self._read(path)
+        self._keep(path, module)
+        return module
+
+    def _read(self, path: Path) -> Module | None:
         try:
             changed = self.changed.get(path)
             text = read(str(path)).text if changed is None else changed
-            module = Module(self.name_of(path), path, self.root_of(path), text, parse(text))
+            return Module(self.name_of(path), path, self.root_of(path), text, parse(text))
         except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
             # It is reported when it is checked itself.
-            pass
-        self._keep(path, module)
-        return module
+            return None
 
     def located(self, name: str, root: Path, beside: Path | None = None) -> Located:
         """The file of the module of a full name, as the files below a root import it, or those of a folder."""
@@ -487,6 +493,8 @@ class Project:
     def _keep(self, path: Path, module: Module | None) -> None:
         self._weight += _weight(module) - _weight(self._parsed.pop(path, None))
         self._parsed[path] = module
+        if module is not None:
+            self._held[path] = module
         while self._weight > _TEXT_IN_MEMORY and len(self._parsed) > 1:
             _, oldest = self._parsed.popitem(last=False)
             self._weight -= _weight(oldest)

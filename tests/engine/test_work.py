@@ -28,3 +28,10 @@ def test_steps_for_each_node(work: Work) -> None:
 def test_runs_for_each_function_with_its_arguments(work: Work) -> None:
     assert len(work.runs) >= 50
     assert work.runs_for_each_key <= 2.0
+
+
+def test_a_run_is_gone_on_with_though_the_project_keeps_no_trees(
+    sample: Path, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perflint.semantics.project._TEXT_IN_MEMORY", 1)
+    assert len(worked(below(str(sample), AUDIT)).analyses) == len(work.analyses)
