@@ -18,6 +18,7 @@ REFUSED = {
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
     "given_model": "the backward pass is not in the block of the optimizer's step",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
+    "scheduled_before": "`scheduler.step()` has an effect that a graph does not repeat",
     "wrapped_optimizer": "`self.count` outside of the step is changed",
     "writes_input": "the step writes to one of its inputs, and a graph gets copies of them",
 }

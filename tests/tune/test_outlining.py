@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from perflint.frozen import replace
 from perflint.tune.graphs.outlining import Model, Seen, outlined, outlined_backward
 from perflint.tune.graphs.reached import Called
 from perflint.tune.refused import Refused
+from tests.tune.simulated import tuned
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -204,6 +206,15 @@ def test_a_method_gets_what_another_method_replaces_and_the_condition() -> None:
     assert "if is_due:" in function and "zip(self.net.parameters(), target.parameters())" in function
     assert "(loss,) = self.graphed_step(x, self.count % self.every == 0, self.target)" in new
     assert "        self.graphed_step = GraphedStep(self.training_step, self.optimizer)" in new
+
+
+def test_a_scheduler_between_the_passes_never_moves_behind_the_step() -> None:
+    text = (Path(__file__).parent / "programs" / "not_scheduled.py").read_text()
+    new = tuned(text)
+    assert "(training_step if (scheduler is not None) else graphed_step)" in new
+    # A run that has no record of idle lines cannot say that the scheduler never steps.
+    with pytest.raises(Refused, match="scheduler.step"):
+        tuned(text.replace("  # not run", ""))
 
 
 def test_statements_for_the_cpu_move_in_front_and_behind() -> None:

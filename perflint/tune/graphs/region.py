@@ -286,10 +286,11 @@ class Finder:
                 self._require_in_order(region, statement)
             except Refused as refused:
                 try:
-                    self._move(region, statement, later, bound, refused)
-                except Refused:
+                    # What did not run is not moved: no run would prove it.
                     region.guards.append(self._guard(region, statement, bound, refused))
                     region.kept.append(statement)
+                except Refused:
+                    self._move(region, statement, later, bound, refused)
             else:
                 bound |= attempt
                 region.kept.append(statement)
@@ -347,6 +348,8 @@ class Finder:
         """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
         if holds_flow(statement, self.may_raise) or any(is_method(node, "backward") for node in ast.walk(statement)):
             raise refused
+        if self._schedules(statement) and any(self._steps(each) for each in later):
+            raise refused
         if not is_movable(statement, self.may_raise):
             self._move_from_with(region, statement, later, bound, refused)
             return
@@ -377,6 +380,13 @@ class Finder:
         bound |= stores
         region.behind.append(moved)
         region.kept += [ast.copy_location(ast.Expr(part), part) for part in moved.lifted]
+
+    def _schedules(self, statement: ast.stmt) -> bool:
+        """True if a statement may change how an optimizer steps, as `scheduler.step()` does."""
+        return any(is_method(node, "step") and not self._is_step(node) for node in ast.walk(statement))
+
+    def _steps(self, statement: ast.stmt) -> bool:
+        return any(isinstance(node, ast.Call) and self._is_optimizer_step(node) for node in ast.walk(statement))
 
     def _hands_over(self, moved: Moved, bound: set[str], later: Sequence[ast.stmt]) -> bool:
         """True if a statement gives a tensor of the step to unknown code, which may do more than show its value.
