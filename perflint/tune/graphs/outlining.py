@@ -103,7 +103,10 @@ class _Outliner:
             raise Refused("the file has a graph of its step", 1)
         self._texts = texts
         self._trees = {name: ast.parse(text) for name, text in texts.items()}
-        self._reached = Reached(self._trees, seen.calls, seen.lines)
+        steps = {name: {*lines} for name, lines in seen.steps.items()}
+        for name, line in seen.backwards:
+            steps.setdefault(name, set()).add(line)
+        self._reached = Reached(self._trees, seen.calls, seen.lines, steps)
 
     def step(self) -> str:
         """The text with a graph of the step."""

@@ -19,6 +19,7 @@ from perflint.tune.graphs.purity import (
     uses_generator,
     varies,
 )
+from perflint.tune.graphs.repeated import Repeated
 from perflint.tune.refused import Refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -43,8 +44,11 @@ class Reached:
         trees: Mapping[str, ast.Module],
         calls: Iterable[Called],
         lines: Mapping[str, Collection[int]] | None = None,
+        steps: Mapping[str, Collection[int]] | None = None,
     ) -> None:
-        """`lines` are those that made calls, by file, as far as they are known."""
+        """`lines` are those that made calls, `steps` those that stepped an optimizer or began a backward pass, by file,
+        as far as they are known.
+        """
         self._imports = {path: Imports(tree) for path, tree in trees.items()}
         self._functions = {
             (path, first_line(node)): node
@@ -57,10 +61,13 @@ class Reached:
             self._calls[call.path].append(call)
         self.once = _builders(trees.values())
         """The methods that only constructors call."""
+        repeated = Repeated(trees, steps or {})
         self.changed = {
-            attribute: where for path, tree in trees.items() for attribute, where in _changed(path, tree, self.once)
+            attribute: where
+            for path, tree in trees.items()
+            for attribute, where in _changed(path, tree, self.once, repeated)
         }
-        """The attributes that code assigns again and again, with a place of each."""
+        """The attributes that code assigns between steps, with a place of each."""
         self.numbers = _numbers(trees.values())
         """The attributes that hold numbers only."""
         self._known: dict[tuple[str, int], Refused | None] = {}
@@ -220,8 +227,8 @@ def _builders(trees: Iterable[ast.Module]) -> set[str]:
     return inside - outside
 
 
-def _changed(path: str, tree: ast.Module, once: Collection[str]) -> Iterator[tuple[str, str]]:
-    """The attributes that code assigns outside of constructors and of what runs once at the top level, with places.
+def _changed(path: str, tree: ast.Module, once: Collection[str], repeated: Repeated) -> Iterator[tuple[str, str]]:
+    """The attributes that code assigns outside of constructors and of what only runs before the steps, with places.
 
     `once` are methods that only constructors call.
     """
@@ -232,8 +239,8 @@ def _changed(path: str, tree: ast.Module, once: Collection[str]) -> Iterator[tup
             yield node.attr, f"{path}:{node.lineno}"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             constructs = node.name in _CONSTRUCTORS or node.name in once
-            repeats = not constructs
-        repeats = repeats or (isinstance(node, (ast.For, ast.While)) and not constructs)
+            repeats = not constructs and repeated.runs(node)
+        repeats = repeats or (isinstance(node, (ast.For, ast.While)) and not constructs and repeated.repeats(node))
         waiting.extend((child, repeats, constructs) for child in ast.iter_child_nodes(node))
 
 
