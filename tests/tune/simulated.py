@@ -61,7 +61,7 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
             "a.py", call.lineno, "a.py", call.lineno, "", 1, tuple((*each, ast.unparse(call.func)) for each in owners)
         )
         for call in calls
-        if ast.unparse(call.func) in ("model", "network")
+        if ast.unparse(call.func) in ("model", "network", "other")
     ]
     seen = Seen({"a.py": steps}, called, models, lines={"a.py": lines}, backwards=backwards)
     return outline("a.py", {"a.py": text}, seen)

@@ -35,6 +35,9 @@ class GraphedBackward:
         if calls == 3 and not captured:
             for x in parameters:
                 x.grad = None
+                # An eager pass may have left a node that adds up the gradient on another stream.
+                data, x.data = x.data, torch.empty(0)
+                x.data = data
             held = self.each(lambda x: x.to(device, copy=True), inputs)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
