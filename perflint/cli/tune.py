@@ -62,6 +62,8 @@ _PATIENCE = 3
 """How many times as long as the original a changed program may take."""
 _AT_LEAST = 180.0
 """Seconds that any run may take: the compiler is slow."""
+_ENOUGH = 10.0
+"""Seconds of timed steps in a run that need not have more."""
 _SHARE = 0.3
 """The share of the budget that one changed program may take, if that is more."""
 
@@ -85,7 +87,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group = parser.add_argument_group("running the program")
     group.add_argument("--repeat", type=at_least(2), default=3, metavar="N", help="pairs of runs in a comparison")
-    group.add_argument("--steps", type=at_least(1), default=100, metavar="N", help="timed steps of a run")
+    group.add_argument(
+        "--steps", type=at_least(1), default=100, metavar="N", help="timed steps of a run; 30 to N if they are slow"
+    )
     group.add_argument("--warmup", type=at_least(12), default=30, metavar="N", help="steps that are not timed")
     group.add_argument("--seed", type=at_least(0), default=0, metavar="N", help="seed of all generators")
     group.add_argument("--root", metavar="FOLDER", help="the project to copy (default: the repository around it)")
@@ -165,6 +169,7 @@ class _Job:
             shared=tuple(workspace.shared),
             warmup=arguments.warmup,
             steps=arguments.steps,
+            seconds=_ENOUGH,
             seed=arguments.seed,
             looks=True,
         )
@@ -228,11 +233,13 @@ class _Job:
 
         def do() -> Run:
             done = self._program.run(changes, min(left, patience), way is Way.RESEEDED, way is Way.DETERMINISTIC)
-            if done.status is None and left < patience:
+            if done.status is None and left <= patience:
                 raise spent
             return done
 
         run, is_known = self._log.run(key, do)
+        if not self._slowest:
+            self._program.follow(run)
         if not texts:
             self._slowest = max(self._slowest, run.seconds)
         ms = f"{run.ms:.3f} ms/step" if run.ms is not None else "no steps timed"

@@ -27,13 +27,15 @@ from perflint.tracer.look import Look
 from perflint.tracer.replays import in_graph
 from perflint.tracer.seeds import take_over
 from perflint.tracer.states import States
-from perflint.tracer.steps import StepFinder
+from perflint.tracer.steps import StepFinder, StepSource
 from perflint.tracer.timing import StepClock
 
 VARIABLE = "PERFLINT_PROBE"
 """The environment variable that holds the options."""
 MOST = 10_000
 """Losses, and steps whose times are kept."""
+_LEAST = 30
+"""Steps that are timed at least."""
 _READ_EVERY = 256
 """Steps after which the times that are known by then are read, so that events do not pile up."""
 
@@ -61,6 +63,10 @@ class ProbeOptions:
     """True if to choose kernels that give the same in each run."""
     looks: bool = False
     """True if to report the calls of the first steps, the waits for data and the use of the GPU."""
+    seconds: float = 0.0
+    """Seconds of timed steps after which fewer are enough, but at least 30; 0 for no such limit."""
+    source: int = StepSource.OPTIMIZER
+    """The least source of steps with which the program is ended: those of lesser ones may only prepare something."""
     lists: bool = False
     """True if to report what was imported, for `tracer.forking`."""
 
@@ -97,7 +103,7 @@ class Probe:
         """The variables of the environment that were set before torch was imported."""
         self._clock = StepClock()
         self._step = 0
-        self._began = time.perf_counter()
+        self._began = self._timed_from = time.perf_counter()
         self._host: list[float] = []
         self._device: dict[int, float] = {}
         self._losses: list[tuple[int, Any]] = []
@@ -135,13 +141,20 @@ class Probe:
                 self._look.step_ended(self._step)
             if self._step % _READ_EVERY == 0:
                 self._device |= self._clock.passed()
-        # Before an optimizer has spoken, batches and calls may be those of something that is only prepared.
-        if self._options.steps and index + 1 >= self._options.steps and self._finder.is_final:
+        if self._is_enough(index + 1, now) and self._finder.source >= self._options.source:
             self._stop()
         with self._contained():
             if self._step >= self._options.warmup:
                 self._clock.begin()
         self._began = time.perf_counter()
+
+    def _is_enough(self, timed: int, now: float) -> bool:
+        """True if the program is to end after so many timed steps."""
+        options = self._options
+        if timed == 0:
+            self._timed_from = now
+        is_long = timed >= _LEAST and options.seconds and now - self._timed_from >= options.seconds
+        return bool(options.steps) and (timed >= options.steps or bool(is_long))
 
     def _restart(self) -> None:
         """A better source of steps: what was before belongs to its first step."""

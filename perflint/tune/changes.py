@@ -28,6 +28,8 @@ class Change:
     """True if it is kept as long as it is not slower, since others need it."""
     eager: Callable[[str], str] | None = None
     """Turns its graphs off in a new file, for the proof that they compute the same."""
+    is_slow: bool = False
+    """True if a trial takes minutes, so that what is quick to try comes first."""
     again: bool = False
     """True if it is tried again once it is kept, since it changes one place at a time."""
     instead: Callable[[], Sequence[Change]] = tuple
@@ -76,6 +78,7 @@ REPLAY = Change(
     "models are replayed as CUDA graphs, with the kernels that they have",
     lambda texts, evidence: compiled(texts, evidence, CUDAGRAPHS),
     _idle,
+    is_slow=True,
 )
 COMPILE = Change(
     "compile",
@@ -83,6 +86,7 @@ COMPILE = Change(
     compiled,
     _compiling,
     eager=without_graphs,
+    is_slow=True,
     instead=lambda: [REPLAY],
 )
 GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs)

@@ -1,4 +1,4 @@
-"""Tries changes in the program's own loop, the best forecast first, and keeps those that pay with proof."""
+"""Tries changes in the program's own loop, those that are quick to try first, and keeps those that pay with proof."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class Tuning:
         evidence = evidence_of(self.outcome.best[-1], self.oldest)
         is_clearing = all(each.change.clears for each in self.outcome.kept)
         fitting = [each for each in waiting if is_clearing or not each.clears]
-        return sorted(fitting, key=lambda each: (not each.clears, -each.forecast(evidence)))
+        return sorted(fitting, key=lambda each: (not each.clears, each.is_slow, -each.forecast(evidence)))
 
     def _written(self, change: Change) -> dict[str, str] | None:
         evidence = evidence_of(self.outcome.best[-1], self.oldest)

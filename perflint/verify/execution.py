@@ -143,6 +143,12 @@ class Program:
             self.close()
             return self._one(changes, seconds, reseed, deterministic)
 
+    def follow(self, run: Run) -> None:
+        """Have further runs end after the steps of a run of the original, by the same source of steps."""
+        if self._options.steps and run.seen is not None and run.seen.times:
+            steps = min(len(run.seen.times), self._options.steps)
+            self._options = replace(self._options, steps=steps, seconds=0.0, source=run.seen.source)
+
     def close(self) -> None:
         """End what is kept for further runs."""
         if self._forked is not None:

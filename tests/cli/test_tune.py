@@ -51,6 +51,9 @@ class Simulated:
     def close(self) -> None:
         pass
 
+    def follow(self, run: Run) -> None:
+        pass
+
 
 @pytest.fixture
 def program(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> Simulated:

@@ -162,3 +162,29 @@ def test_it_is_started_if_the_interpreter_is_killed(started: Program) -> None:
     assert started._forked is not None
     os.kill(started._forked._process.pid, signal.SIGKILL)
     assert started.run({}).status == 0 and started._forked is None
+
+
+ENDLESS = """
+import itertools, time, torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in itertools.count():
+    {}
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize(
+    "step", ["model(torch.rand(3, 4)).sum().backward(); optimizer.step()", "model(torch.rand(3, 4))"]
+)
+def test_runs_follow_the_first_one(started: Program, step: str) -> None:
+    """Slow steps are not all timed; without an optimizer only the first run is left to end by itself."""
+    started._options = execution.replace(started._options, warmup=1, steps=1000, seconds=0.1)
+    endless = ENDLESS.format(step)
+    ended = endless.replace("itertools.count()", "range(60)")
+    first = started.run(changed(ended))
+    assert first.seen is not None and first.seen.stopped == ("optimizer" in step)
+    started.follow(first)
+    second = started.run(changed(endless), seconds=60)
+    assert second.seen is not None and second.seen.stopped
+    assert len(second.seen.times) == len(first.seen.times) >= 30
