@@ -24,8 +24,6 @@ REFUSED = {
 }
 
 BACKWARD = {
-    "added_before": "the step calls no model with parameters",
-    "adversarial": "the step calls no model with parameters",
     "autocast_around": "autocast around the step keeps copies of weights, which a graph would not renew",
     "copied": "the step calls no model with parameters",
     "mixed": "`scaler.step(optimizer)` has an effect that a graph does not repeat",

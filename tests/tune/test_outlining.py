@@ -213,8 +213,41 @@ def test_a_scheduler_between_the_passes_never_moves_behind_the_step() -> None:
     new = tuned(text)
     assert "(training_step if (scheduler is not None) else graphed_step)" in new
     # A run that has no record of idle lines cannot say that the scheduler never steps.
-    with pytest.raises(Refused, match="scheduler.step"):
+    with pytest.raises(Refused, match=r"scheduler\.step"):
         tuned(text.replace("  # not run", ""))
+
+
+def test_the_call_of_a_model_does_not_move_in_front() -> None:
+    """Its result needs gradients, which end at the inputs of a graph."""
+    text = """
+class Net(nn.Module):
+    def __init__(self):
+        self.line, self.scale = nn.Linear(4, 1), 1.0
+
+    def forward(self, x):
+        return self.line(x) * self.scale
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(8):
+    model.scale = 1.0 + step
+    made = model(torch.rand(6, 4))
+    loss = criterion(made)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+    line = {each: number for number, each in enumerate(text.splitlines(), 1)}
+    call, step = line["    made = model(torch.rand(6, 4))"], line["    optimizer.step()"]
+    seen = Seen(
+        {"a.py": [step]},
+        [Called("a.py", call, "a.py", line["    def forward(self, x):"])],
+        [Model("a.py", call, "a.py", call, "model", names=[("a.py", 1, "model")])],
+        backwards=[("a.py", step - 1)],
+    )
+    for outline_one in (outlined, outlined_backward):
+        with pytest.raises(Refused, match=r"`self\.scale` is read, which a\.py:\d+ changes"):
+            outline_one("a.py", {"a.py": text}, seen)
 
 
 def test_statements_for_the_cpu_move_in_front_and_behind() -> None:

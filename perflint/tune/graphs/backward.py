@@ -50,6 +50,8 @@ class BackwardFinder(Finder):
         block = block_in(self._parents.get(last), last)
         end = block.index(last) + 1
         start = next((each for each in range(end) if self._reason(block[each:end]) is None), end - 1)
+        while start < end - 1 and self._begins_behind(block[start:end]):
+            start += 1
         stop = self._reason(block[start - 1 : end]) if start else None
         region = self._arranged(block[start:end])
         # What only stands in front of the region is no part of it.
@@ -65,9 +67,11 @@ class BackwardFinder(Finder):
                 raise Refused(f"`{short(node)}` reads a gradient in the step that makes it", node)
         return region
 
-    def _clears(self, statement: ast.stmt, bound: set[str]) -> bool:
+    def _clears(self, region: Region, statement: ast.stmt, bound: set[str]) -> bool:
         if not _clears(statement):
             return False
+        if any(self._purity.begins(node) for each in region.kept for node in ast.walk(each)):
+            raise Refused("gradients are cleared between two backward passes", statement)
         parts = [each for each in simple(statement) if isinstance(each, ast.stmt)]
         only = all(isinstance(each, ast.Expr) and is_method(each.value, "zero_grad") for each in parts)
         if not only or bound & {name.id for name in loaded_names(statement)}:

@@ -146,7 +146,7 @@ class _Outliner:
             self._source,
             purity,
             is_step,
-            lambda node: self._reached.calls(self._path, node, models),
+            (lambda node: self._reached.calls(self._path, node, models)) if models else None,
             lambda block: _is_idle(block, self._path, self._seen),
             lambda node, function: self._reached.reaches(self._path, node, function),
         )

@@ -45,17 +45,18 @@ class Finder:
         source: Source,
         purity: Purity,
         is_step: Callable[[ast.AST], bool],
-        reaches_model: Callable[[ast.AST], bool] = lambda _: False,
+        reaches_model: Callable[[ast.AST], bool] | None = None,
         is_idle: Callable[[Sequence[ast.stmt]], bool] = lambda _: False,
         reaches: Callable[[ast.AST, ast.AST], bool] = lambda *_: False,
     ) -> None:
-        """`reaches_model` is true for code that a run saw call a model, also in a function, `is_idle` for a block that
-        did not run, `reaches` for code and a function that it called, also through others.
+        """`reaches_model` is true for code that a run saw call a model, also in a function, if models are known at all,
+        `is_idle` for a block that did not run, `reaches` for code and a function that it called, also through others.
         """
         self._source = source
         self._purity = purity
         self._is_step = is_step
-        self._reaches_model = reaches_model
+        self._knows_models = reaches_model is not None
+        self._reaches_model = reaches_model or (lambda _: False)
         self._is_idle = is_idle
         self._reaches = reaches
         self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
@@ -141,6 +142,8 @@ class Finder:
         end = at[-1] + 1
         # A statement may only be movable together with earlier ones, so all starts are tried.
         start = next((each for each in range(at[0]) if self._reason(block[each:end]) is None), at[0])
+        while start < at[0] and self._begins_behind(block[start:end]):
+            start += 1
         stop = self._reason(block[start - 1 : end]) if start else None
         while end < len(block):
             further = next((to for to in range(end + 1, len(block) + 1) if self._works(block[to - 1])), None)
@@ -150,6 +153,10 @@ class Finder:
         region = self._arranged(block[start:end])
         self._require_whole_step(region, step, stop)
         return region
+
+    def _begins_behind(self, statements: Sequence[ast.stmt]) -> bool:
+        """True if the first statement would only move behind the region, so that it may as well stay in front."""
+        return any(each.statement is statements[0] and not each.lifted for each in self._arranged(statements).behind)
 
     def _require_no_counter(self, statement: ast.stmt) -> None:
         """Raise Refused if a statement computes with a number that changes each time. A condition may ask for one."""
@@ -211,6 +218,8 @@ class Finder:
                 bound = {name for each in region.kept for name in stored_names(each)}
                 if self._reaches_model(call):
                     return True
+                if self._knows_models:
+                    continue
                 if root and root not in self._purity.imports and root not in computed | bound and root not in _BUILTINS:
                     return True
         return False
@@ -274,7 +283,7 @@ class Finder:
         bound: set[str] = set()
         leaving = self._leaving(statements)
         for index, statement in enumerate(statements):
-            if self._clears(statement, bound):
+            if self._clears(region, statement, bound):
                 region.before.append(Moved(statement, Refused("gradients are cleared outside of the graph", statement)))
                 continue
             # Those that leave, too, stay behind this one if it leaves.
@@ -296,7 +305,7 @@ class Finder:
                 region.kept.append(statement)
         return region
 
-    def _clears(self, statement: ast.stmt, bound: set[str]) -> bool:
+    def _clears(self, region: Region, statement: ast.stmt, bound: set[str]) -> bool:
         """True if a statement clears gradients and is moved in front of the region for it."""
         return False
 
@@ -425,6 +434,8 @@ class Finder:
         touched = {name for each in region.kept for name in self._touched(each)}
         used = {name.id for each in region.kept for name in loaded_names(each)}
         is_new = isinstance(statement, (ast.Assign, ast.AnnAssign)) and bool(stores)
+        # What a model computes needs gradients, which end at the inputs of a graph.
+        is_new = is_new and not self._reaches_model(statement)
         sized = {node.id for node in sizes if isinstance(node, ast.Name)}
         return is_new and not reads & (bound | touched) and not stores & (used | bound) and not sized & bound
 
