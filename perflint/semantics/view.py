@@ -97,7 +97,7 @@ class View:
         """The reads of other runs whose results this one uses."""
         self._found: dict[tuple[Path, Path | None, str], Module | None] = {}
         self._entered: dict[Path, Module] = {}
-        self._modules: dict[str, Module] = {}
+        self._modules: dict[str, Path] = {}
         self._states: dict[str, ModuleState] = {}
         if checked is not None:
             self._enter(checked)
@@ -126,7 +126,12 @@ class View:
 
     def loaded(self, name: str) -> Module | None:
         """A module that the run has met, by its full name."""
-        return self._modules.get(name)
+        path = self._modules.get(name)
+        return None if path is None else self.at(path)
+
+    def meet(self, name: str, path: Path) -> None:
+        """Let a module that another run has met be known by its full name; its file is read when it is asked for."""
+        self._modules.setdefault(name, path)
 
     def klass(self, name: str) -> tuple[Module, ClassInfo] | None:
         """A class of a module that the run has met, by its full name, with its module."""
@@ -151,8 +156,8 @@ class View:
         return entered
 
     @property
-    def modules(self) -> Mapping[str, Module]:
-        """The modules that the run has met, by their full names."""
+    def modules(self) -> Mapping[str, Path]:
+        """The files of the modules that the run has met, by their full names."""
         return self._modules
 
     @property
@@ -177,17 +182,21 @@ class View:
         self.records.append(record)
 
     def _enter(self, module: Module) -> Module:
-        if module.name in self._modules:
+        if self._modules.get(module.name, module.path) != module.path:
             # Two scripts of one name in different folders are two modules.
             module = module.renamed(f"{module.name}~{len(self._modules)}")
-        self._modules[module.name] = self._entered[module.path] = module
+        self._modules[module.name], self._entered[module.path] = module.path, module
         return module
 
     def state(self, module: Module) -> ModuleState:
         """The results of the run for a module."""
-        known = self._states.get(module.name)
+        return self.state_of(module.name)
+
+    def state_of(self, name: str) -> ModuleState:
+        """The results of the run for the module of a full name."""
+        known = self._states.get(name)
         if known is None:
-            known = self._states[module.name] = ModuleState()
+            known = self._states[name] = ModuleState()
         return known
 
     def matching(self, pattern: re.Pattern[str]) -> tuple[FileText, ...]:

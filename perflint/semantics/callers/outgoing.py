@@ -34,7 +34,7 @@ def summarised(model: Model) -> Summary:
     on_unknown = _grouped(maker.on_unknown())
     overrides, foreign = dict(maker.overrides()), frozenset(maker.foreign())
     # Last, since the questions above may load more modules.
-    loaded = {name: module.path for name, module in model.view.modules.items()}
+    loaded = dict(model.view.modules)
     return Summary(
         model.module.path,
         calls,

@@ -87,8 +87,8 @@ def take_over(view: View, module: Module, budget: Budget, run: Run) -> Names:
     if found is None or not _fits(found, view, module, budget):
         run(view, module, budget)
         return view.state(module).names or {}
-    for path in found.modules.values():
-        view.at(path)
+    for name, path in found.modules.items():
+        view.meet(name, path)
     view.rests_on(found.record)
     for name, facts in found.classes.items():
         if name not in view.memory.classes:
@@ -124,10 +124,9 @@ def _fits(found: TopLevel, view: View, module: Module, budget: Budget) -> bool:
     if not budget.allows(found.cost) or found.modules.get(module.name) != module.path:
         return False
     for name, path in found.modules.items():
-        known = view.loaded(name)
-        if path == view.checked or (known is not None and known.path != path):
+        if path == view.checked or view.modules.get(name, path) != path:
             return False
-        if known is not None and view.state(known).is_running:
+        if name in view.modules and view.state_of(name).is_running:
             return False
     return True
 
@@ -146,7 +145,10 @@ def _made(project: Project, module: Module, run: Run) -> TopLevel | None:
         return None
     if any(map(_has_grown, view.memory.classes.values())):
         return None
-    if any(view.state(other).closures for other in view.modules.values() if other is not own):
+    if any(view.state_of(name).closures for name in view.modules if name != own.name):
+        return None
+    if any(project.name_of(path) != name for name, path in view.modules.items()):
+        # Of two modules of one name, another is met first elsewhere.
         return None
     return TopLevel(
         view.state(own),
@@ -156,7 +158,7 @@ def _made(project: Project, module: Module, run: Run) -> TopLevel | None:
         budget.contexts,
         view.memory.results,
         view.memory.classes,
-        {name: other.path for name, other in view.modules.items()},
+        dict(view.modules),
         view.record,
     )
 
