@@ -179,7 +179,8 @@ def checked_by_cluster(
         lost = (KilledWorker, CommClosedError, CancelledError, TimeoutError)
         try:
             parcel = Parcel(settings, projects, sizes)
-            sizes = {file: size for file, size in sizes.items() if parcel.has(file)}
+            largest_first = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+            sizes = {file: size for file, size in largest_first if parcel.has(file)}
             jobs = len(client.nthreads())
             pool = client.get_executor(pure=False)
             sent = client.scatter(parcel, broadcast=True, hash=False)

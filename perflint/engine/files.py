@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from perflint.config.settings import Settings
 from perflint.engine.cache.caches import Caches
 from perflint.engine.projects import Projects
-from perflint.engine.summaries import await_checks, summary_before_checks
+from perflint.engine.summaries import await_checks, summary_before_checks, users_first
 from perflint.findings import Report
 from perflint.frozen import dataclass
 from perflint.rules.registry import RuleSet
@@ -115,13 +115,14 @@ class _Run:
         """The reports of some files, as they come."""
         if self._means.cluster is not None and sizes:
             return self._by_cluster(self._means.cluster, sizes)
+        sizes = {file: sizes[file] for file in users_first(self._projects, sizes)}
         return self._by_workers(sizes, stack) if self._is_worth_workers(sizes) else self._here(sizes)
 
     def _is_worth_workers(self, sizes: Mapping[str, int]) -> bool:
         return min(self._means.jobs, len(sizes)) > 1 and sum(sizes.values()) > _WORTH_A_WORKER
 
     def _here(self, files: Collection[str]) -> Iterator[tuple[str, Report]]:
-        """Check files in this process, in order."""
+        """Check files in this process."""
         is_one_of_many = len(files) > 1
         if is_one_of_many:
             await_checks(self._projects, files)
@@ -133,7 +134,7 @@ class _Run:
             yield file, problem or self._caches.make(source, project)
 
     def _by_workers(self, sizes: Mapping[str, int], stack: ExitStack) -> Iterator[tuple[str, Report]]:
-        """Check files in other processes, the largest first; those of a process that dies are checked here."""
+        """Check files in other processes; those of a process that dies are checked here."""
         from perflint.engine.workers import Worker, checked_by_workers
 
         folder = self._means.cache

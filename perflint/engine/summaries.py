@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from perflint.config.disk import absolute
 from perflint.engine.crashes import Crash, contained
@@ -19,6 +20,21 @@ def await_checks(projects: Projects, files: Iterable[str]) -> None:
     """Keep the runs that the summaries of some files are made from until the files are checked."""
     for file in files:
         summaries(projects.of(file)).awaited.add(absolute(file))
+
+
+def users_first(projects: Projects, files: Iterable[str]) -> list[str]:
+    """Some files, each after those that may call its functions.
+
+    A check asks the summaries of these. Each is made from a run, which is kept until the check of that file, too.
+    """
+    found: dict[Project, dict[Path, str]] = {}
+    for file in files:
+        found.setdefault(projects.of(file), {})[absolute(file)] = file
+    order: dict[str, None] = {}
+    for project, by_path in found.items():
+        first = project.texts.users_first(by_path) if len(by_path) > 1 else []
+        order.update(dict.fromkeys(by_path[path] for path in (*first, *by_path)))
+    return list(order)
 
 
 def summary_before_checks(project: Project, file: str) -> Summary | None:

@@ -16,7 +16,7 @@ from concurrent import futures
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
@@ -112,9 +112,7 @@ def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> I
     try:
         with _safe_path():
             processes += [_Process(context, worker) for _ in range(min(jobs, len(sizes)))]
-        owners: dict[int, _Process] = {}
-        for stage in range(len(_STAGES)):
-            yield from _shared(processes, stage, batches, owners)
+        yield from _shared(processes, batches)
         is_done = True
     except (EOFError, OSError):
         return
@@ -173,28 +171,49 @@ def _serve(worker: Worker, connection: Connection, other: Connection) -> None:
         connection.send(_STAGES[stage](worker, files))
 
 
-def _shared(
-    processes: list[_Process], stage: int, batches: list[list[str]], owners: dict[int, _Process]
-) -> Iterator[tuple[str, Report]]:
+def _shared(processes: list[_Process], batches: list[list[str]]) -> Iterator[tuple[str, Report]]:
     """The results of work on batches of files, as they come.
 
-    A process gets the batches that it has had before: it remembers what it found out. Who has none left takes the
-    smallest ones of others. Raises EOFError or OSError if a process dies.
+    A process checks the files whose summaries it has made, since it goes on from the runs of these. Who has none left
+    takes those of others. Raises EOFError or OSError if a process dies.
     """
-    left, busy = list(range(len(batches))), dict[object, _Process]()
+    left = list(_turns(len(batches), len(processes)))
+    busy, owners = dict[object, tuple[_Process, _Turn]](), dict[int, _Process]()
     idle = list(processes)
     while left or busy:
-        for process in idle if left else ():
-            own = (index for index in left if owners.get(index, process) is process)
-            index = next(own, left[-1] if left else None)
-            if index is not None:
-                left.remove(index)
-                owners.setdefault(index, process)
-                process.work(stage, batches[index])
-                busy[process.connection] = process
-        idle = [busy.pop(connection) for connection in wait([each.connection for each in busy.values()])]
-        for process in idle:
+        waiting = {turn.batch for _, turn in busy.values()} | {turn.batch for turn in left if not turn.stage}
+        owned = {owners.get(turn.batch) for turn in left}
+        for process in sorted(idle, key=lambda process: process not in owned):
+            own = (turn for turn in left if owners.get(turn.batch, process) is process)
+            others = (turn for turn in reversed(left) if turn.batch not in waiting)
+            turn = next(own, None) or next(others, None)
+            if turn is not None:
+                left.remove(turn)
+                owners.setdefault(turn.batch, process)
+                process.work(turn.stage, batches[turn.batch])
+                busy[process.connection] = process, turn
+                idle.remove(process)
+        for connection in wait([process.connection for process, _ in busy.values()]):
+            process, _ = busy.pop(connection)
+            idle.append(process)
             yield from process.connection.recv()
+
+
+class _Turn(NamedTuple):
+    """A stage of the work on a batch of files."""
+
+    stage: int
+    batch: int
+
+
+def _turns(batches: int, processes: int) -> Iterator[_Turn]:
+    """The work on some batches in its order: the summaries of one for each process, then the checks of the same.
+
+    If all summaries came first, each process would keep the runs and the trees of all of its files.
+    """
+    for first in range(0, batches, processes):
+        for stage in range(len(_STAGES)):
+            yield from (_Turn(stage, batch) for batch in range(first, min(first + processes, batches)))
 
 
 def mapped(
@@ -221,11 +240,11 @@ def mapped(
 
 
 def tasks(sizes: Mapping[str, int], jobs: int) -> Iterator[list[str]]:
-    """Files that are checked together, the largest first."""
+    """Files that are checked together, in their order."""
     share = sum(sizes.values()) / (jobs * _TASKS_PER_WORKER)
     task: list[str] = []
     size = 0
-    for file in sorted(sizes, key=lambda file: (-sizes[file], file)):
+    for file in sizes:
         task.append(file)
         size += sizes[file]
         if size >= share:

@@ -92,6 +92,14 @@ class FileText:
         return self._statements[0] | self._statements[1]
 
     @cached_property
+    def by_last_name(self) -> dict[str, list[str]]:
+        """The full names that it binds by their last parts."""
+        found: dict[str, list[str]] = {}
+        for name in self.bound:
+            found.setdefault(name.rpartition(".")[2], []).append(name)
+        return found
+
+    @cached_property
     def last_names(self) -> frozenset[str]:
         """The last two parts of each full name that it imports or has in quotes."""
         names = (*self.imports, *re.findall(_QUOTED, self.text))
@@ -271,6 +279,40 @@ class Texts:
             found = {each.path: each for start in starts for each in self._named.get(start, ())}
             known = self._neighbours[file.path] = tuple(found.values())
         return known
+
+    def users_first(self, paths: Iterable[Path]) -> list[Path]:
+        """Some files, each before those of them whose definitions it imports, as far as these do not import it."""
+        files = [file for path in paths if (file := self._by_path.get(path)) is not None]
+        wanted, entered, left = set(files), set[FileText](), list[FileText]()
+        for start in files:
+            stack = [] if start in entered else [(start, iter(self._origins(start)))]
+            entered.add(start)
+            while stack:
+                file, origins = stack[-1]
+                following = next((each for each in origins if each in wanted and each not in entered), None)
+                if following is None:
+                    left.append(file)
+                    stack.pop()
+                else:
+                    entered.add(following)
+                    stack.append((following, iter(self._origins(following))))
+        return [file.path for file in reversed(left)]
+
+    def _origins(self, file: FileText) -> list[FileText]:
+        """The files that define what a file imports, also through packages that import it for their users."""
+        found: dict[FileText, None] = {}
+        waiting = sorted(file.bound)
+        seen = set(waiting)
+        for name in waiting:
+            origin, _, last = name.rpartition(".")
+            files = self._named.get(name) or self._named.get(origin, ())
+            found.update((each, None) for each in files if each.path.name != "__init__.py")
+            packages = (each for each in files if each.path.name == "__init__.py")
+            given = (full for each in packages for part in (last, "*") for full in each.by_last_name.get(part, ()))
+            new = sorted(set(given) - seen)
+            seen.update(new)
+            waiting += new
+        return list(found)
 
     def naming(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module or a package with this last part of its name, or have it in quotes."""

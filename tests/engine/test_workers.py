@@ -34,9 +34,9 @@ class Process:
 
 def test_one_batch_for_two_processes() -> None:
     processes = [Process(), Process()]
-    found = workers._shared(processes, 0, [["a.py"]], {})  # type: ignore[arg-type]
-    assert [file for file, _ in found] == ["a.py"]
-    assert [process.batches for process in processes] == [[["a.py"]], []]
+    found = workers._shared(processes, [["a.py"]])  # type: ignore[arg-type]
+    assert [file for file, _ in found] == ["a.py", "a.py"]
+    assert [process.batches for process in processes] == [[["a.py"], ["a.py"]], []]
 
 
 @pytest.mark.parametrize("before", [None, "yes"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,24 @@ def test_an_edit_may_change_the_lines_that_a_file_imports(tmp_path: Path, file: 
     edited = project.overlay({tmp_path / file: text})
     assert changes_of(edited).spare(view.record, edited) == is_kept
     assert View(edited).is_light(tmp_path / "train.py", 3) == is_kept
+
+
+def test_users_come_first_also_through_packages(tmp_path: Path) -> None:
+    texts = {
+        "ops.py": "import base\n",
+        "base.py": "",
+        "net/__init__.py": "from .layers import Layer\nfrom .losses import *\n",
+        "net/layers.py": "from ops import scale\nfrom .train import circle\n",
+        "net/losses.py": "",
+        "net/train.py": "from . import Layer, loss as criterion\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    project = Project([tmp_path / name for name in texts])
+    order = [path.name for path in project.texts.users_first(tmp_path / name for name in sorted(texts, reverse=True))]
+    assert sorted(order) == sorted(Path(name).name for name in texts)
+    for user, used in pairwise(["train.py", "layers.py", "ops.py", "base.py"]):
+        assert order.index(user) < order.index(used)
+    assert order.index("train.py") < order.index("losses.py")
+    assert project.texts.users_first([tmp_path / "base.py", tmp_path / "gone.py"]) == [tmp_path / "base.py"]
