@@ -178,6 +178,7 @@ ALLOWED = {
         ("changes a rule", "changes sys"),
         "a house rule takes the declarations of its class, and its import must not see the working directory",
     ),
+    "semantics/project.py": ("WeakValueDictionary", "a project, not its module, finds the trees that its runs hold"),
     "engine/workers.py": ("changes os", "a process that starts must not see the working directory"),
 }
 """The ends of faults that some modules may have, and why."""
