@@ -88,6 +88,13 @@ def test_what_is_called_by_a_name_that_is_not_written_may_be_anything(call: str)
     assert names(text, text.splitlines().index("        model(batch).backward()") + 1) >= {"setup", "options", "unused"}
 
 
+def test_other_modules_have_none_of_the_functions() -> None:
+    text = "import torchvision\nfor name in names:\n    wrap(getattr(torchvision.models, name))\n" + TEXT
+    assert "setup" not in names(text, LINE + 3)
+    text = text.replace("import torchvision", "from a import torchvision")
+    assert "setup" in names(text, LINE + 3)
+
+
 def test_without_a_loop_everything_may_run() -> None:
     text = TEXT.replace("    for batch in unused:\n        model(batch)", "    if unused:\n        model(unused)")
     text = text.replace(

@@ -62,6 +62,13 @@ class Imports:
     def __contains__(self, name: str) -> bool:
         return name in self._names
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def top(self, name: str) -> str:
+        """The package or module to which an imported name belongs; empty for a relative import."""
+        return self._names[name].partition(".")[0]
+
     def full_name(self, node: ast.AST) -> str:
         """The full name of an imported function or module; empty for anything else."""
         root, dot, rest = path_of(node).partition(".")

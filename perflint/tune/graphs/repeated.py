@@ -6,8 +6,8 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
-from perflint.semantics.structure import path_of
-from perflint.tune.graphs.purity import stored_names
+from perflint.semantics.structure import path_of, root_of
+from perflint.tune.graphs.purity import Imports, stored_names
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -28,7 +28,10 @@ class Repeated:
         self._mentions: dict[ast.AST, set[str]] = {}
         """The names in a function or loop that may stand for functions."""
         given: set[str] = set()
+        own = {part for path in trees for part in path.removesuffix(".py").split("/")}
         for tree in trees.values():
+            imports = Imports(tree)
+            self._foreign = {name for name in imports if imports.top(name) not in own}
             self._read(tree, given)
         functions = [each for named in self._functions.values() for each in named]
         holders = {each for path, tree in trees.items() for each in _holders(tree, steps.get(path, ()))}
@@ -63,12 +66,29 @@ class Repeated:
             if isinstance(node, ast.ClassDef):
                 self._functions[node.name] += [each for each in node.body if isinstance(each, _Function)]
             waiting += ast.iter_child_nodes(node)
-            if name := _mentioned(node, local):
+            if name := self._mentioned(node, local):
                 own.append((node, name))
                 given |= set() if node in called or isinstance(node, ast.Call) else {name}
         for each in (tree, *(node for node in ast.walk(tree) if isinstance(node, _LOOPS))):
             inside = {*ast.walk(each)}
             self._mentions.setdefault(each, set()).update(name for node, name in own if node in inside)
+
+    def _mentioned(self, node: ast.AST, local: Collection[str]) -> str:
+        """The name by which a node may stand for a function; `getattr` where the name is not written there.
+
+        A module that is none of the files has none of their functions.
+        """
+        name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+        if name:
+            is_value = isinstance(node, ast.Name) and name in local
+            return "" if is_value or name in _OPEN else name
+        called = path_of(node.func) if isinstance(node, ast.Call) else ""
+        if called != "getattr":
+            return called if called in _OPEN else ""
+        holder, wanted = node.args[:2]  # type: ignore[attr-defined]
+        if isinstance(wanted, ast.Constant):
+            return str(wanted.value)
+        return "" if root_of(holder) in self._foreign else called
 
     def _reached(self, code: Collection[ast.AST]) -> set[ast.AST]:
         """Code, and the functions that it may call, also through others."""
@@ -90,18 +110,6 @@ def _holders(tree: ast.Module, lines: Collection[int]) -> Iterator[ast.AST]:
             node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines
         ):
             yield node
-
-
-def _mentioned(node: ast.AST, local: Collection[str]) -> str:
-    """The name by which a node may stand for a function; `getattr` where the name is not written there."""
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    if name:
-        is_value = isinstance(node, ast.Name) and name in local
-        return "" if is_value or name in _OPEN else name
-    called = path_of(node.func) if isinstance(node, ast.Call) else ""
-    if called == "getattr" and isinstance(node.args[1], ast.Constant):  # type: ignore[attr-defined]
-        return str(node.args[1].value)  # type: ignore[attr-defined]
-    return called if called in _OPEN else ""
 
 
 def _is_protocol(function: ast.AST) -> bool:
