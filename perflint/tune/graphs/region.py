@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Sequence
 
 from perflint.semantics.structure import block_in, path_of, root_of
 from perflint.source.text import Source
+from perflint.tune.graphs.moving import BUILTINS, Mover
 from perflint.tune.graphs.parts import Function, Guard, Moved, Region
 from perflint.tune.graphs.purity import Purity, is_gradient, loaded_names, short, stored_names
 from perflint.tune.graphs.statements import (
-    changed_in_place,
     counters_of,
-    holds_flow,
-    is_backward,
     is_method,
-    is_movable,
-    is_sum,
     leaves,
     loaded_outside,
     paths,
     receiver,
-    simple,
     updated,
     written_into,
 )
 from perflint.tune.refused import Refused
 
 _LOOPS = (ast.For, ast.While)
-_BUILTINS = frozenset(dir(builtins))
-_SIZES = frozenset("shape dtype device ndim".split())
-"""Attributes of a tensor that no work on it changes."""
 
 
 class Finder:
@@ -54,9 +45,9 @@ class Finder:
         """
         self._source = source
         self._purity = purity
-        self._is_step = is_step
         self._knows_models = reaches_model is not None
         self._reaches_model = reaches_model or (lambda _: False)
+        self._mover = Mover(purity, is_step, self._reaches_model, self.may_raise)
         self._is_idle = is_idle
         self._reaches = reaches
         self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
@@ -64,7 +55,7 @@ class Finder:
     def find(self) -> Region:
         """The region of the file. Raises Refused."""
         steps = [
-            node for node in ast.walk(self._source.tree) if isinstance(node, ast.Call) and self._is_optimizer_step(node)
+            node for node in ast.walk(self._source.tree) if isinstance(node, ast.Call) and self._mover.is_step(node)
         ]
         if not steps:
             raise Refused("no statement of the file steps an optimizer", 1)
@@ -126,15 +117,7 @@ class Finder:
     def optimizers(self, region: Region) -> list[ast.expr]:
         """The optimizers that a region steps."""
         calls = (node for each in region.kept for node in ast.walk(each) if isinstance(node, ast.Call))
-        return [self._optimizer(call) for call in calls if self._is_optimizer_step(call)]
-
-    def _optimizer(self, step: ast.Call) -> ast.expr:
-        """The optimizer that a call steps, also by `scaler.step(optimizer)`."""
-        assert isinstance(step.func, ast.Attribute)
-        return step.args[0] if step.args and receiver(step) in self._purity.scalers else step.func.value
-
-    def _is_optimizer_step(self, call: ast.Call) -> bool:
-        return isinstance(call.func, ast.Attribute) and call.func.attr == "step" and self._is_step(call)
+        return [self._mover.optimizer(call) for call in calls if self._mover.is_step(call)]
 
     def _in_block(self, step: ast.stmt, all_steps: Sequence[ast.stmt]) -> Region:
         block = block_in(self._parents.get(step), step)
@@ -146,7 +129,7 @@ class Finder:
             start += 1
         stop = self._reason(block[start - 1 : end]) if start else None
         while end < len(block):
-            further = next((to for to in range(end + 1, len(block) + 1) if self._works(block[to - 1])), None)
+            further = next((to for to in range(end + 1, len(block) + 1) if self._mover.works(block[to - 1])), None)
             if further is None or self._reason(block[start:further]) is not None:
                 break
             end = further
@@ -220,7 +203,7 @@ class Finder:
                     return True
                 if self._knows_models:
                     continue
-                if root and root not in self._purity.imports and root not in computed | bound and root not in _BUILTINS:
+                if root and root not in self._purity.imports and root not in computed | bound and root not in BUILTINS:
                     return True
         return False
 
@@ -229,7 +212,7 @@ class Finder:
         ordered = sorted(calls, key=lambda call: (call.lineno, call.col_offset))
         backward = [call.lineno for call in ordered if is_method(call, "backward")]
         cleared = [(receiver(call), call.lineno) for call in ordered if is_method(call, "zero_grad")]
-        stepped = {path_of(self._optimizer(call)): call for call in ordered if self._is_optimizer_step(call)}
+        stepped = {path_of(self._mover.optimizer(call)): call for call in ordered if self._mover.is_step(call)}
         for name, call in stepped.items():
             # `model.zero_grad()` clears those of any optimizer.
             own = [line for path, line in cleared if path == name or path not in stepped]
@@ -240,7 +223,7 @@ class Finder:
         """Raise Refused if the step reads, clears or gets gradients of other code: a graph has memory of its own."""
         kept = {node for each in region.kept for node in ast.walk(each)}
         backward = sorted(call.lineno for call in calls if is_method(call, "backward"))
-        optimizers = {path_of(self._optimizer(call)) for call in calls if self._is_optimizer_step(call)}
+        optimizers = {path_of(self._mover.optimizer(call)) for call in calls if self._mover.is_step(call)}
         cleared = [call for call in calls if is_method(call, "zero_grad")]
         for node in ast.walk(self._source.tree):
             if is_gradient(node, self._purity.imports):
@@ -299,7 +282,7 @@ class Finder:
                     region.guards.append(self._guard(region, statement, bound, refused))
                     region.kept.append(statement)
                 except Refused:
-                    self._move(region, statement, later, bound, refused)
+                    self._mover.move(region, statement, later, bound, refused)
             else:
                 bound |= attempt
                 region.kept.append(statement)
@@ -350,178 +333,6 @@ class Finder:
             changed = {*map(path_of, written_into(moved.statement)), *updated(moved.statement)}
             if any(path.startswith(f"{name}.") for path in paths(statement) for name in changed - {"", "self"}):
                 raise moved.reason
-
-    def _move(
-        self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
-    ) -> None:
-        """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
-        if holds_flow(statement, self.may_raise) or any(is_method(node, "backward") for node in ast.walk(statement)):
-            raise refused
-        if self._schedules(statement) and any(self._steps(each) for each in later):
-            raise refused
-        if not is_movable(statement, self.may_raise):
-            self._move_from_with(region, statement, later, bound, refused)
-            return
-        stores = set(stored_names(statement))
-        if not region.behind and self._can_stand_before(region, statement, stores, bound):
-            region.before.append(Moved(statement, refused))
-            return
-        touched = {name for each in region.behind for name in self._changed_by(each.statement)}
-        lifted = [
-            part for part in self._lifted(statement) if touched.isdisjoint(name.id for name in loaded_names(part))
-        ]
-        moved = Moved(statement, refused, tuple(lifted))
-        reads = {name.id for name in loaded_outside(statement, moved.lifted)}
-        changed = {name for each in later for name in self._touched(each)} - bound
-        changed |= {name for each in later for name in changed_in_place(each)}
-        if any(self._works(each) for each in later):
-            # The step changes the parameters of the models that it calls.
-            used = {name for each in region.kept for name in self._touched(each)} - bound
-            whole = loaded_outside(statement, [*moved.lifted, *written_into(statement)])
-            changed |= used & {name.id for name in whole}
-        rebound = {name for each in later for name in stored_names(each)}
-        needed = {name.id for each in later for name in loaded_names(each)}
-        if reads & (rebound | changed) or stores & (needed | bound) or self._reads_gradient(statement):
-            raise refused
-        written = {path_of(each) for each in written_into(statement)}
-        if self._hands_over(moved, bound, later) or any(written & set(paths(each)) for each in later):
-            raise refused
-        bound |= stores
-        region.behind.append(moved)
-        region.kept += [ast.copy_location(ast.Expr(part), part) for part in moved.lifted]
-
-    def _schedules(self, statement: ast.stmt) -> bool:
-        """True if a statement may change how an optimizer steps, as `scheduler.step()` does."""
-        return any(is_method(node, "step") and not self._is_step(node) for node in ast.walk(statement))
-
-    def _steps(self, statement: ast.stmt) -> bool:
-        return any(isinstance(node, ast.Call) and self._is_optimizer_step(node) for node in ast.walk(statement))
-
-    def _hands_over(self, moved: Moved, bound: set[str], later: Sequence[ast.stmt]) -> bool:
-        """True if a statement gives a tensor of the step to unknown code, which may do more than show its value.
-
-        What the step only begins its backward pass with may be given to any call, as it gets a copy.
-        """
-        used = {name.id for each in later for name in loaded_outside(each, [*filter(is_backward, ast.walk(each))])}
-        for each in simple(moved.statement):
-            value = getattr(each, "value", each)
-            is_print = isinstance(value, ast.Call) and path_of(value.func) == "print"
-            if is_print or (isinstance(value, ast.Call) and is_method(value, "append")) or isinstance(value, ast.List):
-                continue
-            if isinstance(each, ast.Expr) and self._purity.stays_inside(value):
-                continue
-            if isinstance(each, ast.expr) and self._only_tests(each):
-                continue
-            shown = [node for node in ast.walk(each) if isinstance(node, ast.Call) and self._purity.waits(node)]
-            given = {name.id for name in loaded_outside(each, [*shown, *moved.lifted])} & bound
-            if given & used or (given and not isinstance(each, ast.Expr) and not is_sum(each)):
-                return True
-        return False
-
-    def _only_tests(self, test: ast.expr) -> bool:
-        """True if a condition keeps no tensor: it calls functions of torch and builtins only, and reads tensors."""
-        calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
-        names = [self._purity.imports.full_name(call.func).partition(".")[0] for call in calls]
-        return all(
-            self._purity.waits(call) or name in ("torch", "math") or path_of(call.func) in _BUILTINS
-            for call, name in zip(calls, names, strict=True)
-        )
-
-    def _can_stand_before(self, region: Region, statement: ast.stmt, stores: set[str], bound: set[str]) -> bool:
-        """True if a statement neither needs nor disturbs the statements of the region before it."""
-        sizes = {node.value for node in ast.walk(statement) if isinstance(node, ast.Attribute) and node.attr in _SIZES}
-        reads = {name.id for name in loaded_names(statement) if name not in sizes}
-        touched = {name for each in region.kept for name in self._touched(each)}
-        used = {name.id for each in region.kept for name in loaded_names(each)}
-        is_new = isinstance(statement, (ast.Assign, ast.AnnAssign)) and bool(stores)
-        # What a model computes needs gradients, which end at the inputs of a graph.
-        is_new = is_new and not self._reaches_model(statement)
-        sized = {node.id for node in sizes if isinstance(node, ast.Name)}
-        return is_new and not reads & (bound | touched) and not stores & (used | bound) and not sized & bound
-
-    def _move_from_with(
-        self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
-    ) -> None:
-        if not isinstance(statement, ast.With):
-            raise refused
-        for item in statement.items:
-            self._purity.require_context(item)
-        is_plain = all("no_grad" in ast.unparse(item) for item in statement.items)
-        inner, attempt = Region(region.owner, region.loops, []), set(bound)
-        for index, each in enumerate(statement.body):
-            try:
-                self._purity.require(each, attempt)
-                inner.kept.append(each)
-            except Refused as again:
-                self._move(inner, each, [*statement.body[index + 1 :], *later], attempt, again)
-                if not (is_plain or self._only_shows(inner.behind[-1] if inner.behind else None)):
-                    raise refused from None
-        if inner.before or not inner.kept:
-            raise refused
-        bound |= attempt
-        region.behind += inner.behind
-        rest = ast.With(items=statement.items, body=inner.kept)
-        region.kept.append(ast.copy_location(rest, statement))
-
-    def _only_shows(self, moved: Moved | None) -> bool:
-        """True if a statement computes no tensor besides its lifted parts, so that no context changes it."""
-        inside = {node for part in moved.lifted for node in ast.walk(part)} if moved is not None else set()
-        return moved is not None and all(
-            self._purity.waits(node)
-            for node in ast.walk(moved.statement)
-            if isinstance(node, ast.Call) and node not in inside
-        )
-
-    def _lifted(self, statement: ast.stmt) -> tuple[ast.expr, ...]:
-        """The tensors of a statement that is moved behind the region: what it reads, or adds to a list."""
-        found: list[ast.expr] = []
-        value = getattr(statement, "value", None)
-        if isinstance(statement, ast.AugAssign) and isinstance(value, ast.List):
-            found += [each for each in value.elts if self._can_lift(each)]
-        if isinstance(value, ast.Call) and is_method(value, "append") and len(value.args) == 1:
-            found += [each for each in value.args if self._can_lift(each)]
-        inside = {node for each in found for node in ast.walk(each)}
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and is_method(node, "item") and node not in inside:
-                receiver = node.func.value  # type: ignore[attr-defined]
-                if self._can_lift(receiver):
-                    found.append(receiver)
-        return tuple(found)
-
-    def _can_lift(self, expression: ast.expr) -> bool:
-        if not isinstance(expression, (ast.Call, ast.BinOp, ast.UnaryOp)):
-            return False
-        return not any(self._purity.impure(node) for node in ast.walk(expression))
-
-    def _works(self, statement: ast.stmt) -> bool:
-        """True if a statement behind the step changes tensors."""
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                name = node.func.attr
-                if (
-                    self._purity.updates_scale(node)
-                    or self._is_optimizer_step(node)
-                    or name in ("backward", "zero_grad")
-                ):
-                    return True
-                if name.endswith("_") and not name.endswith("__"):
-                    return True
-        return False
-
-    def _touched(self, statement: ast.stmt) -> set[str]:
-        """The names of objects that a statement may change: those that it binds, calls or whose methods it calls."""
-        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
-        # The backward pass leaves the loss as it is.
-        roots = {root_of(call.func) for call in calls if not is_method(call, "backward")}
-        return set(stored_names(statement)) | {name for name in roots if name not in self._purity.imports}
-
-    def _changed_by(self, statement: ast.stmt) -> set[str]:
-        """The names of objects that a statement may change, but for tensors that it only reads."""
-        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call) and not self._purity.waits(node))
-        return set(stored_names(statement)) | {root_of(call.func) for call in calls}
-
-    def _reads_gradient(self, statement: ast.stmt) -> bool:
-        return any(is_gradient(node, self._purity.imports) for node in ast.walk(statement))
 
     def _statement(self, node: ast.AST) -> ast.stmt:
         while not isinstance(node, ast.stmt):

@@ -1,0 +1,224 @@
+"""Moves statements of a training step out of the part that one graph replays, where the result stays the same."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Sequence
+
+from perflint.semantics.structure import path_of, root_of
+from perflint.tune.graphs.parts import Moved, Region
+from perflint.tune.graphs.purity import Purity, is_gradient, loaded_names, stored_names
+from perflint.tune.graphs.statements import (
+    changed_in_place,
+    holds_flow,
+    is_backward,
+    is_method,
+    is_movable,
+    is_sum,
+    loaded_outside,
+    paths,
+    receiver,
+    simple,
+    written_into,
+)
+from perflint.tune.refused import Refused
+
+BUILTINS = frozenset(dir(builtins))
+_SIZES = frozenset("shape dtype device ndim".split())
+"""Attributes of a tensor that no work on it changes."""
+
+
+class Mover:
+    """Moves statements in front of a region or behind it. `is_step` is true for code that stepped an optimizer,
+    `reaches_model` for code that called a model; with `may_raise` an exception may also be raised behind the region.
+    """
+
+    def __init__(
+        self,
+        purity: Purity,
+        is_step: Callable[[ast.AST], bool],
+        reaches_model: Callable[[ast.AST], bool],
+        may_raise: bool,
+    ) -> None:
+        self._purity = purity
+        self._is_step = is_step
+        self._reaches_model = reaches_model
+        self._may_raise = may_raise
+
+    def optimizer(self, step: ast.Call) -> ast.expr:
+        """The optimizer that a call steps, also by `scaler.step(optimizer)`."""
+        assert isinstance(step.func, ast.Attribute)
+        return step.args[0] if step.args and receiver(step) in self._purity.scalers else step.func.value
+
+    def is_step(self, call: ast.Call) -> bool:
+        """True for a call that steps an optimizer."""
+        return isinstance(call.func, ast.Attribute) and call.func.attr == "step" and self._is_step(call)
+
+    def move(
+        self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
+    ) -> None:
+        """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
+        if holds_flow(statement, self._may_raise) or any(is_method(node, "backward") for node in ast.walk(statement)):
+            raise refused
+        if self._schedules(statement) and any(self._steps(each) for each in later):
+            raise refused
+        if not is_movable(statement, self._may_raise):
+            self._move_from_with(region, statement, later, bound, refused)
+            return
+        stores = set(stored_names(statement))
+        if not region.behind and self._can_stand_before(region, statement, stores, bound):
+            region.before.append(Moved(statement, refused))
+            return
+        touched = {name for each in region.behind for name in self._changed_by(each.statement)}
+        lifted = [
+            part for part in self._lifted(statement) if touched.isdisjoint(name.id for name in loaded_names(part))
+        ]
+        moved = Moved(statement, refused, tuple(lifted))
+        reads = {name.id for name in loaded_outside(statement, moved.lifted)}
+        changed = {name for each in later for name in self._touched(each)} - bound
+        changed |= {name for each in later for name in changed_in_place(each)}
+        if any(self.works(each) for each in later):
+            # The step changes the parameters of the models that it calls.
+            used = {name for each in region.kept for name in self._touched(each)} - bound
+            whole = loaded_outside(statement, [*moved.lifted, *written_into(statement)])
+            changed |= used & {name.id for name in whole}
+        rebound = {name for each in later for name in stored_names(each)}
+        needed = {name.id for each in later for name in loaded_names(each)}
+        if reads & (rebound | changed) or stores & (needed | bound) or self._reads_gradient(statement):
+            raise refused
+        written = {path_of(each) for each in written_into(statement)}
+        if self._hands_over(moved, bound, later) or any(written & set(paths(each)) for each in later):
+            raise refused
+        bound |= stores
+        region.behind.append(moved)
+        region.kept += [ast.copy_location(ast.Expr(part), part) for part in moved.lifted]
+
+    def _schedules(self, statement: ast.stmt) -> bool:
+        """True if a statement may change how an optimizer steps, as `scheduler.step()` does."""
+        return any(is_method(node, "step") and not self._is_step(node) for node in ast.walk(statement))
+
+    def _steps(self, statement: ast.stmt) -> bool:
+        return any(isinstance(node, ast.Call) and self.is_step(node) for node in ast.walk(statement))
+
+    def _hands_over(self, moved: Moved, bound: set[str], later: Sequence[ast.stmt]) -> bool:
+        """True if a statement gives a tensor of the step to unknown code, which may do more than show its value.
+
+        What the step only begins its backward pass with may be given to any call, as it gets a copy.
+        """
+        used = {name.id for each in later for name in loaded_outside(each, [*filter(is_backward, ast.walk(each))])}
+        for each in simple(moved.statement):
+            value = getattr(each, "value", each)
+            is_print = isinstance(value, ast.Call) and path_of(value.func) == "print"
+            if is_print or (isinstance(value, ast.Call) and is_method(value, "append")) or isinstance(value, ast.List):
+                continue
+            if isinstance(each, ast.Expr) and self._purity.stays_inside(value):
+                continue
+            if isinstance(each, ast.expr) and self._only_tests(each):
+                continue
+            shown = [node for node in ast.walk(each) if isinstance(node, ast.Call) and self._purity.waits(node)]
+            given = {name.id for name in loaded_outside(each, [*shown, *moved.lifted])} & bound
+            if given & used or (given and not isinstance(each, ast.Expr) and not is_sum(each)):
+                return True
+        return False
+
+    def _only_tests(self, test: ast.expr) -> bool:
+        """True if a condition keeps no tensor: it calls functions of torch and builtins only, and reads tensors."""
+        calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
+        names = [self._purity.imports.full_name(call.func).partition(".")[0] for call in calls]
+        return all(
+            self._purity.waits(call) or name in ("torch", "math") or path_of(call.func) in BUILTINS
+            for call, name in zip(calls, names, strict=True)
+        )
+
+    def _can_stand_before(self, region: Region, statement: ast.stmt, stores: set[str], bound: set[str]) -> bool:
+        """True if a statement neither needs nor disturbs the statements of the region before it."""
+        sizes = {node.value for node in ast.walk(statement) if isinstance(node, ast.Attribute) and node.attr in _SIZES}
+        reads = {name.id for name in loaded_names(statement) if name not in sizes}
+        touched = {name for each in region.kept for name in self._touched(each)}
+        used = {name.id for each in region.kept for name in loaded_names(each)}
+        is_new = isinstance(statement, (ast.Assign, ast.AnnAssign)) and bool(stores)
+        # What a model computes needs gradients, which end at the inputs of a graph.
+        is_new = is_new and not self._reaches_model(statement)
+        sized = {node.id for node in sizes if isinstance(node, ast.Name)}
+        return is_new and not reads & (bound | touched) and not stores & (used | bound) and not sized & bound
+
+    def _move_from_with(
+        self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
+    ) -> None:
+        if not isinstance(statement, ast.With):
+            raise refused
+        for item in statement.items:
+            self._purity.require_context(item)
+        is_plain = all("no_grad" in ast.unparse(item) for item in statement.items)
+        inner, attempt = Region(region.owner, region.loops, []), set(bound)
+        for index, each in enumerate(statement.body):
+            try:
+                self._purity.require(each, attempt)
+                inner.kept.append(each)
+            except Refused as again:
+                self.move(inner, each, [*statement.body[index + 1 :], *later], attempt, again)
+                if not (is_plain or self._only_shows(inner.behind[-1] if inner.behind else None)):
+                    raise refused from None
+        if inner.before or not inner.kept:
+            raise refused
+        bound |= attempt
+        region.behind += inner.behind
+        rest = ast.With(items=statement.items, body=inner.kept)
+        region.kept.append(ast.copy_location(rest, statement))
+
+    def _only_shows(self, moved: Moved | None) -> bool:
+        """True if a statement computes no tensor besides its lifted parts, so that no context changes it."""
+        inside = {node for part in moved.lifted for node in ast.walk(part)} if moved is not None else set()
+        return moved is not None and all(
+            self._purity.waits(node)
+            for node in ast.walk(moved.statement)
+            if isinstance(node, ast.Call) and node not in inside
+        )
+
+    def _lifted(self, statement: ast.stmt) -> tuple[ast.expr, ...]:
+        """The tensors of a statement that is moved behind the region: what it reads, or adds to a list."""
+        found: list[ast.expr] = []
+        value = getattr(statement, "value", None)
+        if isinstance(statement, ast.AugAssign) and isinstance(value, ast.List):
+            found += [each for each in value.elts if self._can_lift(each)]
+        if isinstance(value, ast.Call) and is_method(value, "append") and len(value.args) == 1:
+            found += [each for each in value.args if self._can_lift(each)]
+        inside = {node for each in found for node in ast.walk(each)}
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and is_method(node, "item") and node not in inside:
+                receiver = node.func.value  # type: ignore[attr-defined]
+                if self._can_lift(receiver):
+                    found.append(receiver)
+        return tuple(found)
+
+    def _can_lift(self, expression: ast.expr) -> bool:
+        if not isinstance(expression, (ast.Call, ast.BinOp, ast.UnaryOp)):
+            return False
+        return not any(self._purity.impure(node) for node in ast.walk(expression))
+
+    def works(self, statement: ast.stmt) -> bool:
+        """True if a statement behind the step changes tensors."""
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                name = node.func.attr
+                if self._purity.updates_scale(node) or self.is_step(node) or name in ("backward", "zero_grad"):
+                    return True
+                if name.endswith("_") and not name.endswith("__"):
+                    return True
+        return False
+
+    def _touched(self, statement: ast.stmt) -> set[str]:
+        """The names of objects that a statement may change: those that it binds, calls or whose methods it calls."""
+        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+        # The backward pass leaves the loss as it is.
+        roots = {root_of(call.func) for call in calls if not is_method(call, "backward")}
+        return set(stored_names(statement)) | {name for name in roots if name not in self._purity.imports}
+
+    def _changed_by(self, statement: ast.stmt) -> set[str]:
+        """The names of objects that a statement may change, but for tensors that it only reads."""
+        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call) and not self._purity.waits(node))
+        return set(stored_names(statement)) | {root_of(call.func) for call in calls}
+
+    def _reads_gradient(self, statement: ast.stmt) -> bool:
+        return any(is_gradient(node, self._purity.imports) for node in ast.walk(statement))
