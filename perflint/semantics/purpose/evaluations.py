@@ -107,6 +107,18 @@ def is_of_evaluation(model: Model, node: ast.AST) -> bool:
 
 
 @once_per_node
+def only_checks(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """True if a function checks what it is given: it runs no model, returns no value, and ends in an exception or not.
+
+    `def _tensor_validation(target): if target.max() > 1: raise ValueError` runs as often as the code that it guards.
+    """
+    raises = any(isinstance(node, ast.Raise) for node in walk(function.body[-1]))
+    if not raises or model.heat_map.work.of(function.body).any:
+        return False
+    return not any(isinstance(node, ast.Return) and node.value is not None for node in walk(function))
+
+
+@once_per_node
 def _evaluates(model: Model, loop: ast.AST) -> bool:
     """True if a loop iterates over the batches of a loader, or runs a model in each iteration."""
     over_batches = isinstance(loop, (ast.For, ast.AsyncFor)) and model.is_over_batches(loop.iter)

@@ -13,7 +13,13 @@ from perflint.semantics.heat.once import copies_for_checkpoint
 from perflint.semantics.heat.training import takes_steps
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.evaluations import computes_metrics, is_in_model, is_of_analysis, is_of_evaluation
+from perflint.semantics.purpose.evaluations import (
+    computes_metrics,
+    is_in_model,
+    is_of_analysis,
+    is_of_evaluation,
+    only_checks,
+)
 from perflint.semantics.purpose.files import writes_results
 from perflint.semantics.purpose.frequency import frequency
 from perflint.semantics.purpose.pictures import draws
@@ -95,7 +101,7 @@ def _evaluates(model: Model, node: ast.AST) -> bool:
     if function is None or any(takes_steps(model, loop) for loop in loops_around(model, node)):
         return False
     if not isinstance(function, ast.Lambda) and conventions.analyses(function.name):
-        return not takes_steps(model, function)
+        return not (takes_steps(model, function) or only_checks(model, function))
     if is_in_model(model, node):
         return False
     return model.heat(node) is Heat.HOT and serves_project(model, node) and model.is_outside_training(function)

@@ -140,3 +140,29 @@ def test_a_training_that_a_number_ends_is_no_training(tmp_path: Path) -> None:
     text = CALLED.format(call="if step >= 5:\n            break\n        here(loss)")
     text = text.replace("for x in loader:", "for step, x in enumerate(loader):")
     assert {unit for unit, _ in found(tmp_path, text).values()} == {"run", "unknown"}
+
+
+VALIDATES = """
+import torch
+from torch import nn
+
+
+def target_validation(net: nn.Module, loader, target: torch.Tensor):
+    {first}
+    here(target)
+    {last}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "job"),
+    [
+        ("pass", "if target.max() > 1:\n        raise ValueError(target)", "library"),
+        ("pass", "for _ in (0, 1):\n        if target.max() > 1:\n            raise ValueError(target)", "library"),
+        ("if len(loader) == 0:\n        raise ValueError(loader)", "print(target)", "evaluation"),
+        ("pass", "if target.max() > 1:\n        raise ValueError(target)\n    return target.max()", "evaluation"),
+        ("for x in loader:\n        net(x)", "if target.max() > 1:\n        raise ValueError(target)", "evaluation"),
+    ],
+)
+def test_a_validation_that_only_raises_checks_its_arguments(tmp_path: Path, first: str, last: str, job: str) -> None:
+    assert [each for _, each in found(tmp_path, VALIDATES.format(first=first, last=last)).values()] == [job]
