@@ -487,6 +487,57 @@ def test_code_beside_a_loop_over_the_steps_is_information() -> None:
     assert marked(BESIDE, *codes) == expected(BESIDE)
 
 
+SELECTIONS = """
+import torch
+
+
+def distances(x: torch.Tensor, engine: str):
+    found = torch.nonzero(x)  # info
+    if engine == "torch":
+        return torch.nonzero(x > 0)  # warning
+    if engine == "rows":
+        x = x[x[:, 0] > 0]  # info
+    elif engine == "columns":
+        return x[:, x[0] > 0]  # warning
+    if x.cpu().numpy().any():
+        return found, torch.nonzero(x)  # info
+    return found
+
+
+def ways(x: torch.Tensor, engine: str):
+    if engine == "torch":
+        return torch.nonzero(x)  # warning
+    else:
+        return x.cpu().numpy()
+
+
+def again(parts: list[torch.Tensor]):
+    for x in parts:
+        if x.ndim > 1:
+            torch.nonzero(x)  # warning
+        else:
+            x.cpu().numpy()
+
+
+def helped(x: torch.Tensor, engine: str):
+    if engine == "torch":
+        return alone(x)
+    return helper(x).cpu().numpy()
+
+
+def alone(x: torch.Tensor):
+    return torch.nonzero(x)  # warning
+
+
+def helper(x: torch.Tensor):
+    return torch.nonzero(x)  # info
+"""
+
+
+def test_selections_are_beside_the_copies_that_a_run_comes_to_as_well() -> None:
+    assert marked(SELECTIONS, "TPF110") == expected(SELECTIONS)
+
+
 PROGRAM = """
 import torch
 

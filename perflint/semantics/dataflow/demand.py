@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.semantics.dataflow.destinations import Use
+from perflint.semantics.dataflow.origins import may_meet
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import last_name, names_in, walk
 
@@ -34,7 +35,7 @@ class Demand:
         self._shared: dict[ast.AST, list[tuple[int, set[str]]]] = {}
         self._sent: dict[ast.AST, set[tuple[int, str]]] = {}
         self._results: dict[tuple[ast.AST, int], bool] = {}
-        self._arrays: dict[ast.AST, bool] = {}
+        self._arrays: dict[ast.AST, list[ast.Attribute]] = {}
 
     def is_on_cpu(self, node: ast.expr) -> bool:
         """True if the CPU needs the value of a read or copy, so that only its time could change."""
@@ -48,12 +49,10 @@ class Demand:
     def is_result(self, node: ast.expr) -> bool:
         """True if a tensor is copied to the CPU at once, or belongs to a function that turns results into arrays.
 
-        Such a function runs no model and copies tensors to NumPy. Functions that only it calls belong to it.
+        Such a function runs no model and copies tensors to NumPy, in a call that comes to the node, too. Functions that
+        only it calls belong to it.
         """
-        if self._is_copied(node):
-            return True
-        function = self._outermost(node)
-        return function is not None and self._makes_results(function)
+        return self._is_copied(node) or self._makes_results(node)
 
     def _is_copied(self, node: ast.expr, left: int = _LONGEST_WAY) -> bool:
         """True if the first thing that happens to a tensor is its copy to the CPU."""
@@ -70,26 +69,34 @@ class Demand:
         after = next((load for load in loads if (load.lineno, load.col_offset) > end), None)
         return after is not None and self._is_copied(after, left - 1)
 
-    def _makes_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef, left: int = _MOST_CALLS) -> bool:
-        known = self._results.get((function, left))
-        if known is None:
-            known = self._turns_into_arrays(function) or (left > 0 and self._helps_results(function, left))
-            self._results[function, left] = known
-        return known
+    def _makes_results(self, node: ast.expr, left: int = _MOST_CALLS) -> bool:
+        function = self._outermost(node)
+        if function is None:
+            return False
+        place = (node.lineno, node.col_offset)
+        for copy in self._copies(function):
+            first, later = (node, copy) if place <= (copy.lineno, copy.col_offset) else (copy, node)
+            if may_meet(self._model, first, later):
+                return True
+        return left > 0 and self._helps_results(function, left)
 
-    def _turns_into_arrays(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    def _copies(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Attribute]:
+        """The copies of tensors to NumPy in a function that runs no model."""
         known = self._arrays.get(function)
         if known is None:
+            runs = self._model.heat_map.work.of(function.body).any
             copies = (node for node in walk(function) if isinstance(node, ast.Attribute) and _copies_to_array(node))
-            known = not self._model.heat_map.work.of(function.body).any and any(True for _ in copies)
-            self._arrays[function] = known
+            known = self._arrays[function] = [] if runs else list(copies)
         return known
 
     def _helps_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef, left: int) -> bool:
-        info = self._model.module.defined_by(function)
-        callers = self._model.heat_map.callers(info) if info is not None else []
-        outer = [self._outermost(call) for call in callers]
-        return bool(outer) and all(caller is not None and self._makes_results(caller, left - 1) for caller in outer)
+        known = self._results.get((function, left))
+        if known is None:
+            info = self._model.module.defined_by(function)
+            callers = self._model.heat_map.callers(info) if info is not None else []
+            known = bool(callers) and all(self._makes_results(call, left - 1) for call in callers)
+            self._results[function, left] = known
+        return known
 
     def _outermost(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The outermost function around a node, or None."""

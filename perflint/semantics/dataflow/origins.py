@@ -274,7 +274,7 @@ class Origins:
         nearest: Binding | None = None
         for at_index in chain(range(index - 1, -1, -1), () if is_parameter else later):
             binding = bound.bindings[at_index]
-            if reaching.reaches(binding, at_index >= index):
+            if reaching.reaches(binding.node, at_index >= index):
                 if not holds or self._may_hold_tensors(binding):
                     return binding
                 nearest = nearest or binding
@@ -330,17 +330,22 @@ class Origins:
         return "", None
 
 
+def may_meet(model: Model, first: ast.expr, later: ast.expr) -> bool:
+    """True if control flow may lead from one of two places to the other. Two branches of an `if` exclude each other."""
+    return _Reaching(model, later).reaches(first, False) or _Reaching(model, first).reaches(later, True)
+
+
 class _Reaching:
-    """The bindings that control flow may lead from to a place."""
+    """The bindings and other places that control flow may lead from to a place."""
 
     def __init__(self, model: Model, node: ast.expr) -> None:
         self._model = model
         self._around = dict(ways_out(node, model.ancestors(node)))
 
-    def reaches(self, binding: Binding, is_later: bool) -> bool:
-        """True unless the branches or, for a binding that stands later, the lack of a loop prevent it."""
+    def reaches(self, start: ast.AST, is_later: bool) -> bool:
+        """True unless the branches or, for a start that stands later, the lack of a loop prevent it."""
         is_apart = False
-        for outer, inner in ways_out(binding.node, self._model.ancestors(binding.node)):
+        for outer, inner in ways_out(start, self._model.ancestors(start)):
             other = self._around.get(outer)
             if other is not None and not is_apart:
                 if excludes(outer, inner, other):
@@ -349,7 +354,7 @@ class _Reaching:
             if is_apart and (not is_later or isinstance(outer, LOOPS)):
                 return True
             if isinstance(outer, ast.If) and not is_apart:
-                branch = outer.body if stands_in(outer.body, inner) else outer.orelse
+                branch = next((each for each in (outer.body, outer.orelse) if stands_in(each, inner)), None)
                 if branch and isinstance(branch[-1], (ast.Return, ast.Raise)):
                     return False
             if isinstance(outer, (*_SCOPES, ast.Module)):
