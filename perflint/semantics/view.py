@@ -127,7 +127,7 @@ class View:
     def loaded(self, name: str) -> Module | None:
         """A module that the run has met, by its full name."""
         path = self._modules.get(name)
-        return None if path is None else self.at(path)
+        return None if path is None else self._entered.get(path) or self.at(path)
 
     def meet(self, name: str, path: Path) -> None:
         """Let a module that another run has met be known by its full name; its file is read when it is asked for."""

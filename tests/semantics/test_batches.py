@@ -8,8 +8,15 @@ STORES = """
 from torch.utils.data import DataLoader
 for batch in DataLoader([]):
     for key in batch:
+        key                 # -> str
+        batch[key]          # -> cpu
         batch[key] = batch[key].to("cuda")
+        batch[key]          # -> cuda
     batch["x"]              # -> cuda
+for batch in DataLoader([]):
+    moved = {key: batch[key].cuda() for key in batch}
+    moved["x"]              # -> cuda
+    [part for part in batch][0]     # -> cpu
 for batch in DataLoader([]):
     for key, value in batch.items():
         batch[key] = value.cuda()
@@ -34,7 +41,9 @@ for batch in DataLoader([]):
 
 state = {"a": host, "b": host}
 for name in state:
+    state[name]             # -> cpu float 2
     state[name] = state[name].cuda()
+    state[name]             # -> cuda float 2
 state["a"]                  # -> cuda float 2
 state["c"]                  # -> cuda float 2
 
@@ -182,4 +191,24 @@ def test_spread(case: Case) -> None:
 
 @table(HOOKS)
 def test_hooks(case: Case) -> None:
+    check(case)
+
+
+TOKENS = """
+encoded = tokenizer("text", return_tensors="pt")
+encoded["input_ids"]        # -> cpu
+encoded.input_ids           # -> cpu
+encoded.to("cuda")["x"]     # -> cuda
+{k: v.cuda() for k, v in encoded.items()}["x"]      # -> cuda
+processor.tokenizer.encode("text", return_tensors="pt")     # -> cpu
+processor.apply_chat_template([], return_tensors="pt", return_dict=False)       # -> cpu
+processor.apply_chat_template([], return_tensors="pt", return_dict=True)["x"]   # -> cpu
+tokenizer("text", return_tensors="np")      # -> ?
+tokenizer("text")                           # -> ?
+"""
+
+
+@table(TOKENS)
+def test_tensors_of_tokenizers(case: Case) -> None:
+    """`return_tensors` is an argument of transformers alone."""
     check(case)

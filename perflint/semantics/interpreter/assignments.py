@@ -108,12 +108,15 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     index = index_into(frame, receiver, target)
     if frame.recorder is not None:
         frame.recorder.values[target] = value
-    anew = stores.stored_in_turn(frame, target, receiver, value)
-    if anew is not None:
-        frame.filled[path_of(target.value)] = anew
     if frame.narrowed and frame.names is not None:
         narrowed.forget(frame, frame.names, narrowed.place_of(target.value))
-    changed = anew or _with_item(receiver, index, value)
+    anew = stores.stored_in_turn(frame, target, receiver, value)
+    if anew is not None and frame.names is not None:
+        # The other items are what they were until the loop ends.
+        frame.filled[path_of(target.value)] = anew
+        narrowed.bind(frame, frame.names, target, value)
+        return
+    changed = _with_item(receiver, index, value)
     if changed is not None:
         rebind(frame, target.value, changed)
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from perflint.semantics.facts import conventions
 from perflint.semantics.lattice import union
-from perflint.semantics.structure import FunctionNode, Structure, last_name, names_in, root_of
-from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
+from perflint.semantics.structure import FunctionNode, Structure, last_name, names_in, path_of, root_of
+from perflint.semantics.values import STR, Device, Evidence, Sequence, Tensor, Value
 
 Moves = dict[ast.AST, set[str]]
 """The names that loops and functions move to a device and run a model on."""
 
+_KEYS = Sequence("list", STR)
 _BATCH = Sequence("batch", Tensor(Device.CPU, evidence=Evidence.CONVENTION))
 
 
@@ -20,6 +21,27 @@ def element(structure: Structure, loop: ast.For | ast.AsyncFor, value: Value) ->
     """The element of a loop: a batch on the CPU where nothing else is known and the body says so."""
     moved = _moved_in(structure, loop)
     return value if moved is None else _element(loop.target, value, moved)
+
+
+def iterated(loop: ast.AST, target: ast.expr, iterable: ast.expr, value: Value) -> Value:
+    """What a loop or comprehension goes over: the keys of a batch if it asks the batch for the item of each."""
+    parts = value.members
+    if not any(_is_batch(part) for part in parts) or not _asks_for_keys(loop, target, iterable):
+        return value
+    return union(_KEYS if _is_batch(part) else part for part in parts)
+
+
+def _is_batch(value: Value) -> bool:
+    return isinstance(value, Sequence) and value.type == "batch"
+
+
+def _asks_for_keys(loop: ast.AST, target: ast.expr, iterable: ast.expr) -> bool:
+    """True for code like `for key in batch: batch[key]`."""
+    name, path = path_of(target), path_of(iterable)
+    return bool(name and path) and any(
+        isinstance(node, ast.Subscript) and path_of(node.value) == path and path_of(node.slice) == name
+        for node in ast.walk(loop)
+    )
 
 
 def drawn(structure: Structure, function: ast.AST | None, node: ast.Assign, value: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics.facts import by_use, containers, distributions, named, tensors, torch_api
+from perflint.semantics.facts import by_use, containers, distributions, named, tensors, tokenizers, torch_api
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.devices import computed_near, made_of
 from perflint.semantics.formats import attributes_shown
@@ -83,6 +83,9 @@ def call(frame: Frame, node: ast.Call) -> Value:
         frame.recorder.targets[node] = target
     if not value.is_unknown:
         return value
+    encoded = tokenizers.encoded(last_name(node.func), arguments)
+    if encoded is not None:
+        return encoded
     *known, made = value.members
     if isinstance(made, Unknown) and not target.startswith("torch."):
         made = named.made_by(last_name(node.func), made)

@@ -141,7 +141,7 @@ _DEEPEST_REPEATED_LOOP = 2
 
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
-    iterable = evaluate(frame, node.iter)
+    iterable = batch_loops.iterated(node, node.target, node.iter, evaluate(frame, node.iter))
     element = batch_loops.element(frame.module.structure, node, iterate(frame, iterable))
     before, frame.filled = frame.filled, {}
     sets_by_name = frame.function is not None and "setattr" in frame.function.calls

@@ -8,7 +8,7 @@ from typing import Any
 
 from perflint.semantics.facts import arrays
 from perflint.semantics.facts.devices import made_of, names_gpu
-from perflint.semantics.interpreter import attributes, calls, narrowed
+from perflint.semantics.interpreter import attributes, batch_loops, calls, narrowed
 from perflint.semantics.interpreter.annotations import spelled
 from perflint.semantics.interpreter.assignments import assign
 from perflint.semantics.interpreter.elements import as_indexed, index_into, item, iterate
@@ -309,7 +309,8 @@ def _comprehension(frame: Frame, node: _Comprehension, body: Callable[[], Value]
     before = frame.names
     frame.names = dict(before) if before is not None else None
     for generator in node.generators:
-        assign(frame, generator.target, iterate(frame, evaluate(frame, generator.iter)))
+        iterable = batch_loops.iterated(node, generator.target, generator.iter, evaluate(frame, generator.iter))
+        assign(frame, generator.target, iterate(frame, iterable))
         for condition in generator.ifs:
             evaluate(frame, condition)
             frame.names = narrow(frame, condition, frame.names, True)
