@@ -469,6 +469,14 @@ def f(given, base: Base, left: Left):
         one             # -> Plain()
     elif isinstance(one, Base):
         one             # -> Left()
+def g(reward, x):
+    reward.eval()
+    reward(x)
+    reward              # -> Module
+    if isinstance(reward, nn.Module):
+        reward          # -> Module
+    else:
+        reward          # -> ?
 """
 
 

@@ -174,6 +174,9 @@ def of_types(frame: Frame, value: Value, wanted: list[Value], truth: bool) -> Va
         kept += [_filled(w, value) for w in wanted if not any(_matches(frame, member, w) for member in kept)]
     if not truth and isinstance(value, Unknown):
         return value
+    if not truth and not kept and all(isinstance(each, Instance) and each.arguments is None for each in value.members):
+        # No call made it: it has its type by how it is used elsewhere, or by an annotation.
+        return UNKNOWN
     if truth and not kept and value.tensor is not None:
         # It is not a tensor after all: its annotation or its use was incomplete.
         kept = list(wanted)
