@@ -352,6 +352,24 @@ SIZE                                    # -> sizes.SIZE
 def test_it(): pass
 """
 
+INHERITED = """
+# file: base.py
+import torch
+class Other:
+    def step(self, x): pass
+    def put(self, x): pass
+class Base:
+    def fit(self, x: torch.Tensor):
+        self.step(x.cuda())
+        self.other.put(x.cuda())
+
+# file: use.py
+from base import Base
+class Child(Base):
+    def step(self, x): return x      # -> cuda
+    def get(self, x): return x       # -> ?
+"""
+
 
 @projects(FUNCTIONS)
 def test_functions(case: Case, tmp_path: Path) -> None:
@@ -360,6 +378,11 @@ def test_functions(case: Case, tmp_path: Path) -> None:
 
 @projects(CLASSES)
 def test_classes(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@projects(INHERITED)
+def test_methods_that_a_base_in_another_file_calls(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 

@@ -76,7 +76,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
         if node.func.attr in _RESHAPING and isinstance(node.func.value, ast.Name) and isinstance(value, Tensor):
             frame.rebind(node.func.value, value)
     if not target and isinstance(node.func, ast.Attribute):
-        if frame.recorder is not None:
+        if frame.recorder is not None and frame.recorder.module == frame.module.name:
             _note_by_name(frame, node.func.attr, arguments)
         target, value = _by_name_alone(frame, node, callee, arguments, value)
     if target and frame.recorder is not None:
