@@ -143,10 +143,6 @@ def _run(recorder: Recorder, part: Callable[[], None]) -> None:
         recorder.unfinished += 1
 
 
-_MOST_CALLERS = 64
-"""Functions that are run before the one that they call."""
-
-
 def _order(module: Module) -> Iterator[FunctionInfo]:
     """Functions whose parameters are known by themselves first, then callers before callees."""
     every = list(module.structure.functions.values())
@@ -157,23 +153,26 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
         if info.outer in waiting:
             waiting.add(info)
     yield from (info for info in every if info not in waiting)
-    by_name: dict[str, list[FunctionInfo]] = {}
-    for info in every:
-        by_name.setdefault(info.name, []).append(info)
+    names = {info.name for info in every}
     done: set[FunctionInfo] = set()
     callers: dict[str, list[FunctionInfo]] = {}
+    users: dict[str, list[FunctionInfo]] = {}
     for caller in every:
         # A method that is only read is called later: `steps = {"a": self.step_a}`.
-        for name in caller.calls | caller.asks | caller.uses.get("self", set()):
-            if name in by_name and len(callers.setdefault(name, [])) < _MOST_CALLERS:
-                callers[name].append(caller)
+        for name in names & (caller.calls | caller.asks | caller.uses.get("self", set())):
+            users.setdefault(name, []).append(caller)
+            if name in caller.calls:
+                callers.setdefault(name, []).append(caller)
     called_by = {
-        callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
+        callee: _Callers(
+            [] if callee.outer is None else [callee.outer],
+            makers.get(callee.owner, []),
+            (users if callee.owner else callers).get(callee.name, []),
+            # A method that calls its namesake mostly calls that of a base, which is above it and is called from below.
+            callee.node.lineno if callee.owner and callee.name in callee.calls | callee.asks else 0,
+        )
         for callee in every
     }
-    for callee, before in called_by.items():
-        # The objects of a class are made before its methods run.
-        before += makers.get(callee.owner, ())
     # Names do not show the callers of a model. So each `forward` comes last, those of outer modules first, and then
     # the constructors of the objects that they make.
     forwards = [info for info in every if info.owner and info.name == "forward"]
@@ -208,30 +207,41 @@ def _concerned(order: list[FunctionInfo], part: range) -> list[FunctionInfo]:
     return [info for info in order if info in found]
 
 
+@dataclass(slots=True)
+class _Callers:
+    """The functions that may call one and have not been looked at.
+
+    Functions of one name, and methods of one class, share their lists, so that each caller is looked at once.
+    """
+
+    around: list[FunctionInfo]
+    makers: list[FunctionInfo]
+    """Those that make its object, before its methods run."""
+    by_name: list[FunctionInfo]
+    """Those that call a function of its name, in the order of the file."""
+    above: int
+    """The line up to which the latter are left out."""
+
+    def next(self) -> FunctionInfo | None:
+        """The next one, the last of the file first."""
+        for each, line in ((self.around, 0), (self.makers, 0), (self.by_name, self.above)):
+            if each and each[-1].node.lineno > line:
+                return each.pop()
+        return None
+
+
 def _callers_first(
-    info: FunctionInfo,
-    called_by: dict[FunctionInfo, list[FunctionInfo]],
-    waiting: set[FunctionInfo],
-    done: set[FunctionInfo],
+    info: FunctionInfo, called_by: dict[FunctionInfo, _Callers], waiting: set[FunctionInfo], done: set[FunctionInfo]
 ) -> Iterator[FunctionInfo]:
-    stack = [info]
-    entered: set[FunctionInfo] = set()
+    stack = [info] if info not in done else []
+    done.update(stack)
     while stack:
-        current = stack[-1]
-        if current in done:
-            stack.pop()
-            continue
-        before = [] if current in entered else [
-            other for other in (*called_by.get(current, ()), current.outer)
-            if other is not None and other in waiting and other not in done and other not in entered
-        ]  # fmt: skip
-        entered.add(current)
-        if before:
-            stack.extend(before)
-            continue
-        stack.pop()
-        done.add(current)
-        yield current
+        caller = called_by[stack[-1]].next()
+        if caller is None:
+            yield stack.pop()
+        elif caller in waiting and caller not in done:
+            done.add(caller)
+            stack.append(caller)
 
 
 @dataclass(slots=True)
