@@ -217,7 +217,8 @@ class Model:
 
     def is_passed_by_bases(self, info: FunctionInfo) -> bool:
         """True if inherited methods call a method of the file."""
-        return (info.node.lineno, info.node.col_offset) in self._recorder.inherited
+        place, runs = (info.node.lineno, info.node.col_offset), self.view.memory.inherited_runs
+        return any(place in run.passed for run in runs.values())
 
     def passing(self, info: FunctionInfo) -> list[Call]:
         """The calls in other files that pass arguments to a function of the file."""

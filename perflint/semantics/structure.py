@@ -81,6 +81,17 @@ class ClassInfo:
     """The literals that a method assigns to an attribute; None for anything else."""
     moved: set[str] = field(default_factory=set)
     """The attributes that methods move: `self.x = self.x.to(device)`."""
+    _calling: dict[str, list[FunctionInfo]] | None = None
+
+    @property
+    def calling(self) -> dict[str, list[FunctionInfo]]:
+        """The methods that call each name."""
+        if self._calling is None:
+            self._calling = {}
+            for method in self.methods.values():
+                for name in method.calls:
+                    self._calling.setdefault(name, []).append(method)
+        return self._calling
 
 
 @dataclass(slots=True)

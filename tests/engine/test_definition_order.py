@@ -75,6 +75,40 @@ def test_functions_that_call_each_other_in_a_circle() -> None:
     assert everything[0] and all(each == everything[0] for each in everything)
 
 
+INHERITED = """\
+import torch
+class Base:
+    def fit(self, x: torch.Tensor):
+        self.setup(x.cuda())
+        for _ in range(3):
+            y = self.step(x.cuda())
+            self.given(y)
+            self.circle(self.size)
+    def step(self, x):
+        raise NotImplementedError
+class Child(Base):
+    def step(self, x):
+        return x.sum().item() + self.size.item() + x
+    def given(self, y):
+        self.run(y)
+        y.sum().item()
+    def run(self, x):
+        self.circle(x)
+        self.given(torch.rand(3).cuda())
+    def circle(self, n):
+        n.sum().item()
+        return self.run(n)
+    def setup(self, size):
+        self.size = size
+        size.sum().item()
+"""
+
+
+def test_methods_that_inherited_ones_call_in_a_circle() -> None:
+    everything = [found(*reordered(INHERITED, shuffled(seed))) for seed in range(20)]
+    assert everything[0].total() == 6 and all(each == everything[0] for each in everything)
+
+
 @pytest.mark.parametrize("case", sample(source_cases(), 4), ids=str)
 def test_fixtures(case: Case) -> None:
     text = parse_fixture(case.fixture.read_text(encoding="utf-8")).text

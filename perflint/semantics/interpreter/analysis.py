@@ -9,7 +9,6 @@ from perflint.semantics.depth import deep_stack
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter import functions, statements
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Position, Recorder
-from perflint.semantics.interpreter.inherited import note_inherited
 from perflint.semantics.interpreter.lineage import decorator_names
 from perflint.semantics.interpreter.members import run_changed_again, run_for_attributes
 from perflint.semantics.interpreter.memory import Effects
@@ -66,8 +65,6 @@ class Analysis:
             if part is None and not recorder.any_caller:
                 view.every_call = self._note_question
             run_module(top, lambda: _run(recorder, lambda: statements.run(top, module.tree.body)))
-            if part is None and not recorder.any_caller:
-                _run(recorder, lambda: note_inherited(view, module, self._budget, recorder))
             self._order = list(_order(module))
             if part is not None:
                 self._budget.left = _STEPS_OF_PART

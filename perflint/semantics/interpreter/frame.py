@@ -50,8 +50,6 @@ class Recorder:
     """The arguments that calls pass to the functions of this file, by the positions of callee and caller."""
     caller: Position = TOP
     """The function that is being run, and whose calls are kept."""
-    inherited: dict[Position, list[Arguments]] = field(default_factory=dict)
-    """Those that inherited methods pass to methods of this file."""
     passed: dict[ast.Call, tuple[Value, Arguments]] = field(default_factory=dict)
     """The callees and arguments of the calls of this file, if it `keeps_calls`."""
     keeps_calls: bool = False

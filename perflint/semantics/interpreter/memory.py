@@ -176,6 +176,15 @@ class AttributeRun:
     effects: Effects
 
 
+@dataclass(frozen=True, slots=True)
+class InheritedRun:
+    """A run of an inherited method for the objects of a class, for the sake of the arguments that it passes."""
+
+    passed: dict[tuple[int, int], list[Arguments]]
+    """The arguments for functions of the file that is checked, by position."""
+    effects: Effects
+
+
 @dataclass(slots=True)
 class Memory(Questions):
     """The results of one run for the project."""
@@ -189,6 +198,8 @@ class Memory(Questions):
     """The classes whose attributes each run has set."""
     attribute_runs: dict[tuple[str, FunctionInfo], AttributeRun] = field(default_factory=dict)
     """The runs of methods for the sake of attributes, by class and method."""
+    inherited_runs: dict[tuple[str, str, FunctionInfo], InheritedRun] = field(default_factory=dict)
+    """The runs of inherited methods for the sake of their calls, by the class of the objects, base and method."""
     replaced: dict[tuple[int, str], _Values] = field(default_factory=dict)
     """The attributes for which second runs have other values."""
     results: dict[CallKey, Outcome] = field(default_factory=dict)
@@ -297,6 +308,10 @@ class Memory(Questions):
             for (cls, name), value in effects.reads.items()
         )
 
+    def rest_on(self, effects: Effects) -> None:
+        """Count the attributes that another run has read as read by the code around."""
+        self.effects[-1].reads.update(effects.reads)
+
     def replay(self, effects: Effects) -> None:
         """Set the attributes that a call has set, since the code around it makes the same call."""
         for ((cls, name), constructs), value in effects.stores.items():
@@ -305,8 +320,8 @@ class Memory(Questions):
 
     def _add(self, effects: Effects) -> None:
         """Count the effects of a call as effects of the code around it."""
+        self.rest_on(effects)
         around = self.effects[-1]
-        around.reads.update(effects.reads)
         for key, value in effects.stores.items():
             around.stores[key] = widen(join(around.stores.get(key, NEVER), value))
 

@@ -13,6 +13,7 @@ from perflint.semantics.facts.tensors import device_of
 from perflint.semantics.interpreter import functions
 from perflint.semantics.interpreter.annotations import placed, says_nothing
 from perflint.semantics.interpreter.frame import Frame, Names, Recorder
+from perflint.semantics.interpreter.inherited import passed_by_bases
 from perflint.semantics.interpreter.passed import passed_to_torch
 from perflint.semantics.lattice import join, union
 from perflint.semantics.structure import FunctionInfo, last_name, root_of, walk
@@ -99,9 +100,8 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
         *recorder.passed_to((info.node.lineno, info.node.col_offset)),
         *inner.view.outside(inner.module, info),
     ]
-    inherited = recorder.inherited.get((info.node.lineno, info.node.col_offset))
-    if inherited and not any(map(_says_anything, seen)):
-        seen = list(map(_without_dicts, inherited))
+    if not recorder.any_caller and not any(map(_says_anything, seen)):
+        seen = list(map(_without_dicts, passed_by_bases(inner, info))) or seen
     if not seen or inner.names is None:
         return
     if recorder.any_caller and not _is_own(inner, info) and not _is_of_program(inner, info):
