@@ -44,14 +44,21 @@ def graph(texts: Texts, evidence: Evidence) -> dict[str, str]:
         raise Refused("the steps use no GPU", 1)
     if any(mode in text for text in texts.values() for mode in (OVERHEAD, CUDAGRAPHS)):
         raise Refused("a compiled model has graphs of its own", 1)
-    refused: Refused | None = None
     ways = [(outlined, evidence.seen.steps), (outlined_backward, {path for path, _ in evidence.seen.backwards})]
-    for outline, path in ((outline, path) for outline, paths in ways for path in sorted(paths)):
-        try:
-            return {path: outline(path, texts, evidence.seen)}
-        except Refused as reason:
-            refused = refused or Refused(f"{path}:{reason.line}: {reason.reason}", reason.line)
-    raise refused or Refused("no line of the project steps an optimizer", 1)
+    reasons: list[tuple[str, Refused]] = []
+    for outline, paths in ways:
+        refused: list[tuple[str, Refused]] = []
+        for path in sorted(paths):
+            try:
+                return {path: outline(path, texts, evidence.seen)}
+            except Refused as reason:
+                refused.append((path, reason))
+        reasons += refused[:1]
+    if not reasons:
+        raise Refused("no line of the project steps an optimizer", 1)
+    # The same reason often holds for the whole step and for its forward and backward pass alone.
+    told = dict.fromkeys(f"{path}:{reason.line}: {reason.reason}" for path, reason in reasons)
+    raise Refused("; without the optimizer's step: ".join(told), reasons[0][1].line)
 
 
 def _idle(evidence: Evidence) -> float:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from perflint.frozen import replace
+from perflint.tune.changes import graph
+from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.outlining import Model, Seen, outlined, outlined_backward
 from perflint.tune.graphs.reached import Called
 from perflint.tune.refused import Refused
@@ -538,3 +540,15 @@ def test_accumulated_gradients_are_refused() -> None:
     )
     with pytest.raises(Refused):
         outline(text)
+
+
+def test_both_reasons_are_told_where_neither_form_can_be_a_graph() -> None:
+    text = HEAD + LOOP.replace("loss.backward()", "loss.backward(create_graph=True)").replace(
+        "scale *", "random.random() *"
+    )
+    facts = replace(seen(text), backwards=[("a.py", line_of(text, "loss.backward"))])
+    with pytest.raises(Refused) as refused:
+        graph({"a.py": text}, Evidence(facts, (), 10.0, 5.0))
+    whole, passes = refused.value.reason.split("; without the optimizer's step: ")
+    assert whole.endswith("`random.random()` may do something else in each step")
+    assert passes.endswith("gradients of gradients may be wanted")

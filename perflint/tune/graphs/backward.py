@@ -50,9 +50,9 @@ class BackwardFinder(Finder):
         block = block_in(self._parents.get(last), last)
         end = block.index(last) + 1
         start = next((each for each in range(end) if self._reason(block[each:end]) is None), end - 1)
+        stop = self._reason(block[start - 1 : end]) if start else None
         while start < end - 1 and self._begins_behind(block[start:end]):
             start += 1
-        stop = self._reason(block[start - 1 : end]) if start else None
         region = self._arranged(block[start:end])
         # What only stands in front of the region is no part of it.
         while region.before and region.before[0].statement is region.whole[0] and len(region.whole) > 1:

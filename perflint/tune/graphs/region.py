@@ -125,9 +125,9 @@ class Finder:
         end = at[-1] + 1
         # A statement may only be movable together with earlier ones, so all starts are tried.
         start = next((each for each in range(at[0]) if self._reason(block[each:end]) is None), at[0])
+        stop = self._reason(block[start - 1 : end]) if start else None
         while start < at[0] and self._begins_behind(block[start:end]):
             start += 1
-        stop = self._reason(block[start - 1 : end]) if start else None
         while end < len(block):
             further = next((to for to in range(end + 1, len(block) + 1) if self._mover.works(block[to - 1])), None)
             if further is None or self._reason(block[start:further]) is not None:
