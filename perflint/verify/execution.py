@@ -203,9 +203,10 @@ class Program:
         environment = os.environ | self._environment(False, False)
         try:
             self._workspace.renew({})
-            self._forked = Forked(self._command[: self._script], self._folder, environment, imported)
+            interpreter, limit = self._command[: self._script], first.seconds + GRACE
+            self._forked = Forked(interpreter, self._folder, environment, imported, limit)
             if not self._forked.reason and self._forked.seconds >= first.seconds * _WORTH:
-                again = self._one({}, first.seconds + GRACE, False, False)
+                again = self._one({}, limit, False, False)
                 if not again.failed and self._randomness(again) == self._randomness(first):
                     return
         except EOFError:

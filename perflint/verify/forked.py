@@ -23,12 +23,17 @@ GRACE = 5.0
 class Forked:
     """The process of `tracer.forking`, which has made the imports of a program.
 
-    `interpreter` are the words of the command in front of the script; `imported` is what the probe listed.
-    Its methods raise EOFError if it has ended.
+    `interpreter` are the words of the command in front of the script; `imported` is what the probe listed, and may
+    take so many seconds. Its methods raise EOFError if it has ended.
     """
 
     def __init__(
-        self, interpreter: Sequence[str], folder: Path, environment: Mapping[str, str], imported: Mapping[str, Any]
+        self,
+        interpreter: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        imported: Mapping[str, Any],
+        seconds: float,
     ) -> None:
         self._folder = folder
         self._process = subprocess.Popen(
@@ -41,7 +46,10 @@ class Forked:
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests, self._answered = self._process.stdin, self._process.stdout
-        answer = json.loads(self._asked(imported))
+        self._ask(imported)
+        if not self._answers(seconds):
+            kill(self._process.pid, signal.SIGKILL)
+        answer = json.loads(self._answer())
         self.seconds: float = answer["seconds"]
         """The time that the imports took."""
         self.reason: str = answer["reason"]
@@ -52,7 +60,8 @@ class Forked:
     ) -> int | None:
         """The exit status of a script with arguments; None where it took longer than so many seconds."""
         request = {"command": command, "folder": str(self._folder), "out": out, "err": err}
-        process = int(self._asked(request | {"environment": dict(environment)}))
+        self._ask(request | {"environment": dict(environment)})
+        process = int(self._answer())
         try:
             if not self._answers(seconds):
                 kill(process, signal.SIGTERM)
@@ -72,11 +81,10 @@ class Forked:
         kill(self._process.pid, signal.SIGKILL)
         self._process.communicate()
 
-    def _asked(self, request: Mapping[str, Any]) -> bytes:
+    def _ask(self, request: Mapping[str, Any]) -> None:
         with suppress(BrokenPipeError):
             self._requests.write(json.dumps(request).encode() + b"\n")
             self._requests.flush()
-        return self._answer()
 
     def _answer(self) -> bytes:
         answer = self._answered.readline()

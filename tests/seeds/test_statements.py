@@ -30,7 +30,7 @@ FOUND = {
     "2a_backends": ("", "13:TPF204"),
     "2b_hub_inductor": ("", ""),
     "2c_cudagraphs_on_cpu": ("", ""),
-    "2d_bert": ("", ""),
+    "2d_bert": ("", "8:TPF201"),
     "2e_timm": ("6:TPF503", ""),
     "2f_reset_in_loop": ("8:TPF711", ""),
     "2g_onnxrt": ("3:TPF378", ""),
@@ -56,7 +56,7 @@ FOUND = {
     "4l_conv_bn": ("8:TPF301", ""),
     "x1_infer_no_eval": ("9:TPF503", "7:TPF502"),
     "x2_validate_chain": ("", "4:TPF502 11:TPF101"),
-    "x3_bert_hot": ("13:TPF946", "13:TPF501"),
+    "x3_bert_hot": ("12:TPF201 13:TPF946", "13:TPF501"),
     "x4_timm_hot": ("12:TPF503", "12:TPF501"),
     "x5_listcomp_reduce_overhead": ("7:TPF805", ""),
     "x6_yield": ("12:TPF805", ""),
@@ -70,7 +70,7 @@ FOUND = {
 """The findings by program, as line:code: those of the default profile, and the others of the audit profile.
 
 A program runs most of its lines once, so that many are silent by default; programs without any finding are answered by
-a run, or advise what perflint does not (1g, 2b, 2c, 2d, 3e, 4b, 4h).
+a run, or advise what perflint does not (1g, 2b, 2c, 3e, 4b, 4h).
 """
 
 

@@ -82,7 +82,7 @@ def test_loops_that_hold_steps() -> None:
     assert {ast.unparse(each.target) for each in loops if repeated.repeats(each)} == {"epoch", "batch"}
 
 
-@pytest.mark.parametrize("call", ["getattr(model, name)()", "eval(name)", "globals()[name]()"])
+@pytest.mark.parametrize("call", ["getattr(model, name)()", "eval(name)", "globals()[name]()", "getattr(*given)"])
 def test_what_is_called_by_a_name_that_is_not_written_may_be_anything(call: str) -> None:
     text = TEXT.replace("        adjust(epoch)\n", f"        {call}\n")
     assert names(text, text.splitlines().index("        model(batch).backward()") + 1) >= {"setup", "options", "unused"}

@@ -133,6 +133,7 @@ def test_an_interrupt_ends_the_run(started: Program, tmp_path: Path) -> None:
         pytest.param("import os, torch\ntorch.manual_seed(os.getpid())\n" + TRAINING, id="random numbers"),
         pytest.param("import torch, starts_thread\n" + TRAINING, id="thread"),
         pytest.param("import torch, ends\n" + TRAINING, id="ended"),
+        pytest.param("import torch, waits\n" + TRAINING, id="hangs"),
         pytest.param("import torch\nif 'fork' in open('/proc/self/cmdline').read(): 1 / 0\n" + TRAINING, id="differs"),
     ],
 )
@@ -145,6 +146,8 @@ def test_it_is_started_where_a_fork_would_differ(
     (packages / "starts_thread.py").write_text(starts)
     ends = "import os\nif 'forking' in open('/proc/self/cmdline').read(): os._exit(0)\n"
     (packages / "ends.py").write_text(ends)
+    waits = "import time\nif 'forking' in open('/proc/self/cmdline').read(): time.sleep(99)\n"
+    (packages / "waits.py").write_text(waits)
     monkeypatch.setenv("PYTHONPATH", str(packages))
     first = started.run(changed(text))
     assert started.run(changed(text)).status == first.status

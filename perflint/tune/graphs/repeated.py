@@ -83,12 +83,14 @@ class Repeated:
             is_value = isinstance(node, ast.Name) and name in local
             return "" if is_value or name in _OPEN else name
         called = path_of(node.func) if isinstance(node, ast.Call) else ""
-        if called != "getattr":
-            return called if called in _OPEN else ""
-        holder, wanted = node.args[:2]  # type: ignore[attr-defined]
-        if isinstance(wanted, ast.Constant):
-            return str(wanted.value)
-        return "" if root_of(holder) in self._foreign else called
+        if called not in _OPEN:
+            return ""
+        match node:
+            case ast.Call(args=[_, ast.Constant(value=str(wanted)), *_]) if called == "getattr":
+                return wanted
+            case ast.Call(args=[holder, _, *_]) if called == "getattr" and root_of(holder) in self._foreign:
+                return ""
+        return called
 
     def _reached(self, code: Collection[ast.AST]) -> set[ast.AST]:
         """Code, and the functions that it may call, also through others."""
