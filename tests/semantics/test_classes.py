@@ -472,3 +472,37 @@ def test_tensor_classes(case: Case) -> None:
 @table(ITERATORS)
 def test_iterators(case: Case) -> None:
     check(case)
+
+
+FROM_OUTSIDE = """
+class Config: ...
+def double(x):
+    return x * 2
+def use(config):
+    config.function(cuda)   # -> cuda float 2
+    config.value            # -> cuda float 2
+    config.later            # -> cpu float 2
+    config.missing          # -> ?
+config = Config()
+config.function = double
+config.value = cuda
+def main(config):
+    config.later = host
+    use(config)
+main(config)
+
+# what the class sets itself is what its objects have
+class Holder:
+    def __init__(self):
+        self.x = cuda
+def read(holder):
+    holder.x                # -> cuda float 2
+holder = Holder()
+holder.x = host
+read(holder)
+"""
+
+
+@table(FROM_OUTSIDE)
+def test_attributes_that_other_code_sets(case: Case) -> None:
+    check(case)

@@ -6,7 +6,7 @@ import ast
 
 from perflint.semantics.facts import containers, named
 from perflint.semantics.facts.tensors import as_loss
-from perflint.semantics.interpreter import autograd, narrowed, records, self_attributes, stores
+from perflint.semantics.interpreter import autograd, members, narrowed, records, self_attributes, stores
 from perflint.semantics.interpreter.annotations import local_by_use
 from perflint.semantics.interpreter.elements import index_into
 from perflint.semantics.interpreter.frame import Frame, parts
@@ -98,9 +98,11 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         frame.bind_path(frame.names, path, value)
     if isinstance(receiver, Instance) and receiver.cls == autograd.CONTEXT:
         autograd.note(frame, receiver, target.attr, value)
-    if isinstance(receiver, Instance) and receiver == frame.receiver and frame.owner:
-        if not self_attributes.is_passing(frame, target):
-            self_attributes.note_attribute(frame, target.attr, value)
+    if isinstance(receiver, Instance) and not self_attributes.is_passing(frame, target):
+        if receiver == frame.receiver and frame.owner:
+            self_attributes.note_attribute(frame, frame.owner, target.attr, value)
+        elif not members.binds(frame, receiver, target.attr):
+            self_attributes.note_attribute(frame, receiver.cls, target.attr, value, is_own=False)
 
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
@@ -151,7 +153,7 @@ def rebind(frame: Frame, node: ast.expr, value: Value) -> None:
         return
     frame.bind_path(frame.names, path, value)
     if path.startswith("self.") and path.count(".") == 1 and frame.owner:
-        self_attributes.note_attribute(frame, path[5:], value)
+        self_attributes.note_attribute(frame, frame.owner, path[5:], value)
 
 
 _DEEPEST_PLACE = 8

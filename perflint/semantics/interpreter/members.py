@@ -63,6 +63,18 @@ def member(
     return None
 
 
+def binds(frame: Frame, value: Instance, name: str) -> bool:
+    """True if the class of an object, or a base, has an attribute by its own code: other code only replaces it."""
+    for cls in lineage(frame, value.cls):
+        info = info_of(frame, cls)
+        if info is None:
+            if libraries.attribute(cls, value, name) is not None:
+                return True
+        elif name in info.methods or name in info.assigned_in or info.patterns or name in body_of(frame, cls):
+            return True
+    return False
+
+
 def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, bind: bool) -> Value | None:
     module = frame.view.loaded(facts.module)
     info = module.klass(facts.qualname) if module is not None else None
@@ -77,12 +89,12 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     known = name
     if info.patterns and name not in info.assigned_in:
         known = next((pattern for pattern in info.patterns if name.startswith(pattern[:-1])), name)
-    held: Value | None = None
     if known in info.assigned_in:
         _run_methods(frame, facts, info, known)
-        held = frame.view.memory.read(facts, known)
-        if held is not None and not held.is_unknown:
-            return anywhere(held) if moves(frame, value.cls, known) else held
+    # Code outside of the class may set it, too.
+    held = frame.view.memory.read(facts, known)
+    if held is not None and not held.is_unknown:
+        return anywhere(held) if moves(frame, value.cls, known) else held
     inner = module.klass(f"{facts.qualname}.{name}")
     if inner is not None:
         return class_at(frame.view, module, inner.node)

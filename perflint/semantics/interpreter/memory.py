@@ -287,6 +287,7 @@ class Memory(Questions):
         stores[key] = widen(join(stores.get(key, NEVER), value))
 
     def _note(self, facts: ClassFacts, name: str, value: Value, constructs: bool) -> None:
+        facts.lacks.discard(name)
         facts.note(self.runs[-1], name, value, constructs)
         self.stored_by.setdefault(self.runs[-1], set()).add(facts.name)
 

@@ -14,15 +14,15 @@ from perflint.semantics.structure import CONSTRUCTORS, Structure, block_in, path
 from perflint.semantics.values import Device, Evidence, Function, Instance, Tensor, Value
 
 
-def note_attribute(frame: Frame, name: str, value: Value) -> None:
-    """Remember the value that a method assigns to an attribute of `self`.
+def note_attribute(frame: Frame, cls: str, name: str, value: Value, is_own: bool = True) -> None:
+    """Remember the value that code assigns to an attribute of an object of a class, of `self` if it `is_own`.
 
-    Methods run for the sake of their attributes. A run by itself, which is recorded, adds nothing to them: it knows
-    less of the arguments.
+    Methods run for the sake of their attributes. A function that runs by itself, which is recorded, adds nothing to
+    them: it knows less of the arguments.
     """
-    facts = facts_of(frame, frame.owner)
-    if facts is not None and frame.recorder is None:
-        frame.view.memory.store(facts, name, value, _is_constructor(frame))
+    facts = facts_of(frame, cls)
+    if facts is not None and (frame.recorder is None or frame.function is None):
+        frame.view.memory.store(facts, name, value, is_own and _is_constructor(frame))
 
 
 def _is_constructor(frame: Frame) -> bool:
@@ -70,7 +70,7 @@ def set_attribute(frame: Frame, receiver: Value, name: str, value: Value) -> Non
     """Set an attribute of `self` by its name; "layer_*" stands for all that begin so."""
     if not frame.owner or receiver != frame.receiver:
         return
-    note_attribute(frame, name, value)
+    note_attribute(frame, frame.owner, name, value)
     _note_named(frame, name, value)
     if frame.names is not None and not name.endswith("*"):
         frame.bind_path(frame.names, f"self.{name}", value)
