@@ -150,11 +150,11 @@ class Probe:
 
     def _is_enough(self, timed: int, now: float) -> bool:
         """True if the program is to end after so many timed steps."""
-        options = self._options
+        steps, seconds = self._options.steps, self._options.seconds
         if timed == 0:
             self._timed_from = now
-        is_long = timed >= _LEAST and options.seconds and now - self._timed_from >= options.seconds
-        return bool(options.steps) and (timed >= options.steps or bool(is_long))
+        is_long = timed >= _LEAST and 0 < seconds <= now - self._timed_from
+        return steps > 0 and (timed >= steps or is_long)
 
     def _restart(self) -> None:
         """A better source of steps: what was before belongs to its first step."""

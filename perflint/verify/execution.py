@@ -177,7 +177,7 @@ class Program:
     def _started(
         self, environment: dict[str, str], out: IO[bytes], err: IO[bytes], seconds: float | None
     ) -> int | None:
-        """The exit status of the command; None where it took longer than so many seconds."""
+        """The exit status of the command; None if it did not end within `seconds`."""
         process = subprocess.Popen(
             self._command,
             cwd=self._folder,
@@ -190,12 +190,10 @@ class Program:
         try:
             return process.wait(seconds)
         except subprocess.TimeoutExpired:
-            _end(process)
             return None
-        except BaseException:
-            _end(process)
-            raise
         finally:
+            if process.returncode is None:
+                _end(process)
             kill(process.pid, signal.SIGKILL)
 
     def _fork(self, first: Run, imported: Mapping[str, Any]) -> None:
@@ -296,7 +294,7 @@ def _text(stream: IO[bytes]) -> str:
 
 
 def _reports(folder: Path) -> list[dict[str, Any]]:
-    """What the probe wrote in each process."""
+    """The reports of the probe, one for each process."""
     return [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
 
 

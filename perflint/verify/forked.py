@@ -58,23 +58,20 @@ class Forked:
     def run(
         self, command: Sequence[str], environment: Mapping[str, str], out: str, err: str, seconds: float | None
     ) -> int | None:
-        """The exit status of a script with arguments; None where it took longer than so many seconds."""
+        """The exit status of a script with arguments; None if it did not end within `seconds`."""
         request = {"command": command, "folder": str(self._folder), "out": out, "err": err}
         self._ask(request | {"environment": dict(environment)})
         process = int(self._answer())
+        has_ended = False
         try:
-            if not self._answers(seconds):
+            has_ended = self._answers(seconds)
+        finally:
+            if not has_ended:
                 kill(process, signal.SIGTERM)
                 self._answers(GRACE)
-                return None
-        except BaseException:
-            kill(process, signal.SIGTERM)
-            self._answers(GRACE)
-            raise
-        finally:
             kill(process, signal.SIGKILL)
             status = int(self._answer())
-        return status
+        return status if has_ended else None
 
     def close(self) -> None:
         """End the process."""

@@ -1,4 +1,4 @@
-"""What tokenizers and processors of transformers give.
+"""The results of tokenizers and processors of transformers.
 
 Their objects come from a name in a string, so their classes are rarely known. An argument that no other library has
 tells them: `return_tensors="pt"` asks for tensors of torch, which are on the CPU.
@@ -19,7 +19,7 @@ _BATCH = Sequence("batch", _TOKENS)
 
 
 def encoded(method: str, arguments: Arguments) -> Value | None:
-    """The result of a function or method of which only the name is known; None if it is no tokenizer's."""
+    """The result of a call by the name of its function; None if it is no call of a tokenizer."""
     if arguments.literal("return_tensors", None) != "pt":
         return None
     if method == "encode":

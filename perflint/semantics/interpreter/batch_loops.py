@@ -24,7 +24,7 @@ def element(structure: Structure, loop: ast.For | ast.AsyncFor, value: Value) ->
 
 
 def iterated(loop: ast.AST, target: ast.expr, iterable: ast.expr, value: Value) -> Value:
-    """What a loop or comprehension goes over: the keys of a batch if it asks the batch for the item of each."""
+    """The value that a loop goes over, also in a comprehension: a batch's keys if the loop indexes it by its target."""
     parts = value.members
     if not any(_is_batch(part) for part in parts) or not _asks_for_keys(loop, target, iterable):
         return value

@@ -108,7 +108,7 @@ def is_of_evaluation(model: Model, node: ast.AST) -> bool:
 
 @once_per_node
 def only_checks(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """True if a function checks what it is given: it runs no model, returns no value, and ends in an exception or not.
+    """True if a function checks its arguments: it runs no model, returns no value, and may raise at its end.
 
     `def _tensor_validation(target): if target.max() > 1: raise ValueError` runs as often as the code that it guards.
     """

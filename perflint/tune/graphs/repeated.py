@@ -24,22 +24,21 @@ class Repeated:
     """
 
     def __init__(self, trees: Mapping[str, ast.Module], steps: Mapping[str, Collection[int]]) -> None:
-        self._functions: dict[str, list[ast.AST]] = defaultdict(list)
+        self._functions: dict[str, list[_Function]] = defaultdict(list)
         self._mentions: dict[ast.AST, set[str]] = {}
         """The names in a function or loop that may stand for functions."""
         given: set[str] = set()
         own = {part for path in trees for part in path.removesuffix(".py").split("/")}
         for tree in trees.values():
             imports = Imports(tree)
-            self._foreign = {name for name in imports if imports.top(name) not in own}
-            self._read(tree, given)
+            self._read(tree, {name for name in imports if imports.top(name) not in own}, given)
         functions = [each for named in self._functions.values() for each in named]
         holders = {each for path, tree in trees.items() for each in _holders(tree, steps.get(path, ()))}
         above = {each for each in self._mentions if each in holders or not holders.isdisjoint(self._reached([each]))}
         self._loops = {each for each in above if isinstance(each, _LOOPS)}
         """The loops that may hold steps."""
-        given |= {*map(_name, functions)}.difference(*self._mentions.values(), ["__init__"])
-        unseen = [each for each in functions if _is_protocol(each) or _name(each) in given]
+        given |= {each.name for each in functions}.difference(*self._mentions.values(), ["__init__"])
+        unseen = [each for each in functions if _is_protocol(each) or each.name in given]
         self._between = self._reached([*self._loops, *(each for each in unseen if each not in above)])
         """The functions that may run between steps."""
 
@@ -51,8 +50,11 @@ class Repeated:
         """True if a loop may hold steps."""
         return not self._loops or loop in self._loops
 
-    def _read(self, tree: ast.AST, given: set[str], local: Collection[str] = ()) -> None:
-        """Note the functions in code whose names `local` stand for values, and add the names of those given away."""
+    def _read(self, tree: ast.AST, foreign: Collection[str], given: set[str], local: Collection[str] = ()) -> None:
+        """Note the functions in code, and add the names of those given away.
+
+        The names `foreign` stand for modules that are none of the files, `local` for values.
+        """
         called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
         waiting = [*ast.iter_child_nodes(tree)]
         own: list[tuple[ast.AST, str]] = []
@@ -61,36 +63,17 @@ class Repeated:
             if isinstance(node, _Function):
                 self._functions[node.name].append(node)
                 names = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)} | {*stored_names(node)}
-                self._read(node, given, names)
+                self._read(node, foreign, given, names)
                 continue
             if isinstance(node, ast.ClassDef):
                 self._functions[node.name] += [each for each in node.body if isinstance(each, _Function)]
             waiting += ast.iter_child_nodes(node)
-            if name := self._mentioned(node, local):
+            if name := _mentioned(node, foreign, local):
                 own.append((node, name))
                 given |= set() if node in called or isinstance(node, ast.Call) else {name}
         for each in (tree, *(node for node in ast.walk(tree) if isinstance(node, _LOOPS))):
             inside = {*ast.walk(each)}
             self._mentions.setdefault(each, set()).update(name for node, name in own if node in inside)
-
-    def _mentioned(self, node: ast.AST, local: Collection[str]) -> str:
-        """The name by which a node may stand for a function; `getattr` where the name is not written there.
-
-        A module that is none of the files has none of their functions.
-        """
-        name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-        if name:
-            is_value = isinstance(node, ast.Name) and name in local
-            return "" if is_value or name in _OPEN else name
-        called = path_of(node.func) if isinstance(node, ast.Call) else ""
-        if called not in _OPEN:
-            return ""
-        match node:
-            case ast.Call(args=[_, ast.Constant(value=str(wanted)), *_]) if called == "getattr":
-                return wanted
-            case ast.Call(args=[holder, _, *_]) if called == "getattr" and root_of(holder) in self._foreign:
-                return ""
-        return called
 
     def _reached(self, code: Collection[ast.AST]) -> set[ast.AST]:
         """Code, and the functions that it may call, also through others."""
@@ -114,11 +97,24 @@ def _holders(tree: ast.Module, lines: Collection[int]) -> Iterator[ast.AST]:
             yield node
 
 
-def _is_protocol(function: ast.AST) -> bool:
+def _mentioned(node: ast.AST, foreign: Collection[str], local: Collection[str]) -> str:
+    """The name by which a node may stand for a function; `getattr` where the name is not written there."""
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    if name:
+        is_value = isinstance(node, ast.Name) and name in local
+        return "" if is_value or name in _OPEN else name
+    called = path_of(node.func) if isinstance(node, ast.Call) else ""
+    if called not in _OPEN:
+        return ""
+    match node:
+        case ast.Call(args=[_, ast.Constant(value=str(wanted)), *_]) if called == "getattr":
+            return wanted
+        case ast.Call(args=[holder, _, *_]) if called == "getattr" and root_of(holder) in foreign:
+            return ""
+    return called
+
+
+def _is_protocol(function: _Function) -> bool:
     """True for a method that Python or torch calls, and for a function with a decorator, which may call it."""
-    is_special = _name(function).startswith("__") and _name(function) != "__init__"
-    return is_special or _name(function) == "forward" or bool(getattr(function, "decorator_list", ()))
-
-
-def _name(function: ast.AST) -> str:
-    return getattr(function, "name", "")
+    is_special = function.name.startswith("__") and function.name != "__init__"
+    return is_special or function.name == "forward" or bool(function.decorator_list)
