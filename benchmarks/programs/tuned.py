@@ -35,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.programs import data
 from perflint.tracer.probe import ProbeOptions
+from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Program
 from perflint.verify.workspace import Workspace
 
@@ -86,7 +87,9 @@ def measured(name: str, entry: dict[str, Any], options: argparse.Namespace) -> N
         result = tuned(name, *places["tuned"], roots["tuned"], options, result.get("tune_seconds", 0.0))
         written(place, result)
     while len(result["tuned"]) < options.rounds and end - time.monotonic() > result["seconds"] * 2:
-        turn = {kind: timed(*places[kind], roots[kind], end - time.monotonic()) for kind in _turns(result)}
+        source = _source(options.work / f"{name}.runs.jsonl")
+        left = end - time.monotonic()
+        turn = {kind: timed(*places[kind], roots[kind], left, source) for kind in _turns(result)}
         for kind, figures in turn.items():
             result[kind].append(figures)
         is_over = len(result["tuned"]) >= options.rounds or any("error" in each for each in turn.values())
@@ -119,12 +122,22 @@ def tuned(
     return report | {"tune_seconds": round(took, 1), "seconds": median(runs or [30.0]), **{kind: [] for kind in KINDS}}
 
 
-def timed(folder: Path, command: list[str], root: Path, limit: float) -> dict[str, Any]:
-    """The times and the memory of one run."""
+def _source(log: Path) -> int:
+    """The source of steps of the first run of a search, with which other runs may end."""
+    if not log.exists():
+        return int(StepSource.OPTIMIZER)
+    with log.open(encoding="utf-8") as lines:
+        return int(json.loads(next(lines))["run"]["seen"]["source"])
+
+
+def timed(folder: Path, command: list[str], root: Path, limit: float, source: int) -> dict[str, Any]:
+    """The times and the memory of one run, whose steps come from a source."""
     os.chdir(folder)
     space = Workspace(root)
     try:
-        probe = ProbeOptions(str(space.output), str(root), str(space.folder), tuple(space.shared), 30, 200, 1)
+        probe = ProbeOptions(
+            str(space.output), str(root), str(space.folder), tuple(space.shared), 30, 200, 1, source=source
+        )
         run = Program(command, space, probe).run({}, max(limit, 5.0))
     finally:
         space.close()

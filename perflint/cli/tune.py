@@ -160,7 +160,8 @@ class _Job:
         self._plan: Plan | None = None
         self._outcome = Outcome()
         self._deadline = time.monotonic() + arguments.budget
-        self._slowest = 0.0
+        self._usual = 0.0
+        """The seconds of the last run of the original; the first may go on to its end."""
         self._log = Log(Path(arguments.output).with_suffix(".runs.jsonl"))
         probe = ProbeOptions(
             output=str(workspace.output),
@@ -222,9 +223,9 @@ class _Job:
     def _run(self, texts: Mapping[str, str], way: Way) -> Run:
         left = self._deadline - time.monotonic()
         spent = Stopped(f"the budget of {self._arguments.budget:g} s is spent", 1)
-        if left <= self._slowest:
+        if left <= self._usual:
             raise spent
-        patience = max(self._slowest * _PATIENCE, _AT_LEAST, self._arguments.budget * _SHARE) if texts else left
+        patience = max(self._usual * _PATIENCE, _AT_LEAST, self._arguments.budget * _SHARE) if texts else left
         root = self._workspace.root
         changes = {str(root / path): self._text(path).encode(text) for path, text in texts.items()}
         key = json.dumps(
@@ -238,10 +239,10 @@ class _Job:
             return done
 
         run, is_known = self._log.run(key, do)
-        if not self._slowest:
+        if not self._usual:
             self._program.follow(run)
         if not texts:
-            self._slowest = max(self._slowest, run.seconds)
+            self._usual = run.seconds
         ms = f"{run.ms:.3f} ms/step" if run.ms is not None else "no steps timed"
         label = "changed" if texts else "original"
         sys.stderr.write(f"{label}{'' if way is Way.PLAIN else ' ' + way.value}: {ms} ({run.seconds:.0f} s)")

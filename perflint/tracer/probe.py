@@ -107,6 +107,7 @@ class Probe:
         self._host: list[float] = []
         self._device: dict[int, float] = {}
         self._losses: list[tuple[int, Any]] = []
+        self._results: list[tuple[int, Any]] = []
         self._scaled: tuple[Any, Any] | None = None
         self._problems: list[Problem] = []
         self._states = States(self._contained)
@@ -125,6 +126,7 @@ class Probe:
             self._states.watch()
             if self._look is not None:
                 self._look.start()
+                self._finder.on_result = self._note_result
         atexit.register(self._finish)
 
     def _step_ended(self) -> None:
@@ -163,6 +165,7 @@ class Probe:
         self._host.clear()
         self._device.clear()
         self._losses = [(0, loss) for _, loss in self._losses]
+        self._results.clear()
         if self._look is not None:
             self._look.restart()
 
@@ -203,6 +206,22 @@ class Probe:
                 if not in_graph(keep):
                     keep()
 
+    def _note_result(self, result: Any) -> None:
+        """Keep the size of what a model returns before steps are timed: without losses, it shows what is computed."""
+        import torch
+        from torch.utils._pytree import tree_flatten
+
+        cuda: Any = torch.cuda
+        if self._step > self._options.warmup or os.getpid() != self._pid:
+            return
+        if cuda.is_initialized() and cuda.is_current_stream_capturing():
+            return
+        with self._contained(), torch.no_grad():
+            tensors = [each for each in tree_flatten(result)[0] if isinstance(each, torch.Tensor)]
+            found = next((each for each in tensors if each.is_floating_point()), None)
+            if found is not None:
+                self._results.append((self._step, found.detach().float().abs().mean()))
+
     def _keep_loss(self, loss: Any) -> None:
         if len(self._losses) < MOST:
             # A copy: what is there may be written over, by a graph's next replay for one.
@@ -240,7 +259,7 @@ class Probe:
         memory = _peak()
         with self._contained():
             self._device |= self._clock.passed(wait=True)
-            losses = [(step, float(loss)) for step, loss in self._losses]
+            losses = [(step, float(loss)) for step, loss in self._losses or self._results]
             states = self._states.recorded()
         cuda: Any = torch.cuda
         on_device = len(self._device) * 2 > len(self._host)

@@ -41,6 +41,8 @@ class StepFinder:
         self._restart = restart
         self.on_optimizer: Callable[[Any], None] | None = None
         """Called for each step of an optimizer, before it ends a step of the program."""
+        self.on_result: Callable[[Any], None] | None = None
+        """Called with the result of each call of a root module, as long as such calls are the steps."""
         self._optimizer: int | None = None
         self._others: Counter[int] = Counter()
         self._thread: int | None = None
@@ -130,9 +132,12 @@ class StepFinder:
             if not depth:
                 self._tick(StepSource.MODULE)
 
-        def after(module: Any, *_: Any) -> None:
-            if not is_compiling():
-                self._calls.depth = max(getattr(self._calls, "depth", 0) - 1, 0)
+        def after(module: Any, _: Any = None, result: Any = None) -> None:
+            if is_compiling():
+                return
+            self._calls.depth = max(getattr(self._calls, "depth", 0) - 1, 0)
+            if not self._calls.depth and self.on_result is not None:
+                self.on_result(result)
 
         kind: Any = Module
         make: Any = getattr(kind, "compile", None)
@@ -148,10 +153,12 @@ class StepFinder:
                 if is_compiling() or not is_watched:
                     return call(*inputs, **named)
                 before(module)
+                result = None
                 try:
-                    return call(*inputs, **named)
+                    result = call(*inputs, **named)
                 finally:
-                    after(module)
+                    after(module, result=result)
+                return result
 
             module._compiled_call_impl = watched
 

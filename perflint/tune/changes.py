@@ -34,6 +34,8 @@ class Change:
     """True if it is tried again once it is kept, since it changes one place at a time."""
     instead: Callable[[], Sequence[Change]] = tuple
     """Makes other forms of it, to be tried where it is not kept."""
+    beside: Change | None = None
+    """Another change to be tried together with it where it gains nothing, since steps then wait for batches instead."""
     parts: Callable[[], Sequence[Change]] = tuple
     """Makes the changes that it consists of, to be tried where it fails or changes the numbers as a whole."""
 
@@ -95,8 +97,9 @@ COMPILE = Change(
     eager=without_graphs,
     is_slow=True,
     instead=lambda: [REPLAY],
+    beside=LOADER,
 )
-GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs)
+GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs, beside=LOADER)
 
 
 def fixes(

@@ -9,9 +9,12 @@ from itertools import zip_longest
 from perflint.findings import Safety
 from perflint.frozen import dataclass
 from perflint.tracer.sketch import first_other
+from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Run
 from perflint.verify.judging import difference, losses
 from perflint.verify.states import States
+
+_PLURAL = {"loss": "losses", "result": "results"}
 
 
 class Kind(Enum):
@@ -37,23 +40,34 @@ def compared(before: Sequence[Run], after: Run, tolerance: float, other_seeds: C
     """
     found = first_difference(before[0], after)
     if found is None:
-        count = len(losses(after))
-        return Proof(Kind.IDENTICAL, f"{count} losses, the final parameters, buffers and optimizer state are equal")
+        count, name = len(losses(after)), _name(after)
+        if not count:
+            return Proof(Kind.OTHER, "the program has no losses and calls no model in its steps, so nothing is proved")
+        rest = "" if name == "result" else ", the final parameters, buffers and optimizer state"
+        return Proof(Kind.IDENTICAL, f"{count} {_PLURAL[name]}{rest} are equal")
     reason = difference(before, after, Safety.UNSAFE, tolerance)
     if reason is not None and not after.failed:
         reason = difference([*before, other_seeds()], after, Safety.UNSAFE, tolerance)
     if reason is not None:
         return Proof(Kind.OTHER, reason)
-    return Proof(Kind.ROUNDING, f"{found}; losses, first gradients and the final state stay within the limits")
+    kept = "results stay" if _name(after) == "result" else "losses, first gradients and the final state stay"
+    return Proof(Kind.ROUNDING, f"{found}; {kept} within the limits")
 
 
 def first_difference(one: Run, other: Run) -> str | None:
     """The first difference of two runs bit for bit, in words; None if all is equal."""
     for at, (a, b) in enumerate(zip_longest(losses(one), losses(other))):
         if a != b and not (a != a and b != b):
-            return f"loss {at + 1} is {b} instead of {a}" if None not in (a, b) else "one run has more losses"
+            what = _name(one)
+            is_other = None not in (a, b)
+            return f"{what} {at + 1} is {b} instead of {a}" if is_other else f"one run has more {_PLURAL[what]}"
     states = [run.seen.states if run.seen is not None else States() for run in (one, other)]
     name = first_other(states[0].final, states[1].final)
     if name is not None:
         return f"the final {name} differs"
     return None if states[0].random_final == states[1].random_final else "the random numbers differ at the end"
+
+
+def _name(run: Run) -> str:
+    """What the numbers of a run are: losses, or results of models if calls of these are the steps."""
+    return "result" if run.seen is not None and run.seen.source == StepSource.MODULE else "loss"

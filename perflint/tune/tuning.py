@@ -152,11 +152,30 @@ class Tuning:
                 else:
                     is_wrong = trial.proof is not None and trial.proof.kind not in self._allowed
                     others = [*change.instead(), *(change.parts() if trial.after[0].failed or is_wrong else ())]
+                    others += [] if is_wrong else self._with_another(trial, texts)
                     waiting += others
                     if not others:
                         continue
                 progress = True
                 break
+
+    def _with_another(self, trial: Trial, texts: dict[str, str]) -> list[Change]:
+        """A change that gained nothing and the one beside it, if steps wait for batches all the longer with the first.
+
+        Where the loader and the work of a step take alike, neither gains anything alone.
+        """
+        one, other, base = trial.change, trial.change.beside, self.outcome.texts
+        waits = [evidence_of(runs[-1], self.oldest) for runs in (trial.before, trial.after)]
+        if other is None or trial.after[-1].failed or waits[1].loading <= waits[0].loading:
+            return []
+
+        def write(known: Texts, _: Evidence) -> dict[str, str]:
+            if self.outcome.texts is not base:
+                raise Refused("something else was kept since it was tried alone", 1)
+            return texts | other.write({**known, **texts}, waits[1])
+
+        name, title = f"{one.name} and {other.name}", f"{one.title}, and {other.title}"
+        return [replace(one, name=name, title=title, write=write, forecast=lambda _: 1.0, instead=tuple, beside=None)]
 
     def _run(self, texts: Mapping[str, str], way: Way = Way.PLAIN) -> Run:
         return self._run_program(texts, way)

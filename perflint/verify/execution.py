@@ -50,7 +50,8 @@ class Seen:
     times: tuple[float, ...]
     """Milliseconds of each step after warm-up."""
     losses: tuple[tuple[int, float], ...]
-    """The value from which each `backward` started, and its step, from the start."""
+    """The value from which each `backward` started, and its step, from the start. Without any, the mean size of what
+    models returned in the first steps, if the run looked."""
     stopped: bool
     """True if the probe ended the program after the steps that were asked for."""
     problems: tuple[str, ...]

@@ -22,9 +22,13 @@ class GraphedStep:
             for state in (x for each in states for x in each.values() if torch.is_tensor(x.get("step"))):
                 state["step"] = state["step"].to(device)
         # A graph repeats numbers, so the learning rate is a tensor in the step. Other code finds the number.
-        numbers = [{x: group[x] for x in ("lr", "capturable") if "capturable" in group} for group in groups]
-        for group, number, rate in zip(groups, numbers, self.rates):
-            group.update(number and {"lr": rate.fill_(number["lr"]), "capturable": True})
+        sgd = {"fused": True, "foreach": False}  # its fused form takes a tensor
+        ways = [
+            {"capturable": True} if "capturable" in x else sgd if {"fused", "nesterov"} <= {*x} else {} for x in groups
+        ]
+        numbers = [{x: group[x] for x in ("lr", *way) if way and x in group} for group, way in zip(groups, ways)]
+        for group, way, rate in zip(groups, ways, self.rates):
+            group.update(way and {"lr": rate.fill_(group["lr"]), **way})
         key = [x.data_ptr() for group in groups for x in group["params"]]
         key += [x for group in groups for x in group.values() if isinstance(x, (bool, int, float, tuple))]
         leaves, form = torch.utils._pytree.tree_flatten(inputs)
