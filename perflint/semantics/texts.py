@@ -78,13 +78,18 @@ class FileText:
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
     @cached_property
-    def _statements(self) -> tuple[frozenset[str], frozenset[str]]:
+    def _statements(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
         return imported(self.text, self.package)
 
     @property
     def bound(self) -> frozenset[str]:
         """The full names of what it binds: modules, `module.name` for each name, and `module.*`."""
         return self._statements[1]
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """Those of `bound` that are not imported under other names only."""
+        return self._statements[2]
 
     @cached_property
     def imports(self) -> frozenset[str]:
@@ -118,7 +123,8 @@ class FileText:
     @cached_property
     def outline(self) -> str:
         """A digest of the name of the module, of all names that the file imports, and of about how long it is."""
-        names = "\n".join([self.name, *sorted(self.imports), "", *sorted(self.bound), str(self.hundreds)])
+        parts = (self.imports, self.bound, self.kept)
+        names = "\n".join([self.name, *(name for part in parts for name in ("", *sorted(part))), str(self.hundreds)])
         return hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def mentions(self, word: str) -> bool:
@@ -353,8 +359,9 @@ def importers(module: str, name: str, importing: Callable[[str], Iterable[FileTe
         for file in (file for full in spelled for file in importing(full)):
             if file.path not in found and file.name != module and _takes(file, name, origin):
                 found[file.path] = file
-                # It may be imported from there again.
-                wanted.append(file.name)
+                if not {f"{origin}.*", f"{origin}.{name}", origin}.isdisjoint(file.kept):
+                    # It may be imported from there again.
+                    wanted.append(file.name)
     return tuple(sorted(found.values(), key=lambda file: file.path))
 
 
@@ -414,12 +421,12 @@ def _starts(name: str) -> Iterator[str]:
         name = name.rpartition(".")[0]
 
 
-def imported(text: str, package: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The modules from which a text imports names, and the full names of all that it imports.
+def imported(text: str, package: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The modules from which a text imports names, the full names of all that it imports, and those without "as".
 
     Relative names are as seen from `package`.
     """
-    origins, found = set[str](), set[str]()
+    origins, found, kept = set[str](), set[str](), set[str]()
     # Searching for the word alone is five times as fast as for statements.
     at = text.find("import")
     while at >= 0:
@@ -430,26 +437,34 @@ def imported(text: str, package: str) -> tuple[frozenset[str], frozenset[str]]:
             continue
         dots, origin, names, modules = match.groups()
         if modules:
-            found.update(_first_names(modules))
+            new = _first_names(modules)
+            found.update(new)
+            # The name of a definition in it stays the same.
+            kept.update(new)
             continue
         if dots:
             parts = package.split(".") if package else []
             origin = ".".join([*parts[: len(parts) - len(dots) + 1], *([origin] if origin else [])])
         origins.add(origin)
         names = names.strip("() \t")
-        found.update([f"{origin}.{name}" for name in (["*"] if names.startswith("*") else _first_names(names))])
-    return frozenset(origins), frozenset(found)
+        listed = {"*": False} if names.startswith("*") else _first_names(names)
+        found.update([f"{origin}.{name}" for name in listed])
+        kept.update([f"{origin}.{name}" for name, is_renamed in listed.items() if not is_renamed])
+    return frozenset(origins), frozenset(found), frozenset(kept)
 
 
-def _first_names(text: str) -> list[str]:
-    """The names before "as" in a list of imports."""
+def _first_names(text: str) -> dict[str, bool]:
+    """The names before "as" in a list of imports, and whether each has only other names."""
     if "#" in text or "\\" in text:
         text = _BETWEEN.sub(" ", text)
-    found: list[str] = []
+    found: dict[str, bool] = {}
     for part in text.split(","):
-        words = part.split(None, 1)
-        if words and words[0].isidentifier():
-            found.append(words[0])
-        elif words and (match := _FIRST_NAME.match(words[0])) is not None:
-            found.append(match[0])
+        words = part.split(None, 3)
+        name = words[0] if words else ""
+        if not name.isidentifier():
+            match = _FIRST_NAME.match(name)
+            name = "" if match is None else match[0]
+        if name:
+            is_renamed = words[1:2] == ["as"] and words[2:3] != [name]
+            found[name] = found.get(name, True) and is_renamed
     return found

@@ -71,6 +71,27 @@ def test_an_importer_takes_the_name_or_the_module(tmp_path: Path, statement: str
     assert ("train" in names(texts.around("net.ops"))) == (statement != "from net.other import scale")
 
 
+@pytest.mark.parametrize(
+    ("statement", "is_passed_on"),
+    [
+        ("from net.ops import scale", True),
+        ("from net.ops import scale as scale", True),
+        ("from net.ops import shift as scale, scale as resize", False),
+        ("from net.ops import scale as resize", False),
+        ("from net.ops import (\n    scale as resize,  # theirs\n)", False),
+        ("from net.ops import scale as resize\nfrom net.ops import scale", True),
+        ("from net.ops import scale as resize, scale", True),
+        ("import net.ops as ops", True),
+    ],
+)
+def test_a_name_that_is_imported_as_another_one_is_not_passed_on(
+    tmp_path: Path, statement: str, is_passed_on: bool
+) -> None:
+    files = {"net/ops.py": "def scale(x): ...\n", "own.py": f"{statement}\ndef scale(x): ...\n"}
+    texts = project_of(tmp_path, {**files, "train.py": "from own import scale\nscale(1)\n"}).texts
+    assert names(texts.importers("net.ops", "scale")) == ["own", *["train"] * is_passed_on]
+
+
 @pytest.mark.parametrize("text", ["# from net.ops import scale", "import os  # import net.ops", "x = 'import net.ops'"])
 def test_a_comment_imports_nothing(tmp_path: Path, text: str) -> None:
     texts = project_of(tmp_path, {"net/ops.py": "def scale(x): ...\n", "train.py": f"{text}\nscale(1)\n"}).texts
