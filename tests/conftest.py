@@ -27,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing with them")
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
     parser.addoption("--count", type=int, default=1_000, help="how many random programs `--slow` tries of each kind")
+    parser.addoption("--first", type=int, default=0, help="the number of the first of them")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,7 +1,7 @@
 """Code that nobody wrote: a check of it ends without a fault of perflint, and fixes leave Python.
 
-`--slow --count N` tries as many programs of each kind. A number gives the same program each time, but for another
-version of Python; the short form takes other numbers after each change of the product.
+`--slow --count N --first K` tries as many programs of each kind, others for another K. A number gives the same program
+each time, but for another version of Python; the short form takes other numbers after each change of the product.
 """
 
 from __future__ import annotations
@@ -68,8 +68,13 @@ def count(request: pytest.FixtureRequest) -> int | None:
     return int(request.config.getoption("--count")) if request.config.getoption("--slow") else None
 
 
-def test_code_that_was_changed_at_random(count: int | None) -> None:
-    first = 0 if count else version() * 1000
+@pytest.fixture
+def first(request: pytest.FixtureRequest, count: int | None) -> int:
+    """The number of the first program."""
+    return int(request.config.getoption("--first")) if count else version() * 1000
+
+
+def test_code_that_was_changed_at_random(count: int | None, first: int) -> None:
     results: Counter[str] = Counter()
     found: dict[str, tuple[int, bytes]] = {}
     for number in range(first, first + (count or 200)):
@@ -82,13 +87,13 @@ def test_code_that_was_changed_at_random(count: int | None) -> None:
     assert not found
 
 
-def test_code_of_a_grammar(count: int | None) -> None:
+def test_code_of_a_grammar(count: int | None, first: int) -> None:
     # Each process of a run imports all tests.
     from hypothesmith import from_grammar
 
     results: Counter[str] = Counter()
 
-    @seed(count or version())
+    @seed(first)
     @settings(max_examples=count or 60, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(from_grammar(auto_target=False))
     def tried(text: str) -> None:
