@@ -115,6 +115,8 @@ def step(name: str, folder: Path, paths: str, args: str = "") -> subprocess.Comp
         "GITHUB_ACTIONS": "true",
         "RUNNER_TEMP": str(folder / "temp"),
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "GITHUB_ACTION_PATH": str(folder / "none"),
+        "PYTHON": sys.executable,
         "PATHS": paths,
         "ARGS": args,
     }
@@ -148,6 +150,18 @@ def test_sarif_and_summary_do_not_fail(project: Path) -> None:
     assert step("Write the summary", project, ".").returncode == 0
     summary = (project / "summary.md").read_text()
     assert summary.startswith("## perflint\n") and "train.py:6" in summary
+
+
+def test_the_installation_runs_nothing_of_the_repository(project: Path) -> None:
+    mark = f"open({str(project / 'MARK')!r}, 'a').write(__name__)\n"
+    for name in ("venv", "pip", "ensurepip", "logging", "shutil", "site", "sitecustomize", "runpy", "zipfile"):
+        (project / f"{name}.py").write_text(mark)
+        (project / name).mkdir()
+        (project / name / "__init__.py").write_text(mark)
+        (project / name / "__main__.py").write_text(mark)
+    ran = step("Install perflint", project, ".")
+    assert "none" in ran.stderr and (project / "temp" / "perflint" / "bin" / "pip").exists()
+    assert not (project / "MARK").exists()
 
 
 # GitLab
