@@ -40,14 +40,15 @@ def messages(file: File, choice: Choice) -> Iterator[Message]:
     """The findings in a file, and the faults of the settings and of perflint."""
     try:
         place = _place(os.path.dirname(os.path.abspath(file.path)), choice.profile)
+        # A code that is spelt out is shown as the pedantic profile does; the others must not be.
+        codes = choice.selected & place.codes
+        settings = replace(place.settings, profile=_milder(place.settings.profile)) if codes else place.settings
+        checks = _checks(settings)
     except ConfigurationError as error:
         yield _fault(1, f"{error.message}; {error.help}" if error.help else error.message)
         return
-    # A code that is spelt out is shown as the pedantic profile does; the others must not be.
-    codes = choice.selected & place.codes
-    settings = replace(place.settings, profile=_milder(place.settings.profile)) if codes else place.settings
     source = Source(file.path, file.text, file.tree)
-    report = _checks(settings).report(source, choice.is_on_disk(file.path))
+    report = checks.report(source, choice.is_on_disk(file.path))
     for problem in report.problems:
         yield _fault(problem.line or 1, problem.message)
     report.findings = [f for f in report.findings if f.code in codes or shows(place.settings.profile, f)]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from perflint import __version__
+from perflint.config.disk import regular_contents
+from perflint.config.errors import ConfigurationError
 
 _PACKAGE = Path(__file__).parent.parent.parent
 _CODE = (".py", ".toml", ".pyi")
@@ -20,13 +24,24 @@ _TRIES = 3
 """Attempts to remove a folder that other processes use; in the end, their results stay."""
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of perflint. It may be removed.\n"
 """https://bford.info/cachedir/: backups leave such folders out."""
+_OWN = re.compile(r"CACHEDIR\.TAG|\.gitignore|[\w.+]+-[0-9a-f]{16}")
+"""The names in a cache, also where its tag is not yet written, or is removed already."""
+_IGNORES = "*\n"
 
 
 def user_folder(named: str | None = None) -> Path | None:
-    """The folder of the cache, which an option may name; None if PERFLINT_NO_CACHE is set."""
+    """The folder of the cache, which an option may name; None if PERFLINT_NO_CACHE is set.
+
+    Raises ConfigurationError for one that holds something else: caches are removed as a whole.
+    """
     if os.environ.get("PERFLINT_NO_CACHE"):
         return None
-    return Path(named) if named else default_folder()
+    folder = Path(named) if named else default_folder()
+    if not _may_be_own(folder):
+        raise ConfigurationError(
+            f"{folder} cannot be the cache: it is not empty", f"name a folder for it alone: {folder / 'perflint'}"
+        )
+    return folder
 
 
 def default_folder() -> Path:
@@ -65,8 +80,10 @@ def prepare(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     tag = folder / "CACHEDIR.TAG"
     if not tag.exists():
-        tag.write_text(_TAG, encoding="ascii")
-        (folder / ".gitignore").write_text("*\n", encoding="ascii")
+        for path, text in ((tag, _TAG), (folder / ".gitignore", _IGNORES)):
+            # Another process may be faster. Nothing that is there is written over.
+            with suppress(FileExistsError), open(path, "x", encoding="ascii") as stream:
+                stream.write(text)
     for each in _old(folder):
         each.unlink(missing_ok=True)
 
@@ -103,7 +120,19 @@ def clean(folder: Path) -> int:
 
 def _is_own(folder: Path) -> bool:
     tag = folder / "CACHEDIR.TAG"
-    return tag.is_file() and tag.read_text("ascii") == _TAG
+    return tag.is_file() and tag.read_bytes() == _TAG.encode()
+
+
+def _may_be_own(folder: Path) -> bool:
+    """True if a folder is a cache, if it is empty or not there, or if only a part of a cache is there."""
+    try:
+        if _is_own(folder):
+            return True
+        names = set(os.listdir(folder))
+        ignores = ".gitignore" not in names or regular_contents(folder / ".gitignore") == _IGNORES.encode()
+    except OSError:
+        return True
+    return ignores and all(map(_OWN.fullmatch, names))
 
 
 def _old(folder: Path) -> Iterator[Path]:

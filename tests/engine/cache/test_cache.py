@@ -39,6 +39,7 @@ from perflint.semantics.model import summary_of
 from perflint.semantics.texts import Texts
 from perflint.semantics.view import Record
 from perflint.source.files import below
+from tests.cli.command import Command
 
 AUDIT = Settings(profile=Profile.AUDIT)
 SAMPLE = Path(__file__).parent.parent / "order_sample"
@@ -525,6 +526,32 @@ def test_a_cache_is_removed_only_by_its_tag(sample: Path, means: Means) -> None:
     means.cache.mkdir()
     (means.cache / "mine").write_text("")
     assert places.clean(means.cache) == 0 and (means.cache / "mine").exists()
+
+
+@pytest.mark.parametrize("names", [[".gitignore"], ["a.py", "data/old.sqlite"], [".git/HEAD", "CACHEDIR.TAG"]])
+def test_a_folder_with_other_files_is_no_cache(
+    perflint: Command, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PERFLINT_NO_CACHE", raising=False)
+    for name in (*names, "home/a.py"):
+        perflint.write(name, b"\xff")
+        os.utime(perflint.folder / name, (1, 1))
+    before = sorted(perflint.folder.rglob("*"))
+    ran = perflint("check", "home", "--cache-dir", ".")
+    assert ran.code == 2 and ". cannot be the cache: it is not empty" in ran.err
+    perflint("clean", "--all", "--cache-dir", ".")
+    perflint("clean", "--cache-dir", ".")
+    assert sorted(perflint.folder.rglob("*")) == before
+    assert {(perflint.folder / name).read_bytes() for name in names} == {b"\xff"}
+
+
+def test_a_cache_that_is_removed_in_part_is_made_anew(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERFLINT_NO_CACHE", raising=False)
+    perflint.write("home/a.py", "x = 1\n")
+    for _ in range(2):
+        assert perflint("check", "home", "--cache-dir", "cache").code == 0
+        assert (perflint.folder / "cache" / ".gitignore").read_text() == "*\n"
+        (perflint.folder / "cache" / "CACHEDIR.TAG").unlink()
 
 
 def test_old_files_are_removed(sample: Path, means: Means) -> None:
