@@ -45,7 +45,7 @@ def serve() -> dict[str, Any]:
     sys.exit(0)
 
 
-def _prepared(modules: list[str], environment: dict[str, str]) -> dict[str, Any]:
+def _prepared(modules: list[str], environment: dict[str, str], project: list[str], shared: list[str]) -> dict[str, Any]:
     """Import modules: the seconds that it took, and why a fork would not be what a start is, or an empty text."""
     began = time.perf_counter()
     own = os.environ.get(_CHECK)
@@ -63,9 +63,22 @@ def _prepared(modules: list[str], environment: dict[str, str]) -> dict[str, Any]
         reason = "a module uses the GPU"
     elif any(os.environ.get(name) != value for name, value in environment.items()):
         reason = "the program changes its environment before it imports torch"
+    elif any(_is_below(file, project) and not _is_below(file, shared) for file in _files()):
+        # A change of the module would not be seen.
+        reason = "a package imports a module of the project"
     else:
         reason = ""
     return {"seconds": time.perf_counter() - began, "reason": reason}
+
+
+def _files() -> list[str]:
+    """The files of the modules, but for the main one."""
+    specs = (getattr(module, "__spec__", None) for module in [*sys.modules.values()])
+    return [os.path.realpath(spec.origin) for spec in specs if spec is not None and spec.has_location]
+
+
+def _is_below(path: str, folders: list[str]) -> bool:
+    return any(path.startswith(os.path.join(os.path.realpath(folder), "")) for folder in folders)
 
 
 def become(command: list[str], folder: str, environment: dict[str, str], out: str, err: str) -> None:

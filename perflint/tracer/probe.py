@@ -276,9 +276,17 @@ class Probe:
             "stopped": self._stopped,
             "problems": [problem.message for problem in self._problems],
             "look": self._look.report() if self._look is not None else None,
-            "imported": {"modules": _imported(self._options.copy), "environment": self._set}
-            if self._options.lists
-            else None,
+            "imported": self._imported() if self._options.lists else None,
+        }
+
+    def _imported(self) -> dict[str, Any]:
+        """What an interpreter needs to make the imports of the program that are none of its project."""
+        options = self._options
+        return {
+            "modules": _imported(options.copy),
+            "environment": self._set,
+            "project": [options.copy, options.original],
+            "shared": list(options.shared),
         }
 
     @contextmanager

@@ -154,6 +154,21 @@ def test_it_is_started_where_a_fork_would_differ(
     assert started._forked is None
 
 
+@pytest.mark.parametrize("imports", ["import own", "import torch"])
+def test_it_is_started_where_others_import_the_project(
+    started: Program, imports: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fork would have the module from before the change."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "plug.py").write_text(imports)
+    monkeypatch.setenv("PYTHONPATH", f"{packages}{os.pathsep}{tmp_path / 'project' / 'below'}")
+    (tmp_path / "project" / "below" / "program.py").write_text("import plug\n" + FACTS)
+    assert started.run({}).status == 0
+    assert json.loads(started.run(changed("value = 2\n", "below/own.py")).out)["own"] == 2
+    assert (started._forked is None) == (imports == "import own")
+
+
 def test_it_is_started_where_imports_take_no_time(started: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "_WORTH", 1.0)
     assert started.run({}).status == started.run({}).status == 0
