@@ -14,28 +14,28 @@ from tests.cli.command import ROOT
 FOLDER = 500
 """Files of one folder."""
 MODULE = """\
-import torch
-from {before} import Block as Before, mean as mean_before
+from {before} import Block as Before, total as total_before
 
 
-def mean(values: torch.Tensor) -> torch.Tensor:
-    return mean_before(values) / values.numel()
+def total(values: list[float]) -> float:
+    return total_before(values) + sum(values)
 
 
-class Block(torch.nn.Module):
+class Block:
     def __init__(self, width: int) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(width, width)
+        self.width = width
         self.before: Before | None = None
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.relu(self.linear(x))
+    def __call__(self, values: list[float]) -> float:
+        return total(values) * self.width
 """
 TRAIN = """
+import torch
 
-def train(model, loader, optimizer):
+
+def train(model: torch.nn.Module, loader, optimizer, block: Block):
     for x in loader:
-        loss = mean(model(x))
+        loss = model(x.cuda()).sum() * block.width
         loss.backward()
         optimizer.step()
         print(loss.item())
