@@ -162,7 +162,9 @@ class _Job:
         self._deadline = time.monotonic() + arguments.budget
         self._usual = 0.0
         """The seconds of the last run of the original; the first may go on to its end."""
-        self._log = Log(Path(arguments.output).with_suffix(".runs.jsonl"))
+        output = Path(arguments.output)
+        self._log = Log(log := output.with_suffix(".runs.jsonl"))
+        self._project = workspace.digest([output, log, output.with_suffix(".html")])
         probe = ProbeOptions(
             output=str(workspace.output),
             original=str(workspace.root),
@@ -228,9 +230,8 @@ class _Job:
         patience = max(self._usual * _PATIENCE, _AT_LEAST, self._arguments.budget * _SHARE) if texts else left
         root = self._workspace.root
         changes = {str(root / path): self._text(path).encode(text) for path, text in texts.items()}
-        key = json.dumps(
-            [self._arguments.command, self._arguments.steps, self._arguments.warmup, way.value, dict(texts)]
-        )
+        given = self._arguments
+        key = json.dumps([given.command, given.steps, given.warmup, given.seed, self._project, way.value, dict(texts)])
 
         def do() -> Run:
             done = self._program.run(changes, min(left, patience), way is Way.RESEEDED, way is Way.DETERMINISTIC)

@@ -10,25 +10,33 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from perflint.config.errors import ConfigurationError
 from perflint.tracer.sketch import Sketch
 from perflint.verify.execution import Run, Seen
 from perflint.verify.states import States
 
 
 class Log:
-    """A file with a line for each run. The key of a run is all that it depends on."""
+    """A file with a line for each run. The key of a run is all that it depends on.
+
+    Raises ConfigurationError for a file that is something else, OSError for one that cannot be written.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._known: dict[str, deque[Run]] = defaultdict(deque)
-        if path.exists():
-            whole, end, cut = path.read_text("utf-8").rpartition("\n")
-            if cut:
-                # A search was killed while it wrote.
-                path.write_text(whole + end, "utf-8")
+        # A search that could not keep its runs ends before the first one.
+        path.touch()
+        whole, end, cut = path.read_bytes().rpartition(b"\n")
+        try:
             for line in whole.splitlines():
                 entry = json.loads(line)
                 self._known[entry["key"]].append(_run(entry["run"]))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise ConfigurationError(f"{path} does not have the runs of a search", "move it away") from None
+        if cut:
+            # A search was killed while it wrote.
+            path.write_bytes(whole + end)
 
     def run(self, key: str, do: Callable[[], Run]) -> tuple[Run, bool]:
         """The next run with a key, from the file or by `do`, and true if it is from the file."""

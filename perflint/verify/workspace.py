@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perflint.config.errors import ConfigurationError
@@ -101,6 +102,12 @@ class Workspace:
             for entry in self._entries
             if entry.path in self._files and self._stamp(entry.path) != entry.stamp
         ]
+
+    def digest(self, leave_out: Collection[Path]) -> str:
+        """A digest of the project as it was at first, by the times and sizes of its files but for some."""
+        others = {os.path.relpath(path.absolute(), self.root) for path in leave_out}
+        entries = [str(entry) for entry in self._entries if entry.path not in others]
+        return hashlib.sha256("\n".join(entries).encode("utf-8", "surrogatepass")).hexdigest()
 
     def close(self) -> None:
         """Remove it."""

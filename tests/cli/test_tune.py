@@ -92,6 +92,30 @@ def test_a_second_search_uses_the_runs_of_the_first(perflint: Command, program: 
     assert (code, out, program.runs) == (0, first, runs) and "from the last search" in err
 
 
+@pytest.mark.parametrize("options", [[], ["--seed", "3"]])
+def test_runs_of_another_program_are_not_used(perflint: Command, program: Simulated, options: list[str]) -> None:
+    tuned(perflint)
+    runs = program.runs
+    if not options:
+        perflint.write("train.py", f"{PROGRAM}print()\n")
+    assert "from the last search" not in tuned(perflint, *options)[2] and program.runs == 2 * runs
+
+
+@pytest.mark.parametrize(
+    "text", ["notes\nmore", '{"key": 1}\n', "[1]\n", '{"key": "a", "run": {"seen": {}}}\n', "\xff\n"]
+)
+def test_another_file_in_place_of_the_log_stays(perflint: Command, program: Simulated, text: str) -> None:
+    perflint.write("perflint-tune.runs.jsonl", text.encode("latin-1"))
+    code, _, err = tuned(perflint)
+    assert code == 2 and "perflint-tune.runs.jsonl does not have the runs of a search" in err
+    assert (perflint.folder / "perflint-tune.runs.jsonl").read_bytes() == text.encode("latin-1")
+
+
+def test_outputs_that_cannot_be_written(perflint: Command, program: Simulated) -> None:
+    code, _, err = tuned(perflint, "--output", "none/a.patch")
+    assert code == 2 and "crashed" not in err and program.runs == 0
+
+
 def test_the_budget_ends_with_the_best_so_far(perflint: Command, program: Simulated) -> None:
     code, out, _ = tuned(perflint, "--budget", "7s")
     assert code == 1 and "stopped: the budget of 7 s is spent. This is the best so far.\n" in out
