@@ -14,6 +14,7 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from perflint import __version__
@@ -26,6 +27,7 @@ from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
 from perflint.findings import Report, Safety
+from perflint.output.diff import diff_lines
 from perflint.output.report.facts import gather
 from perflint.output.terminal import Style
 from perflint.output.tune import headline, tuning_text
@@ -37,7 +39,7 @@ from perflint.source.text import Source
 from perflint.tracer.file import read_trace
 from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.trace import Trace
-from perflint.tune.changes import COMPILE, GRAPH, LOADER, Change, fixes, unified
+from perflint.tune.changes import COMPILE, GRAPH, LOADER, Change, fixes
 from perflint.tune.evidence import Evidence, Loader
 from perflint.tune.graphs.outlining import Seen
 from perflint.tune.log import Log
@@ -297,7 +299,8 @@ class _Job:
 
     def _leave(self, outcome: Outcome, stopped: str) -> None:
         """Write the page and the patch, and with --apply the files."""
-        patch = unified({path: self._read(path) for path in outcome.texts}, outcome.texts)
+        patches = (diff_lines(path, self._read(path), text) for path, text in sorted(outcome.texts.items()))
+        patch = "".join(chain.from_iterable(patches))
         output = Path(self._arguments.output)
         page = tuning_page(outcome, self._arguments.command, patch, __version__, stopped)
         output.with_suffix(".html").write_text(page, "utf-8")

@@ -108,15 +108,3 @@ def fixes(
     """The fixes of all rules, or of those that are named, which `write` applies."""
     title = f"the fixes of {rules or '`perflint fix --unsafe-fixes`'}"
     return Change("fixes", title, write, lambda _: 1.0, clears=True, parts=parts)
-
-
-def unified(before: Texts, after: Texts) -> str:
-    """The patch between two states of the files, for `git apply`."""
-    import difflib
-
-    parts = []
-    for path in sorted(after):
-        old, new = (each.splitlines(keepends=True) for each in (before[path], after[path]))
-        lines = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}")
-        parts += [line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines]
-    return "".join(parts)

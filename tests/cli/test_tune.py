@@ -78,6 +78,13 @@ def test_a_patch_is_left_and_the_files_stay(perflint: Command, program: Simulate
     assert loader in (perflint.folder / "train.py").read_text()
 
 
+def test_the_patch_of_a_file_with_form_feeds_can_be_applied(perflint: Command, program: Simulated) -> None:
+    perflint.write("train.py", "import torch  # \f\u2028\n" + PROGRAM.partition("\n")[2] + "\f\nprint('\u0085')")
+    assert tuned(perflint)[0] == 0
+    subprocess.run(["git", "apply", "perflint-tune.patch"], cwd=perflint.folder, check=True)
+    assert "num_workers=" in (perflint.folder / "train.py").read_text()
+
+
 def test_apply_writes_the_files(perflint: Command, program: Simulated) -> None:
     assert tuned(perflint, "--apply")[0] == 0
     assert (

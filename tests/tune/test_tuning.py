@@ -12,7 +12,7 @@ from perflint.output.terminal import Style
 from perflint.output.tune import tuning_text
 from perflint.output.tune_page import tuning_page
 from perflint.tracer.sketch import Sketch
-from perflint.tune.changes import Change, Texts, unified
+from perflint.tune.changes import Change, Texts
 from perflint.tune.evidence import Evidence
 from perflint.tune.proof import Kind
 from perflint.tune.refused import Refused
@@ -176,13 +176,6 @@ def test_the_report() -> None:
         "  c: it needs x",
     ]
     assert "stopped: interrupted. This is the best so far." in tuning_text(outcome, Style(False), "interrupted")
-
-
-def test_a_patch() -> None:
-    assert unified({"b.py": "one\ntwo"}, {"b.py": "one\nthree"}) == (
-        "--- a/b.py\n+++ b/b.py\n@@ -1,2 +1,2 @@\n one\n-two\n"
-        "\\ No newline at end of file\n+three\n\\ No newline at end of file\n"
-    )
 
 
 def test_the_page() -> None:
