@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -29,7 +29,7 @@ from perflint.engine.projects import Projects
 from perflint.findings import Report, Safety
 from perflint.output.diff import diff_lines
 from perflint.output.report.facts import gather
-from perflint.output.terminal import Style
+from perflint.output.terminal import Style, printable
 from perflint.output.tune import headline, tuning_text
 from perflint.output.tune_page import tuning_page
 from perflint.output.writer import message_text
@@ -104,16 +104,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Tune. 0 if the search ended, 1 if the program fails or the time is spent, 2 on faults."""
     trace = read_trace(Path(arguments.trace)) if arguments.trace else None
-    if trace is not None and not arguments.command and trace.header.program:
-        arguments.command = [sys.executable, *trace.header.program]
-    if not arguments.command:
-        raise ConfigurationError("there is no program to run", "perflint tune [options] -- python train.py")
-    runnable(arguments.command)
     traced = _evidence(trace) if trace is not None else None
     if traced is not None and arguments.dry_run:
         _show(traced, arguments)
         return 0
     root = Path(arguments.root).resolve() if arguments.root else project_root(Path.cwd())
+    if trace is not None and not arguments.command and trace.header.program:
+        arguments.command = _of_trace(trace.header.program, root)
+    if not arguments.command:
+        raise ConfigurationError("there is no program to run", "perflint tune [options] -- python train.py")
+    runnable(arguments.command)
     shared, left_out = ([Path(path) for path in paths] for paths in (arguments.share, arguments.leave_out))
     try:
         workspace = Workspace(root, shared, left_out)
@@ -123,6 +123,17 @@ def run(arguments: Namespace) -> int:
         return _Job(arguments, workspace, traced).run()
     finally:
         workspace.close()
+
+
+def _of_trace(program: Sequence[str], root: Path) -> list[str]:
+    """The command of a trace, which may be a stranger's. Raises ConfigurationError if it is no script of the project."""
+    script = Path(os.path.realpath(program[0]))
+    if not script.is_file() or not script.is_relative_to(root.resolve()) or "site-packages" in script.parts:
+        help = "name the command: perflint tune --trace FILE -- python train.py"
+        raise ConfigurationError(
+            f"the program of the trace, {printable(program[0])}, is no script of the project", help
+        )
+    return [sys.executable, str(script), *program[1:]]
 
 
 def _evidence(trace: Trace) -> Evidence:

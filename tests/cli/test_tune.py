@@ -12,6 +12,7 @@ import pytest
 
 from perflint.cli import tune
 from perflint.frozen import replace
+from perflint.tracer.file import read_trace
 from perflint.verify.execution import Run
 from tests.cli.command import Command
 from tests.verify.runs import run
@@ -235,6 +236,24 @@ def test_a_trace_gives_forecasts_without_a_run(perflint: Command, program: Simul
     code, out, _ = tuned(perflint, "--dry-run", "--trace", str(RECORDED))
     assert code == 0 and program.runs == 0
     assert re.search(r"^loader: batches are prepared by worker processes; at most \d+% of a step$", out, re.M)
+
+
+def test_a_trace_names_a_script_of_the_project(
+    perflint: Command, program: Simulated, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "evil.py"
+    outside.touch()
+    trace = read_trace(RECORDED)
+    for words, code in (
+        (("train.py", "--lr", "1"), 0), (("-c", "1"), 2), (("-m", "timeit"), 2), (("timeit", "1"), 2),
+        ((str(outside),), 2), (("none.py",), 2),
+    ):  # fmt: skip
+        given = replace(trace, header=replace(trace.header, program=words))
+        monkeypatch.setattr(tune, "read_trace", lambda _, given=given: given)
+        program.runs = 0
+        ran = perflint("tune", "--repeat", "2", "--seed", str(len(words[0])), "--trace", str(RECORDED))
+        assert ran.code == code and (program.runs > 0) == (code == 0), words
+        assert code == 0 or f"the program of the trace, {words[0]}, is no script of the project" in ran.err
 
 
 def test_what_cannot_pay_by_a_trace_is_not_tried(perflint: Command, program: Simulated) -> None:
