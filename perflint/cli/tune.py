@@ -126,7 +126,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _of_trace(program: Sequence[str], root: Path) -> list[str]:
-    """The command of a trace, which may be a stranger's. Raises ConfigurationError if it is no script of the project."""
+    """The command of a trace, which may be forged. Raises ConfigurationError if it is no script of the project."""
     script = Path(os.path.realpath(program[0]))
     if not script.is_file() or not script.is_relative_to(root.resolve()) or "site-packages" in script.parts:
         help = "name the command: perflint tune --trace FILE -- python train.py"
