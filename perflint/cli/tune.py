@@ -48,7 +48,7 @@ from perflint.tune.refused import Refused
 from perflint.tune.tuning import LEAST, Outcome, Tuning, Way
 from perflint.verify.execution import Program, Run, runnable
 from perflint.verify.plan import Chosen, Plan
-from perflint.verify.stopping import Stopped, stoppable
+from perflint.verify.stopping import TIME_SPENT, Stopped, stoppable
 from perflint.verify.workspace import Workspace, project_root
 
 COMMAND_FOLLOWS = True
@@ -66,7 +66,7 @@ _AT_LEAST = 180.0
 """Seconds that any run may take: the compiler is slow."""
 _ENOUGH = 10.0
 """Seconds of timed steps in a run that need not have more."""
-_SHARE = 0.3
+_SHARE = 0.5
 """The share of the budget that one changed program may take, if that is more."""
 
 
@@ -237,7 +237,7 @@ class _Job:
 
     def _run(self, texts: Mapping[str, str], way: Way) -> Run:
         left = self._deadline - time.monotonic()
-        spent = Stopped(f"the budget of {self._arguments.budget:g} s is spent", 1)
+        spent = Stopped(f"the budget of {self._arguments.budget:g} s is spent", TIME_SPENT)
         if left <= self._usual:
             raise spent
         patience = max(self._usual * _PATIENCE, _AT_LEAST, self._arguments.budget * _SHARE) if texts else left

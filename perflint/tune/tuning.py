@@ -14,11 +14,14 @@ from perflint.tune.proof import Kind, Proof, compared, first_difference
 from perflint.tune.refused import Refused
 from perflint.verify.execution import Run
 from perflint.verify.judging import failure
+from perflint.verify.stopping import TIME_SPENT, Stopped
 
 _START_MS = 2000.0
 """Milliseconds by which a start must be longer to count."""
 _MANY = 6
 """Runs of which one may be slow by chance."""
+_LITTLE = 0.1
+"""The share of a step below which the gain of a change is hard to tell from noise."""
 LEAST = 1.02
 """The gain from which on a change pays."""
 
@@ -175,7 +178,7 @@ class Tuning:
             return texts | other.write({**known, **texts}, waits[1])
 
         name, title = f"{one.name} and {other.name}", f"{one.title}, and {other.title}"
-        return [replace(one, name=name, title=title, write=write, forecast=lambda _: 1.0, instead=tuple, beside=None)]
+        return [replace(one, name=name, title=title, write=write, forecast=lambda _: 1.0, instead=tuple)]
 
     def _run(self, texts: Mapping[str, str], way: Way = Way.PLAIN) -> Run:
         return self._run_program(texts, way)
@@ -190,7 +193,13 @@ class Tuning:
         evidence = evidence_of(self.outcome.best[-1], self.oldest)
         is_clearing = all(each.change.clears for each in self.outcome.kept)
         fitting = [each for each in waiting if is_clearing or not each.clears]
-        return sorted(fitting, key=lambda each: (not each.clears, each.is_slow, -each.forecast(evidence)))
+
+        def rank(change: Change) -> tuple[bool, bool, float]:
+            share = change.forecast(evidence)
+            # What is slow to try goes before what saves little, but not before the rest.
+            return not change.clears, change.is_slow or share < _LITTLE, -share
+
+        return sorted(fitting, key=rank)
 
     def _written(self, change: Change) -> dict[str, str] | None:
         evidence = evidence_of(self.outcome.best[-1], self.oldest)
@@ -236,10 +245,16 @@ class Tuning:
         while len(after) < self._repeat or _is_open(before, after, 2 * self._repeat):
             if len(after) > 1 and _ratio(before, after) < LEAST:
                 return
-            before.append(self._run(old))
-            if not old:
-                self.outcome.original.append(before[-1])
-            after.append(self._run(new))
+            try:
+                before.append(self._run(old))
+                if not old:
+                    self.outcome.original.append(before[-1])
+                after.append(self._run(new))
+            except Stopped as stop:
+                # Runs that were only to exclude chance need not be complete when the time is spent.
+                if stop.status != TIME_SPENT or len(after) < self._repeat:
+                    raise
+                return
 
     def _against(self, trial: Trial) -> str:
         """The reason against a change that was timed; empty if it is kept."""

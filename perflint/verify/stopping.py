@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 _SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+TIME_SPENT = 1
+"""The exit status where the time is spent."""
 
 
 class Stopped(KeyboardInterrupt):

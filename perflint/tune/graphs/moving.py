@@ -72,7 +72,9 @@ class Mover:
             return
         touched = {name for each in region.behind for name in self._changed_by(each.statement)}
         lifted = [
-            part for part in self._lifted(statement) if touched.isdisjoint(name.id for name in loaded_names(part))
+            part
+            for part in self._lifted(statement, bound)
+            if touched.isdisjoint(name.id for name in loaded_names(part))
         ]
         moved = Moved(statement, refused, tuple(lifted))
         reads = {name.id for name in loaded_outside(statement, moved.lifted)}
@@ -176,14 +178,16 @@ class Mover:
             if isinstance(node, ast.Call) and node not in inside
         )
 
-    def _lifted(self, statement: ast.stmt) -> tuple[ast.expr, ...]:
-        """The tensors of a statement that is moved behind the region: what it reads, or adds to a list."""
+    def _lifted(self, statement: ast.stmt, bound: set[str]) -> tuple[ast.expr, ...]:
+        """The tensors of a statement that is moved behind the region: what it reads, or adds to a list or a sum."""
         found: list[ast.expr] = []
         value = getattr(statement, "value", None)
         if isinstance(statement, ast.AugAssign) and isinstance(value, ast.List):
             found += [each for each in value.elts if self._can_lift(each)]
         if isinstance(value, ast.Call) and is_method(value, "append") and len(value.args) == 1:
             found += [each for each in value.args if self._can_lift(each)]
+        if isinstance(statement, ast.AugAssign) and isinstance(value, ast.Call) and root_of(value.func) in bound:
+            found += [value] if self._can_lift(value) else []
         inside = {node for each in found for node in ast.walk(each)}
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and is_method(node, "item") and node not in inside:

@@ -239,7 +239,8 @@ def _name_for(statement: ast.stmt) -> str:
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         target = statement.value.func.value if isinstance(statement.value.func, ast.Attribute) else None
     name = path_of(target).rpartition(".")[2] if target is not None else ""
-    return name[:-1] if name.endswith("s") and len(name) > 2 else f"{name or 'shown'}_value"
+    is_plural = name.endswith("s") and not name.endswith("ss") and len(name) > 2
+    return name[:-1] if is_plural else f"{name or 'shown'}_value"
 
 
 def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
