@@ -194,7 +194,7 @@ class _Job:
     def run(self) -> int:
         """The exit code."""
         allowed = [*Kind] if self._arguments.allow else [Kind.IDENTICAL, Kind.ROUNDING]
-        tuning = Tuning(self._run, self._read, self._arguments.repeat, 0.05, allowed, _tell)
+        tuning = Tuning(self._run, self._read, self._arguments.repeat, 0.05, allowed, _tell, self._holds)
         self._outcome = tuning.outcome
         stopped, status = "", 0
         try:
@@ -293,7 +293,11 @@ class _Job:
         return [part for part in (frozenset(first), whole - first) if part] if first else []
 
     def _files(self, evidence: Evidence) -> list[str]:
-        return [str(self._workspace.root / path) for path in sorted(evidence.files) if path.endswith(".py")]
+        held = [path for path in sorted(evidence.files) if path.endswith(".py") and self._holds(path)]
+        return [str(self._workspace.root / path) for path in held]
+
+    def _holds(self, path: str) -> bool:
+        return self._workspace.holds(str(self._workspace.root / path))
 
     def _settings(self, evidence: Evidence) -> Settings:
         return options.settings(self._arguments, self._files(evidence))

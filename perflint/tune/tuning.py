@@ -93,8 +93,8 @@ def step_ms(runs: Sequence[Run]) -> float | None:
 class Tuning:
     """One search. `run` runs the program with some files changed; `read` reads a file of the project as it is.
 
-    A comparison is `repeat` pairs of runs in turns. `allowed` are the classes of proof that a change may have. `tell`
-    is called whenever a change is kept.
+    `holds` tells if a file can be changed for a run. A comparison is `repeat` pairs of runs in turns. `allowed` are the
+    classes of proof that a change may have. `tell` is called whenever a change is kept.
     """
 
     def __init__(
@@ -105,6 +105,7 @@ class Tuning:
         tolerance: float,
         allowed: Sequence[Kind],
         tell: Callable[[Outcome], None] = lambda _: None,
+        holds: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._run_program = run
         self._reseeded: Run | None = None
@@ -113,6 +114,7 @@ class Tuning:
         self._tolerance = tolerance
         self._allowed = allowed
         self._tell = tell
+        self._holds = holds
         self.oldest: tuple[int, int] | None = None
         """The oldest torch that the project allows, if it is known."""
         self.outcome = Outcome()
@@ -206,6 +208,8 @@ class Tuning:
         known: Texts = {path: self._read(path) for path in evidence.files} | self.outcome.texts
         try:
             written = change.write(known, evidence)
+            if (linked := next((path for path in written if not self._holds(path)), None)) is not None:
+                raise Refused(f"{linked} is a link or shared, and the original must stay as it is", 1)
         except Refused as refused:
             self.outcome.refused[change.name] = refused.reason
             return None

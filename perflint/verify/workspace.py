@@ -72,7 +72,10 @@ class Workspace:
         """A folder for what is not the program's, beside the copy; empty after `renew`."""
 
     def renew(self, changes: Mapping[str, bytes]) -> None:
-        """Make the copy, with some files, by their paths, changed. Raises OSError."""
+        """Make the copy, with some files, by their paths, changed.
+
+        Raises OSError, and ValueError for a file of which it has no copy.
+        """
         for folder in (self.folder, self.output):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True, exist_ok=True)
@@ -85,6 +88,9 @@ class Workspace:
             else:
                 shutil.copy2(self.root / entry.path, place)
         for path, data in changes.items():
+            if not self.holds(path):
+                # A link would lead to the original.
+                raise ValueError(f"there is no copy of {path}")
             self.place(path).write_bytes(data)
 
     def place(self, path: str | Path) -> Path:

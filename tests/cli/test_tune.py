@@ -86,6 +86,18 @@ def test_the_patch_of_a_file_with_form_feeds_can_be_applied(perflint: Command, p
     assert "num_workers=" in (perflint.folder / "train.py").read_text()
 
 
+def test_files_that_are_linked_are_not_changed(
+    perflint: Command, program: Simulated, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "train.py"
+    (perflint.folder / "train.py").rename(outside)
+    (perflint.folder / "train.py").symlink_to(outside)
+    code, out, _ = tuned(perflint, "--apply")
+    assert code == 0 and program.runs == 1
+    assert "  loader: train.py is a link or shared, and the original must stay as it is\n" in out
+    assert outside.read_text() == PROGRAM
+
+
 def test_apply_writes_the_files(perflint: Command, program: Simulated) -> None:
     assert tuned(perflint, "--apply")[0] == 0
     assert (

@@ -72,6 +72,18 @@ def test_what_a_run_leaves_is_gone(project: Path) -> None:
     copy.close()
 
 
+def test_no_change_is_written_through_a_link(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.py").write_text("one")
+    (project / "link.py").symlink_to(tmp_path / "outside.py")
+    copy = Workspace(project, [project / "pkg"])
+    for path in ("link.py", "pkg/data.bin"):
+        before = (project / path).read_bytes()
+        with pytest.raises(ValueError, match=path):
+            copy.renew({str(project / path): b"two"})
+        assert (project / path).read_bytes() == before
+    copy.close()
+
+
 def test_changes_of_the_original_are_noticed(project: Path) -> None:
     copy = Workspace(project)
     (project / "runs/last.pt").write_text("the program knows the full path")
