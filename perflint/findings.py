@@ -435,6 +435,8 @@ class Report:
     """Those that the profile `pedantic` would add to the default one, by function."""
     verdicts: dict[Ruling, int] = field(default_factory=dict)
     """How many findings that the profile would show without a trace, or shows with it, got which verdict."""
+    shard: tuple[int, int] = (1, 1)
+    """The part of the files that the run was about, and the number of parts."""
 
     def add(self, part: Report) -> None:
         """Add the report of a file to that of a run."""

@@ -104,7 +104,7 @@ def _check(
     arguments: Namespace,
 ) -> Report:
     style = options.style(arguments, sys.stderr)
-    report = Report()
+    report = Report(shard=arguments.shard)
     for folder in found.empty:
         help = "only *.py and *.ipynb files that nothing excludes are looked for; name a file to check it anyway"
         sys.stderr.write(message_text("warning", f"no Python files in {folder}", help, style))

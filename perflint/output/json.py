@@ -145,7 +145,9 @@ def problem_object(problem: Problem) -> dict[str, Any]:
 def summary_object(report: Report) -> dict[str, Any]:
     """The numbers of a run."""
     fixes = fixable(report.findings)
+    part, parts = report.shard
     return {
+        **({"shard": f"{part}/{parts}"} if parts > 1 else {}),
         "files": report.files,
         "lines": report.lines,
         "findings": len(report.findings),

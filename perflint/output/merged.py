@@ -71,7 +71,13 @@ def read_report(data: bytes) -> Report:
         unchanged=summary.get("unchanged", int),
         hidden=dict(summary.counts("hidden")),
         verdicts={_member(Ruling, name, "verdicts"): count for name, count in summary.counts("verdicts")},
+        shard=_shard(summary) if "shard" in values["summary"] else (1, 1),
     )
+
+
+def _shard(summary: _Object) -> tuple[int, int]:
+    part, _, parts = summary.matching("shard", r"[1-9]\d{0,5}/[1-9]\d{0,5}").partition("/")
+    return int(part), int(parts)
 
 
 def merged(reports: Sequence[Report]) -> Report:
@@ -89,8 +95,19 @@ def merged(reports: Sequence[Report]) -> Report:
     if any(finding.verdict is not None for finding in total.findings):
         total.findings.sort(key=by_cost)
     total.silenced.sort(key=lambda each: place(each.finding.path))
-    total.problems = list(_problems([report.problems for report in reports]))
+    total.problems = [*_missing(reports), *_problems([report.problems for report in reports])]
     return total
+
+
+def _missing(reports: Sequence[Report]) -> Iterator[Problem]:
+    """The parts of a run that have no report: their findings would be taken for none."""
+    shards = {report.shard for report in reports}
+    for count in sorted({parts for _, parts in shards}):
+        lost = [part for part in range(1, count + 1) if (part, count) not in shards]
+        if lost:
+            named = ", ".join(map(str, lost[:5])) + (" …" if len(lost) > 5 else "")
+            help = "its job may have failed; merge the reports of all parts"
+            yield Problem("", f"there is no report of part {named} of {count}", help)
 
 
 def place(path: str) -> tuple[str, ...]:

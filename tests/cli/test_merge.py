@@ -80,6 +80,21 @@ def test_a_problem_of_the_run_is_told_once(project: Command) -> None:
     assert merged.err.count("nowhere") == 1
 
 
+def test_a_part_that_is_missing_is_no_part_without_findings(perflint: Command) -> None:
+    for at in range(4):
+        perflint.write(f"{at}.py", BAD)
+    for part in range(1, 4):
+        check(perflint, f"{part}.json", "--shard", f"{part}/3")
+    ran = perflint("merge", "1.json", "3.json", "--output-format", "concise")
+    assert ran.code == 2 and "error: there is no report of part 2 of 3\n" in ran.err and "3.py:3" in ran.out
+    assert perflint("merge", "1.json", "3.json", "2.json", "--exit-zero").code == 0
+    data = json.loads((perflint.folder / "1.json").read_text())
+    for shard in ("0/3", "1/0", "1", 3, None, "1/99999999"):
+        data["summary"]["shard"] = shard
+        perflint.write("0.json", json.dumps(data))
+        assert "`summary.shard` is not what perflint writes" in perflint("merge", "0.json").err
+
+
 def test_exit_codes(perflint: Command) -> None:
     perflint.write("bad.py", BAD)
     perflint.write("clean.py", "x = 1\n")
