@@ -42,6 +42,18 @@ def test_the_default_names(perflint: Command, trace: str) -> None:
     assert json.loads((perflint.folder / "perflint-chrome.json").read_text())["traceEvents"]
 
 
+def test_a_link_of_the_default_name_leads_nowhere(
+    perflint: Command, trace: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "mine.html"
+    outside.write_text("mine")
+    for name in ("perflint-report.html", "named.html"):
+        (perflint.folder / name).symlink_to(outside)
+    assert perflint("report", trace).code == 0 and outside.read_text() == "mine"
+    assert (perflint.folder / "perflint-report.html").read_text().startswith("<!DOCTYPE html>")
+    assert perflint("report", trace, "-o", "named.html").code == 0 and outside.read_text() != "mine"
+
+
 def test_the_page_may_go_to_standard_output(perflint: Command, trace: str) -> None:
     ran = perflint("report", trace, "-o", "-")
     assert ran.code == 0 and ran.out.startswith("<!DOCTYPE html>") and ran.err == ""
