@@ -153,9 +153,9 @@ class Summaries:
     def __init__(self, known: Mapping[Path, bytes]) -> None:
         self._known = known
 
-    def find(self, path: Path) -> Summary | None:
-        """The summary of a file."""
-        data = self._known.get(path)
+    def find(self, path: Path, round: int) -> Summary | None:
+        """The summary of a file in a round."""
+        data = None if round else self._known.get(path)
         found = None if data is None else pickle.loads(data)
         assert found is None or isinstance(found, Summary)
         return found
@@ -238,7 +238,7 @@ def _summarize(parcel: Parcel, files: list[str]) -> list[tuple[Path, bytes]]:
     found: list[tuple[Path, bytes]] = []
     with parcel.opened():
         for file in files:
-            summary = summary_before_checks(parcel.project(file), file)
+            summary = summary_before_checks(parcel.project(file), file, 0)
             # Types may be nested too deep for pickle; the check that needs such a summary makes it.
             with suppress(RecursionError):
                 found += [] if summary is None else [(summary.path, pickle.dumps(summary, protocol=5))]

@@ -15,6 +15,7 @@ from perflint.engine.summaries import await_checks, summary_before_checks, users
 from perflint.findings import Report
 from perflint.frozen import dataclass
 from perflint.rules.registry import RuleSet
+from perflint.semantics.model import LAST
 from perflint.source.files import STANDARD_INPUT
 from perflint.source.reading import Text, Unreadable, read, read_standard_input
 from perflint.source.text import Source
@@ -130,7 +131,7 @@ class _Run:
             source, problem = _source(file, None)
             project = self._projects.of(file)
             if problem is None and is_one_of_many:
-                summary_before_checks(project, file)
+                summary_before_checks(project, file, LAST)
             yield file, problem or self._caches.make(source, project)
 
     def _by_workers(self, sizes: Mapping[str, int], stack: ExitStack) -> Iterator[tuple[str, Report]]:

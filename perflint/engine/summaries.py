@@ -37,13 +37,13 @@ def users_first(projects: Projects, files: Iterable[str]) -> list[str]:
     return list(order)
 
 
-def summary_before_checks(project: Project, file: str) -> Summary | None:
-    """The summary of a file if its check, or checks of other files, may need it."""
+def summary_before_checks(project: Project, file: str, round: int) -> Summary | None:
+    """The summary of a file in a round if its check, or checks of other files, may need it."""
     path = absolute(file)
     if not project.texts.is_connected(path) or is_test_path(path):
         return None
     with contained([], file, _crash), deep_stack():
-        return summary_of(project, path)
+        return summary_of(project, path, round)
     return None
 
 

@@ -75,7 +75,7 @@ class Worker:
         await_checks(self._projects, files)
         for file in files:
             if self._caches.of(file) is not None:
-                summary_before_checks(self._projects.of(file), file)
+                summary_before_checks(self._projects.of(file), file, 0)
         self._caches.flush()
         return []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
+from perflint.frozen import replace
 from perflint.semantics import nominate
 from perflint.semantics.callers.constants import constant_given, constant_kept
 from perflint.semantics.callers.fields import constant_of_field
@@ -71,20 +72,32 @@ def _for_any_caller(model: Model) -> Model:
     return Model(model.source, model.view.project, CallsOf.PRIVATE, model.part)
 
 
-def summary_of(project: Project, path: Path) -> Summary | None:
-    """The summary of a file, which all checks of the project share; None if the file does not parse."""
-    return summaries(project).of(project, path, _summary)
+LAST = 1
+"""The round of the summaries that checks ask."""
 
 
-def _summary(project: Project, path: Path) -> Summary | None:
+def summary_of(project: Project, path: Path, round: int = LAST) -> Summary | None:
+    """The summary of a file, which all checks of the project share; None if the file does not parse.
+
+    In round 0 the file is run alone, in each further one with what its callers pass as their summaries of the round
+    before show.
+    """
+    return summaries(project).of(project, path, round, _summary)
+
+
+def _summary(project: Project, path: Path, round: int) -> Summary | None:
     module = project.module_at(path)
     if module is None:
         return None
     source = Source(str(path), module.text)
     source.tree = module.tree
-    model = Model(source, project, CallsOf.FILE)
+    before = summary_of(project, path, round - 1) if round else None
+    model = Model(source, project, CallsOf.FILE, round=round)
     try:
-        return summarised(model)
+        model.infer()
+        if before is None or model.is_changed:
+            return summarised(model, round)
+        return replace(before, round=round, record=model.view.record)
     finally:
         model.close()
         summaries(project).keep_run(model.analysis)
@@ -115,8 +128,9 @@ class Model:
         project: Project,
         calls: CallsOf = CallsOf.PROJECT,
         part: range | None = None,
+        round: int = LAST + 1,
     ) -> None:
-        """`calls` are those that arguments and heat are taken from.
+        """`calls` are those that heat is taken from; arguments, too, but for a summary of a later `round`.
 
         With `part`, the model is one of these lines: it has their sites, and knows little of the other functions.
         """
@@ -124,16 +138,20 @@ class Model:
         self.part = part
         self._calls = calls
         self.module: Module = project.module_of(source)
-        goes_on = calls is CallsOf.PROJECT and part is None
-        begun = summaries(project).take_run(self.module) if goes_on else None
+        self._round = 0 if calls is CallsOf.PRIVATE else round
+        begun = summaries(project).take_run(self.module) if self._round and part is None else None
+        if begun is not None and calls is CallsOf.PROJECT:
+            summaries(project).awaited.discard(self.module.path)
         self.view = begun.view if begun is not None else View(project, self.module)
         """The other files as this model has read them, and the results for them."""
         self.analysis = begun or Analysis(
             self.view, self.module, calls is CallsOf.PRIVATE, keeps_calls=calls is CallsOf.FILE
         )
-        self._is_begun = begun is not None
+        self.is_changed = True
+        """True if the last round has run anything again."""
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
+        self._callers: dict[int, Callers] = {}
         self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
         self.memo: Memo = {}
         """The answers about the file that `memo.once` and its like remember until the model is closed."""
@@ -149,22 +167,30 @@ class Model:
     @cached_property
     def _recorder(self) -> Recorder:
         """The values and targets of all nodes. The first question about one runs the interpreter over the file."""
-        callers = self.callers
+        analysis, callers = self.analysis, self.callers
         if self.part is not None and callers is not None:
             self.view.outside, self.view.every_call = callers.arguments, callers.every
-        if not self._is_begun:
-            self.analysis.run_alone(self.part)
-        if self.part is None and callers is not None:
-            self.analysis.run_with_callers(callers.arguments, callers.every)
-        return self.analysis.recorder
+        if not analysis.rounds:
+            analysis.run_alone(self.part)
+        while self.part is None and analysis.rounds <= self._round:
+            callers = self._callers_in(analysis.rounds)
+            self.is_changed = analysis.run_with_callers(callers.arguments, callers.every)
+        if self._calls is CallsOf.PROJECT:
+            analysis.recorder.keep_no_calls()
+        return analysis.recorder
 
     @cached_property
     def callers(self) -> Callers | None:
         """The callers in other files; None if the model is made without them."""
-        if self._calls is not CallsOf.PROJECT:
-            return None
+        return self._callers_in(self._round) if self._calls is CallsOf.PROJECT else None
+
+    def _callers_in(self, round: int) -> Callers:
         project = self.view.project
-        return Callers(self.view, self.module, lambda path: summary_of(project, path))
+        known = self._callers.get(round)
+        if known is None:
+            known = Callers(self.view, self.module, lambda path: summary_of(project, path, round - 1))
+            self._callers[round] = known
+        return known
 
     @cached_property
     def serves_programs(self) -> bool:

@@ -18,6 +18,7 @@ from perflint.engine.projects import Projects
 from perflint.engine.summaries import summary_before_checks
 from perflint.engine.workers import Worker
 from perflint.findings import Report
+from perflint.semantics.model import LAST
 
 
 class Process:
@@ -78,9 +79,9 @@ def test_a_summary_that_crashes_is_made_by_the_check(tmp_path: Path, monkeypatch
     (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
     (tmp_path / "b.py").write_text("from a import f\nf(1)\n")
     project = Projects(Settings()).of(tmp_path / "a.py")
-    assert summary_before_checks(project, str(tmp_path / "b.py")) is not None
+    assert summary_before_checks(project, str(tmp_path / "b.py"), LAST) is not None
     monkeypatch.setattr(summaries, "summary_of", crash)
-    assert summary_before_checks(project, str(tmp_path / "b.py")) is None
+    assert summary_before_checks(project, str(tmp_path / "b.py"), LAST) is None
 
 
 def test_a_worker_travels_without_its_projects(tmp_path: Path) -> None:

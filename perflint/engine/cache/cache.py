@@ -102,13 +102,14 @@ class Cache:
         file = self._project.file_text(path)
         self._later(Result(path, key, content, record, code, None if file is None else file.outline))
 
-    def find(self, path: Path) -> Summary | None:
-        """The summary of a file."""
-        data = self._guarded(lambda store: store.find(path, _SUMMARY))
+    def find(self, path: Path, round: int) -> Summary | None:
+        """The summary of a file in a round."""
+        key = b"%s %d" % (_SUMMARY, round)
+        data = self._guarded(lambda store: store.find(path, key))
         found = None if data is None else self._read(data)
         if not isinstance(found, Summary):
             return None
-        record = self._guarded(lambda store: store.record(path, _SUMMARY))
+        record = self._guarded(lambda store: store.record(path, key))
         return None if record is None else replace(found, record=record)
 
     def answer(self, question: Question) -> object:
@@ -138,7 +139,7 @@ class Cache:
             content = dumped(replace(summary, record=_NO_RECORD))
         except RecursionError:
             return
-        self._later(Result(summary.path, _SUMMARY, content, summary.record))
+        self._later(Result(summary.path, b"%s %d" % (_SUMMARY, summary.round), content, summary.record))
 
     def flush(self) -> None:
         """Write what was added."""

@@ -15,15 +15,15 @@ from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.source.changed import changed_lines
 
-Make = Callable[[Project, Path], Summary | None]
-"""Gives the summary of a file of a project; None if the file does not parse."""
+Make = Callable[[Project, Path, int], Summary | None]
+"""Gives the summary of a file of a project in a round; None if the file does not parse."""
 
 
 class SummaryStore(Protocol):
     """Keeps summaries of the files of a project as they are on the disk, beyond this process."""
 
-    def find(self, path: Path) -> Summary | None:
-        """The summary of a file, if it is known and holds."""
+    def find(self, path: Path, round: int) -> Summary | None:
+        """The summary of a file in a round, if it is known and holds."""
 
     def keep(self, summary: Summary) -> None:
         """Add a summary."""
@@ -36,7 +36,7 @@ class Summaries:
         self.store: SummaryStore | None = None
         self._drafted: set[Path] | None = None
         """During a draft, the files whose summaries may not hold."""
-        self._known: dict[Path, Summary | None] = {}
+        self._known: dict[tuple[Path, int], Summary | None] = {}
         self.awaited: set[Path] = set()
         """The files that are still to be checked: their checks go on from the runs of their summaries."""
         self._runs: dict[Path, Analysis] = {}
@@ -54,21 +54,21 @@ class Summaries:
         finally:
             self._drafted = None
 
-    def of(self, project: Project, path: Path, make: Make) -> Summary | None:
-        """The summary of a file. It follows from the texts alone, so all runs share it."""
-        if path not in self._known:
-            found = self._before(project, path)
+    def of(self, project: Project, path: Path, round: int, make: Make) -> Summary | None:
+        """The summary of a file in a round. It follows from the texts alone, so all runs share it."""
+        if (path, round) not in self._known:
+            found = self._before(project, path, round)
             if found is None and self._drafted is not None and project.base is not None:
-                before = summaries(project.base).of(project.base, path, make)
+                before = summaries(project.base).of(project.base, path, round, make)
                 if before is not None:
                     self._drafted.add(path)
                     return _moved(before, project, project.base)
             if found is None:
-                found = make(project, path)
+                found = make(project, path, round)
                 if found is not None and self.store is not None:
                     self.store.keep(found)
-            self._known[path] = found
-        return self._known[path]
+            self._known[path, round] = found
+        return self._known[path, round]
 
     def keep_run(self, analysis: Analysis) -> None:
         """Keep the run that a summary was made from, if a check will go on from there."""
@@ -76,23 +76,23 @@ class Summaries:
             self._runs[analysis.module.path] = analysis
 
     def take_run(self, module: Module) -> Analysis | None:
-        """The run that the summary of a file was made from, if it is kept; for one check, which changes it."""
-        self.awaited.discard(module.path)
+        """The run that the last summary of a file was made from, if it is kept; for one that goes on from it."""
         known = self._runs.pop(module.path, None)
         return known if known is not None and known.module is module else None
 
-    def _before(self, project: Project, path: Path) -> Summary | None:
+    def _before(self, project: Project, path: Path, round: int) -> Summary | None:
         """The summary that was made before and still holds: for the project that this is an overlay of, or stored."""
         if project.base is None:
-            return None if self.store is None else self.store.find(path)
-        found = summaries(project.base)._made(project.base, path)
+            return None if self.store is None else self.store.find(path, round)
+        found = summaries(project.base)._made(project.base, path, round)
         if found is None:
             return None
         return found if changes_of(project).spare(found.record, project) else None
 
-    def _made(self, project: Project, path: Path) -> Summary | None:
+    def _made(self, project: Project, path: Path, round: int) -> Summary | None:
         """The summary of a file, if it is known without making it."""
-        return self._known[path] if path in self._known else self._before(project, path)
+        known = self._known
+        return known[path, round] if (path, round) in known else self._before(project, path, round)
 
 
 def summaries(project: Project) -> Summaries:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from perflint.semantics.structure import ClassInfo
 
 
-def summarised(model: Model) -> Summary:
-    """The summary of the file of a model."""
+def summarised(model: Model, round: int) -> Summary:
+    """The summary of the file of a model, whose arguments are those of a round."""
     maker = _Maker(model)
     calls = _grouped((call.callee, call) for node in model.nodes(ast.Call) for call in maker.calls(node))
     uses = _grouped(uses_of_parameters(model, maker.callees, maker.call))
@@ -37,6 +37,7 @@ def summarised(model: Model) -> Summary:
     loaded = dict(model.view.modules)
     return Summary(
         model.module.path,
+        round,
         calls,
         overrides,
         uses,

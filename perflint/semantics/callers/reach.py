@@ -73,7 +73,7 @@ class Reach:
             nearest = (path, *self.importers(path))
             found.update(dict.fromkeys((each, word) for each in nearest))
             if owner and not constructs:
-                found.update(dict.fromkeys((each, word) for each in self._behind(nearest)))
+                found.update(dict.fromkeys((each, word) for each in (*self._behind(nearest), *self.handed)))
         yield from found
 
     def _behind(self, files: tuple[Path, ...]) -> Iterator[Path]:
@@ -117,9 +117,9 @@ class Reach:
 
     @cached_property
     def handed(self) -> tuple[Path, ...]:
-        """The other files that the importers of the file import: they may hand them its objects."""
+        """The other files that the users of the file import: they may hand them its objects."""
         found: dict[Path, None] = {}
-        waiting = [*self.importers(self._module.path)]
+        waiting = [*self.users[1:]]
         for path in waiting:
             new = dict.fromkeys(each for each in self._imported(path) if each not in found)
             found.update(new)
@@ -200,9 +200,14 @@ class Reach:
             # A script imports the files beside it by their names, also in a package.
             files = (file for name in module.definitions for file in self._view.importers(path.stem, name))
             found.update((file.path, file) for file in files if file.path.parent == path.parent)
-        others = (file for file in found.values() if file.path.name != "__init__.py" and file.path != path)
+        others = (file for file in found.values() if file.path != path and not self._only_exports(file.path))
         code = (file for file in others if not self._view.is_of_tests(file.path))
         return sorted(code, key=lambda file: _distance(file.path, path))
+
+    def _only_exports(self, path: Path) -> bool:
+        """True for a package without functions of its own: it hands on what it imports, and calls nothing."""
+        module = self._view.peek(path) if path.name == "__init__.py" else None
+        return module is not None and not module.structure.functions
 
 
 def spellings(view: View, module: Module) -> Iterator[str]:

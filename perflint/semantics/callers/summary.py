@@ -1,7 +1,9 @@
 """The summary of one file for the files that it calls.
 
-A summary follows from the texts of the project alone: the file is run without knowledge of its own callers. So it is
-the same whoever asks for it, and all checks of a run share it.
+A summary follows from the texts of the project alone, and is the same whoever asks for it, so that all checks of a run
+share it. It is made in rounds. In round 0 the file is run without knowledge of its own callers; in each further one it
+is run with what they pass as their summaries of the round before show. So files that call each other in a circle need
+no order.
 """
 
 from __future__ import annotations
@@ -71,6 +73,8 @@ class Summary:
     """The calls of one file, and what its classes override."""
 
     path: Path
+    round: int
+    """How often what callers pass was taken from their files: 0 if the file was run alone."""
     calls: Mapping[FunctionKey, tuple[Call, ...]]
     overrides: Mapping[FunctionKey, tuple[FunctionKey, ...]]
     """The methods of base classes of the project that a method of the file overrides."""

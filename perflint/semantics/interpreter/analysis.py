@@ -34,10 +34,10 @@ part are the same, and the time hardly depends on the called functions."""
 
 
 class Analysis:
-    """The run over one file, in two stages: by the calls of the file alone, then with those of other files.
+    """The run over one file, in rounds: by the calls of the file alone, then with those of other files.
 
-    The first stage gives the summary of the file. A check goes on from there, and runs again only the functions for
-    which other files tell more.
+    Each round but the last gives a summary of the file. The next one goes on from there, and runs again only the
+    functions for which other files tell something else than before.
     """
 
     def __init__(self, view: View, module: Module, any_caller: bool = False, keeps_calls: bool = False) -> None:
@@ -49,7 +49,11 @@ class Analysis:
         self._order: list[FunctionInfo] = []
         self._runs: dict[FunctionInfo, _Run] = {}
         self._asked: set[FunctionInfo] = set()
-        """The functions for which the first stage asked for all calls of the project."""
+        """The functions for which the first round asked for all calls of the project."""
+        self._told: dict[FunctionInfo, tuple[list[Arguments], Every]] = {}
+        """What other files told of the functions in the last round, if anything."""
+        self.rounds = 0
+        """The rounds that were made."""
 
     def run_alone(self, part: range | None = None) -> None:
         """Run the top level, then each function once, and record their values and calls.
@@ -74,30 +78,38 @@ class Analysis:
                 self._settle()
         view.every_call = no_call
         recorder.steps = self._budget.steps
+        self.rounds = 1
 
-    def run_with_callers(self, outside: Outside, every_call: EveryCall) -> None:
-        """Run the functions again to which calls in other files pass arguments, and those that depend on these."""
+    def run_with_callers(self, outside: Outside, every_call: EveryCall) -> bool:
+        """Run the functions again of which calls in other files tell something else than in the last round, and those
+        that depend on these. True if there are any.
+        """
         self.view.outside, self.view.every_call = outside, every_call
-        self.recorder.keep_no_calls()
+        before = self._budget.steps
         with deep_stack():
             _run(self.recorder, lambda: run_changed_again(self._top))
             told: dict[FunctionInfo, None] = {}
             for info in self._order:
-                if info.outer in told or self._is_told_more(info):
+                if self._is_told_else(info) or info.outer in told:
                     told[info] = None
             self._run_functions(list(told))
             self._settle()
         self.recorder.steps = self._budget.steps
+        self.rounds += 1
+        return bool(told) or self._budget.steps > before
 
-    def _is_told_more(self, info: FunctionInfo) -> bool:
+    def _is_told_else(self, info: FunctionInfo) -> bool:
         """True if calls in other files may change what a function knows of its parameters."""
-        if info in self._asked:
-            return True
         is_bound = _receiver(self.module, info) is not None
-        return takes_arguments(info, is_bound) and bool(self.view.outside(self.module, info))
+        given = self.view.outside(self.module, info) if takes_arguments(info, is_bound) else []
+        every = self.view.every_call(self.module, info) if info in self._asked else _NO_CALL
+        before = self._told.get(info, _NOTHING)
+        if given or every is not _NO_CALL:
+            self._told[info] = given, every
+        return (given, every) != before
 
     def _note_question(self, module: Module, info: FunctionInfo) -> Every:
-        """The answer of the first stage, which cannot know whether a function gets other calls."""
+        """The answer of the first round, which cannot know whether a function gets other calls."""
         self._asked.add(info)
         return no_call(module, info)
 
@@ -116,6 +128,10 @@ class Analysis:
             self._run_functions(stale)
             if not stale:
                 break
+
+
+_NO_CALL = Every((), False)
+_NOTHING: tuple[list[Arguments], Every] = [], _NO_CALL
 
 
 def _steps(view: View, module: Module) -> int:

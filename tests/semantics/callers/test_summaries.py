@@ -11,7 +11,7 @@ import pytest
 from perflint.findings import Heat
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.summary import Summary
-from perflint.semantics.model import Model, summary_of
+from perflint.semantics.model import LAST, Model, summary_of
 from perflint.semantics.project import Project
 from perflint.semantics.values import Device, Tensor
 from perflint.source.text import Source
@@ -281,14 +281,15 @@ def test_a_draft_has_the_calls_of_the_edited_file_from_before(tmp_path: Path, ed
     path = tmp_path / "ops.py"
     project = base.view.project.overlay({path: edited})
 
-    def fail(project: Project, path: Path) -> Summary | None:
+    def fail(project: Project, path: Path, round: int) -> Summary | None:
         raise AssertionError(path)
 
     source = Source(str(path), edited)
     with summaries(project).draft() as drafted:
         draft = Model(source, project)
         assert draft.heat(read_of(draft)) is Heat.COLD
-        lines = [call.line for calls in summaries(project).of(project, path, fail).calls.values() for call in calls]
+        found = summaries(project).of(project, path, LAST, fail)
+        lines = [call.line for calls in found.calls.values() for call in calls]
     assert path in drafted
     now = Model(source, project)
     assert now.heat(read_of(now)) is Heat.COLD
