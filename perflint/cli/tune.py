@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import sys
 import time
@@ -244,7 +245,10 @@ class _Job:
         root = self._workspace.root
         changes = {str(root / path): self._text(path).encode(text) for path, text in texts.items()}
         given = self._arguments
-        key = json.dumps([given.command, given.steps, given.warmup, given.seed, self._project, way.value, dict(texts)])
+        machine = [platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES")]
+        key = json.dumps(
+            [given.command, given.steps, given.warmup, given.seed, machine, self._project, way.value, dict(texts)]
+        )
 
         def do() -> Run:
             done = self._program.run(changes, min(left, patience), way is Way.RESEEDED, way is Way.DETERMINISTIC)

@@ -112,12 +112,16 @@ def test_a_second_search_uses_the_runs_of_the_first(perflint: Command, program: 
     assert (code, out, program.runs) == (0, first, runs) and "from the last search" in err
 
 
-@pytest.mark.parametrize("options", [[], ["--seed", "3"]])
-def test_runs_of_another_program_are_not_used(perflint: Command, program: Simulated, options: list[str]) -> None:
+@pytest.mark.parametrize("other", ["text", "seed", "gpu"])
+def test_runs_of_another_program_or_gpu_are_not_used(
+    perflint: Command, program: Simulated, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tuned(perflint)
-    runs = program.runs
-    if not options:
+    runs, options = program.runs, ["--seed", "3"] * (other == "seed")
+    if other == "text":
         perflint.write("train.py", f"{PROGRAM}print()\n")
+    if other == "gpu":
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
     assert "from the last search" not in tuned(perflint, *options)[2] and program.runs == 2 * runs
 
 
