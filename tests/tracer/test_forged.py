@@ -54,6 +54,8 @@ def test_no_command_crashes(perflint: Command, seeds: range) -> None:
             ["report", "t.jsonl.gz", "--format=chrome", "--output=chrome.json"],
             ["compare", "t.jsonl.gz", "t.jsonl.gz"],
             ["check", "tracing", "--no-cache", "--trace=t.jsonl.gz"],
+            ["fix", "tracing", "--unsafe-fixes", "--trace=t.jsonl.gz"],
+            ["tune", "--dry-run", "--trace=t.jsonl.gz"],
         ):
             ran = perflint(*command)
             assert "crashed" not in ran.err, (seed, command, ran.err)
