@@ -86,10 +86,14 @@ class FileText:
         """The full names of what it binds: modules, `module.name` for each name, and `module.*`."""
         return self._statements[1]
 
-    @property
+    @cached_property
     def kept(self) -> frozenset[str]:
-        """Those of `bound` that are not imported under other names only."""
-        return self._statements[2]
+        """Those of `bound` whose names mean them: not those that are imported under other names, and not assigned."""
+        others = self.bound - self._statements[2]
+        return self._statements[2].union(name for name in others if self._assigns(name.rpartition(".")[2]))
+
+    def _assigns(self, name: str) -> bool:
+        return re.search(rf"^[ \t]*{re.escape(name)}[ \t]*[:=,]", self.text, re.MULTILINE) is not None
 
     @cached_property
     def imports(self) -> frozenset[str]:

@@ -82,6 +82,8 @@ def test_an_importer_takes_the_name_or_the_module(tmp_path: Path, statement: str
         ("from net.ops import scale as resize\nfrom net.ops import scale", True),
         ("from net.ops import scale as resize, scale", True),
         ("import net.ops as ops", True),
+        ("from net.ops import scale as resize\nscale = compiled(resize)", True),
+        ("from net.ops import scale as resize\nif resize:\n    scale: object = resize", True),
     ],
 )
 def test_a_name_that_is_imported_as_another_one_is_not_passed_on(
