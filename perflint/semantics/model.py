@@ -72,7 +72,7 @@ def _for_any_caller(model: Model) -> Model:
     return Model(model.source, model.view.project, CallsOf.PRIVATE, model.part)
 
 
-LAST = 1
+LAST = 2
 """The round of the summaries that checks ask."""
 
 

@@ -12,22 +12,16 @@ from perflint.frozen import dataclass, replace
 from perflint.semantics.callers.adopted import adopted
 from perflint.semantics.callers.by_name import accepts, tells
 from perflint.semantics.callers.reach import Reach
-from perflint.semantics.callers.summary import Call, FunctionKey, Parameter, Passed, Summary
+from perflint.semantics.callers.summary import Call, FunctionKey, Summary
 from perflint.semantics.callers.uses import may_read_method, only_calls, other_code_may_call
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.interpreter.lineage import is_static
 from perflint.semantics.module import Module
 from perflint.semantics.regions.compiled import COMPILES, DEEPEST, Compiled
-from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, path_of
-from perflint.semantics.values import Instance, Value
+from perflint.semantics.structure import FunctionInfo, path_of
 from perflint.semantics.view import Every, View
 
 _MOST_CALLERS = 32
 """Functions that lead to one, and are looked at."""
-_MOST_PARAMETERS = 64
-"""Parameters that get an object of one class, and are looked at."""
-_RUN_BY_CALLS = ("forward", "__call__")
-"""The methods that a call of an object runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +48,6 @@ class Callers:
         self._chains: dict[FunctionKey, Chain | None] = {}
         self._told: dict[FunctionKey, FunctionInfo | None] = {}
         """The methods that were asked about, if their names tell them."""
-        self._used: dict[str, dict[str, list[Call]]] = {}
-        """The calls of methods on objects that are handed to functions, by the class of the file and the method."""
 
     def key(self, info: FunctionInfo) -> FunctionKey:
         """The key of a function of the file."""
@@ -93,7 +85,7 @@ class Callers:
             summary = self._summary(path, word) if path != key.path else None
             if summary is not None:
                 yield from ((call, summary) for call in summary.calls.get(key, ()))
-        for call in (*self._on_arguments(key), *self._on_unknown(key)):
+        for call in self._on_unknown(key):
             summary = self._summary_at(call.path)
             if summary is not None and call.path != key.path:
                 yield call, summary
@@ -225,7 +217,6 @@ class Callers:
             for path, word in self._reach.places(key):
                 summary = self._summary(path, word)
                 yield from summary.calls.get(key, ()) if summary is not None else ()
-            yield from self._on_arguments(key)
             yield from self._on_unknown(key)
 
     def _on_unknown(self, method: FunctionKey) -> Iterator[Call]:
@@ -264,68 +255,6 @@ class Callers:
                     return None
         module = self._view.peek(method.path)
         return None if module is None else module.named_function(method.qualname)
-
-    def _on_arguments(self, method: FunctionKey) -> tuple[Call, ...]:
-        """The calls of a method of the file on objects that are handed to functions: `policy.train(buffer)`."""
-        owner, _, name = method.qualname.rpartition(".")
-        if not owner or method.path != self._module.path or name in CONSTRUCTORS:
-            return ()
-        files = (*self._reach.users[1:], *self._reach.handed)
-        # A call of an object does not have the name of the method.
-        if not files or (name not in _RUN_BY_CALLS and not any(self._view.mentions(path, name) for path in files)):
-            return ()
-        calls = self._calls_on_objects(owner)
-        names = ("__call__",) if name in _RUN_BY_CALLS else (name,)
-        return tuple([replace(call, callee=method) for each in names for call in calls.get(each, ())])
-
-    def _calls_on_objects(self, owner: str) -> dict[str, list[Call]]:
-        """The calls by name of methods on objects of a class of the file that functions get as arguments."""
-        if owner not in self._used:
-            found = self._used[owner] = {}
-            classes = {FunctionKey(path, cls) for path, cls in self._reach.family(self._module.path, owner)}
-            waiting = [parameter for path in self._reach.users for parameter in self._given(path, classes)]
-            seen = set(waiting)
-            for parameter in waiting:
-                summary = self._summary_at(parameter.function.path)
-                for use in summary.uses.get(parameter, ()) if summary is not None else ():
-                    if use.method:
-                        found.setdefault(use.method, []).append(use.call)
-                        continue
-                    following = self._parameter(use.call.callee, use.passed_as)
-                    if following is not None and following not in seen and len(seen) < _MOST_PARAMETERS:
-                        seen.add(following)
-                        waiting.append(following)
-        return self._used[owner]
-
-    def _given(self, path: Path, classes: set[FunctionKey]) -> Iterator[Parameter]:
-        """The parameters for which the calls of a file pass an object of some classes."""
-        summary = self._summary_at(path)
-        for call in () if summary is None else (call for calls in summary.calls.values() for call in calls):
-            given = call.arguments
-            passed: list[tuple[Passed, Value]] = []
-            if given is not None:
-                passed += [*enumerate(given.positional), *given.keywords]
-            for place, value in passed:
-                assert summary is not None
-                names = {member.cls for member in value.members if isinstance(member, Instance)}
-                if any(summary.classes.get(name) in classes for name in names):
-                    found = self._parameter(call.callee, place)
-                    if found is not None and found.function.path in (*self._reach.users, *self._reach.handed):
-                        yield found
-
-    def _parameter(self, function: FunctionKey, place: Passed | None) -> Parameter | None:
-        """The parameter of a function that an argument is for; None if it has none."""
-        module = self._view.peek(function.path)
-        info = None if module is None else module.named_function(function.qualname)
-        if info is None or place is None:
-            return None
-        args = info.node.args
-        names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
-        if isinstance(place, int):
-            place += bool(info.owner) and not is_static(info)
-            return Parameter(function, names[place]) if place < len(names) else None
-        is_known = place in names or any(arg.arg == place for arg in args.kwonlyargs)
-        return Parameter(function, place) if is_known else None
 
     def _are_all(self, function: FunctionKey, calls: list[Call]) -> bool:
         """True if the calls are all that the project makes of a function, and it is made for the project alone."""

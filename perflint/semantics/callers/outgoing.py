@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 from perflint.findings import Heat
 from perflint.frozen import replace
 from perflint.semantics.callers.by_name import tells
-from perflint.semantics.callers.handed import uses_of_parameters
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
 from perflint.semantics.facts import processes
 from perflint.semantics.facts.arguments import Arguments
@@ -30,7 +29,6 @@ def summarised(model: Model, round: int) -> Summary:
     """The summary of the file of a model, whose arguments are those of a round."""
     maker = _Maker(model)
     calls = _grouped((call.callee, call) for node in model.nodes(ast.Call) for call in maker.calls(node))
-    uses = _grouped(uses_of_parameters(model, maker.callees, maker.call))
     on_unknown = _grouped(maker.on_unknown())
     overrides, foreign = dict(maker.overrides()), frozenset(maker.foreign())
     # Last, since the questions above may load more modules.
@@ -40,7 +38,6 @@ def summarised(model: Model, round: int) -> Summary:
         round,
         calls,
         overrides,
-        uses,
         on_unknown,
         dict(maker.compiled()),
         foreign,
@@ -126,11 +123,6 @@ class _Maker:
         facts = self._model.view.memory.classes.get(cls)
         module = None if facts is None else self._model.view.loaded(facts.module)
         return None if module is None or facts is None else FunctionKey(module.path, facts.qualname)
-
-    def callees(self, node: ast.Call) -> list[FunctionKey]:
-        """The functions of the project that a call may call."""
-        passed = self._model.passed(node)
-        return [] if passed is None else [key for key, _ in self._called(*passed)]
 
     def call(self, node: ast.Call, callee: FunctionKey) -> Call:
         """The record of a call, whose callee may not be known yet."""

@@ -45,29 +45,6 @@ class Call:
     """None if the call is made by other code, which is given the function."""
 
 
-class Parameter(NamedTuple):
-    """A parameter of a function of the project."""
-
-    function: FunctionKey
-    name: str
-
-
-Passed = int | str
-"""The position or the keyword of an argument; positions do not count the object of a method."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A use of the object that a parameter holds: a call of its method, or a call of another function that gets it."""
-
-    call: Call
-    """Its callee is not known if it is a method of the object."""
-    method: str = ""
-    """The method; "" if the object is passed on."""
-    passed_as: Passed | None = None
-    """How it is passed on."""
-
-
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The calls of one file, and what its classes override."""
@@ -78,8 +55,6 @@ class Summary:
     calls: Mapping[FunctionKey, tuple[Call, ...]]
     overrides: Mapping[FunctionKey, tuple[FunctionKey, ...]]
     """The methods of base classes of the project that a method of the file overrides."""
-    uses: Mapping[Parameter, tuple[Use, ...]]
-    """The uses of parameters whose objects the file does not know."""
     on_unknown: Mapping[str, tuple[Call, ...]]
     """The calls of methods of objects that the file does not know, by the name of the method."""
     compiled: Mapping[FunctionKey, Compiled]
