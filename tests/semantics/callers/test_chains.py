@@ -56,6 +56,27 @@ def second(x):
 import torch
 from middle import second
 second(torch.ones(3, device="cuda"))
+===
+# file: buffers.py
+class Buffer:
+    def add(self, state):
+        state                       # -> cuda float 1
+# file: policies.py
+class Policy:
+    def train(self, buffer, state):
+        buffer.add(state)
+# file: runs.py
+class Runner:
+    def __init__(self, policy):
+        self.policy = policy
+    def run(self, buffer, state):
+        self.policy.train(buffer, state)
+# file: main.py
+import torch
+from buffers import Buffer
+from policies import Policy
+from runs import Runner
+Runner(Policy()).run(Buffer(), torch.ones(3, device="cuda"))
 """
 
 
