@@ -135,10 +135,10 @@ def take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
             continue
         known = [value for value in passed if value is not None and (not value.is_unknown or _is_placed(value))]
         are_all = len(known) == len([value for value in passed if value is not None])
-        if known and (are_all or any(value.tensor is not None for value in known)):
+        if known and (are_all or any(map(_is_there, known))):
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
             if not are_all:
-                # The tensor that one call passes is there, whatever the others pass.
+                # The tensor or object that one call passes is there, whatever the others pass.
                 value = union([value, UNKNOWN])
             if value == NONE and not (_is_own(inner, info) or inner.view.every_call(inner.module, info).are_all):
                 # Other callers pass something, or the function would not have the parameter.
@@ -331,6 +331,10 @@ def _otherwise(
 
 def _is_number_or_array(value: Value | None) -> bool:
     return isinstance(value, Array) or (value is not None and scalar_type(value) in ("int", "float"))
+
+
+def _is_there(value: Value) -> bool:
+    return value.tensor is not None or any(isinstance(member, Instance) for member in value.members)
 
 
 def _is_placed(value: Value) -> bool:
