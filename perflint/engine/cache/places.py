@@ -92,7 +92,7 @@ def clean_project(folder: Path, root: Path) -> int:
     """Remove the files of the cache about one project, and count them. Raises OSError."""
     if not _is_own(folder):
         return 0
-    found = [each for each in folder.glob("*/*.sqlite*") if each.name.startswith(f"{_name(root)}-")]
+    found = [each for each in _files(folder) if each.name.startswith(f"{_name(root)}-")]
     for each in found:
         each.unlink(missing_ok=True)
     return sum(each.suffix == ".sqlite" for each in found)
@@ -105,7 +105,7 @@ def clean(folder: Path) -> int:
 
     if not _is_own(folder):
         return 0
-    files = sum(1 for _ in folder.glob("*/*.sqlite"))
+    files = sum(each.suffix == ".sqlite" for each in _files(folder))
     for _ in range(_TRIES):
         try:
             shutil.rmtree(folder)
@@ -135,9 +135,16 @@ def _may_be_own(folder: Path) -> bool:
     return ignores and all(map(_OWN.fullmatch, names))
 
 
+def _files(folder: Path) -> Iterator[Path]:
+    """The files of a cache. In a cache of a project, a link may lead to files of others."""
+    for version in folder.iterdir():
+        if _OWN.fullmatch(version.name) and version.is_dir() and not version.is_symlink():
+            yield from version.glob("*.sqlite*")
+
+
 def _old(folder: Path) -> Iterator[Path]:
     oldest = time.time() - _UNUSED
-    for each in folder.glob("*/*.sqlite*"):
+    for each in _files(folder):
         try:
             if each.stat().st_mtime < oldest:
                 yield each

@@ -549,19 +549,24 @@ def test_a_cache_that_is_removed_in_part_is_made_anew(perflint: Command, monkeyp
     monkeypatch.delenv("PERFLINT_NO_CACHE", raising=False)
     perflint.write("home/a.py", "x = 1\n")
     for _ in range(2):
-        assert perflint("check", "home", "--cache-dir", "cache").code == 0
+        for _ in range(2):
+            assert perflint("check", "home", "--cache-dir", "cache").code == 0
         assert (perflint.folder / "cache" / ".gitignore").read_text() == "*\n"
         (perflint.folder / "cache" / "CACHEDIR.TAG").unlink()
 
 
-def test_old_files_are_removed(sample: Path, means: Means) -> None:
+def test_old_files_are_removed(sample: Path, means: Means, tmp_path: Path) -> None:
     documents(sample, means)
-    old = database(means).parent.parent / "0.0.1-x" / "project-1.sqlite"
-    old.parent.mkdir()
-    old.write_text("")
-    os.utime(old, (1, 1))
+    cache = database(means).parent.parent
+    old, others = cache / "0.0.1-0123456789abcdef" / "project-1.sqlite", tmp_path / "mine" / "places.sqlite"
+    for file in (old, others):
+        file.parent.mkdir()
+        file.write_text("")
+        os.utime(file, (1, 1))
+    (cache / "0.0.2-0123456789abcdef").symlink_to(others.parent)
     documents(sample, means)
-    assert not old.exists()
+    assert not old.exists() and others.exists()
+    assert places.clean(cache) == 1 and others.exists()
 
 
 def test_a_foreign_folder_and_files_that_vanish(sample: Path, means: Means) -> None:
