@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 
 from perflint.cli import means, options
-from perflint.cli.fix import write_fixed
+from perflint.cli.fix import outside_text, write_fixed
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.files import check_files
@@ -37,6 +37,11 @@ def add_ignores(found: Discovery, rules: RuleSet, settings: Settings, arguments:
             for sieve in (baseline, changes):
                 if sieve is not None:
                     sieve.sift(source, part)
+            if source.path in found.outside:
+                if part.findings:
+                    sys.stderr.write(outside_text(source.path, "change", style))
+                left += len(part.findings)
+                continue
             text, unsilenced = with_ignores(source, part.findings, reason)
             left += len(unsilenced)
             for finding in unsilenced:

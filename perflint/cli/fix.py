@@ -141,8 +141,7 @@ class _Job:
     def _each(self, found: Discovery, projects: Projects) -> None:
         for file in found.files:
             if file in found.outside:
-                message = f"{file} leads to {os.path.realpath(file)}, outside of the folder to fix: left as it is"
-                sys.stderr.write(message_text("warning", message, "name the file itself to fix it", self.notes))
+                sys.stderr.write(outside_text(file, "fix", self.notes))
                 continue
             try:
                 text = read(file)
@@ -252,6 +251,12 @@ def confirmed_by(evidence: Evidence) -> Judge:
         return [finding if finding.verdict is not None else replace(finding, fix=None) for finding in kept]
 
     return judge
+
+
+def outside_text(file: str, do: str, style: Style) -> str:
+    """The warning that a link in a folder leads out of it, and that its file stays as it is."""
+    message = f"{file} leads to {os.path.realpath(file)}, outside of the folder to {do}: left as it is"
+    return message_text("warning", message, f"name the file itself to {do} it", style)
 
 
 def write_fixed(path: str, text: Text, fixed: str) -> Problem | None:

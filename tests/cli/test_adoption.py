@@ -401,6 +401,19 @@ def test_the_cache_and_the_baseline(adopted: Command, monkeypatch: pytest.Monkey
         assert "Found 2 findings" in adopted("check", "a.py", RULES, "--isolated").out
 
 
+def test_add_ignore_follows_no_link_out_of_the_folder(
+    perflint: Command, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "mine.py"
+    for path in (outside, perflint.folder / "a.py"):
+        path.write_text(BAD)
+    (perflint.folder / "link.py").symlink_to(outside)
+    ran = perflint("check", ".", RULES, "--add-ignore")
+    assert ran.code == 1 and f"link.py leads to {outside.resolve()}, outside of the folder to change" in ran.err
+    assert outside.read_text() == BAD and (perflint.folder / "a.py").read_text() != BAD
+    assert perflint("check", "link.py", RULES, "--add-ignore").code == 0 and outside.read_text() != BAD
+
+
 def test_add_ignore_with_other_options(perflint: Command) -> None:
     perflint.write("a.py", BAD)
     commit(perflint)
