@@ -33,7 +33,7 @@ from perflint.output.report.facts import gather
 from perflint.output.terminal import Style, printable
 from perflint.output.tune import headline, tuning_text
 from perflint.output.tune_page import tuning_page
-from perflint.output.writer import message_text
+from perflint.output.writer import message_text, problem_text
 from perflint.semantics.project import Project
 from perflint.source.reading import Text, read
 from perflint.source.text import Source
@@ -173,6 +173,8 @@ class _Job:
         """The fixes of the changes that apply some of them."""
         self._plan: Plan | None = None
         self._outcome = Outcome()
+        self._has_faults = False
+        """True if a file could not be written."""
         self._deadline = time.monotonic() + arguments.budget
         self._usual = 0.0
         """The seconds of the last run of the original; the first may go on to its end."""
@@ -213,7 +215,7 @@ class _Job:
             stopped, status = stop.reason, stop.status
         self._leave(tuning.outcome, stopped)
         sys.stdout.write(tuning_text(tuning.outcome, options.style(self._arguments, sys.stdout), stopped))
-        return status
+        return status or 2 * self._has_faults
 
     def _changes(self, outcome: Outcome) -> list[Change]:
         """The changes to try: those that are wanted and could pay by the trace. Notes the others as refused."""
@@ -328,7 +330,10 @@ class _Job:
         output.write_text(patch, "utf-8", newline="")
         if self._arguments.apply:
             for path, text in outcome.texts.items():
-                write_fixed(str(self._workspace.root / path), self._text(path), text)
+                problem = write_fixed(str(self._workspace.root / path), self._text(path), text)
+                if problem is not None:
+                    sys.stderr.write(problem_text(problem, self._style()))
+                    self._has_faults = True
 
     def _style(self) -> Style:
         return options.style(self._arguments, sys.stderr)

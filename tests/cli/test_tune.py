@@ -86,6 +86,15 @@ def test_the_patch_of_a_file_with_form_feeds_can_be_applied(perflint: Command, p
     assert "num_workers=" in (perflint.folder / "train.py").read_text()
 
 
+def test_a_file_that_changes_meanwhile_is_not_written(
+    perflint: Command, program: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "close", lambda: perflint.write("train.py", "mine"))
+    code, _, err = tuned(perflint, "--apply")
+    assert code == 2 and "train.py changed while it was being fixed; it was left as it is" in err
+    assert (perflint.folder / "train.py").read_text() == "mine"
+
+
 def test_files_that_are_linked_are_not_changed(
     perflint: Command, program: Simulated, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
