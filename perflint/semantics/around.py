@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Heat
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
-from perflint.semantics.model import Model
+from perflint.semantics.inferred import Inferred
 from perflint.semantics.sites import Site
 from perflint.semantics.structure import stands_in
 
@@ -16,7 +16,7 @@ Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.Gen
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def inside(model: Model, node: ast.AST) -> Iterator[ast.AST]:
+def inside(model: Inferred, node: ast.AST) -> Iterator[ast.AST]:
     """The nodes around a node, innermost first, up to and without its function, class or module."""
     for outer in model.ancestors(node):
         if isinstance(outer, (*_FUNCTIONS, ast.ClassDef, ast.Module)):
@@ -24,19 +24,19 @@ def inside(model: Model, node: ast.AST) -> Iterator[ast.AST]:
         yield outer
 
 
-def is_inside(model: Model, node: ast.AST, outer: ast.AST) -> bool:
+def is_inside(model: Inferred, node: ast.AST, outer: ast.AST) -> bool:
     """True if a node stands in another."""
     return any(each is outer for each in model.ancestors(node))
 
 
-def statement_of(model: Model, node: ast.AST) -> ast.stmt | None:
+def statement_of(model: Inferred, node: ast.AST) -> ast.stmt | None:
     """The innermost statement that a node belongs to."""
     if isinstance(node, ast.stmt):
         return node
     return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)
 
 
-def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
+def loops_around(model: Inferred, node: ast.AST) -> Iterator[Loop]:
     """The loops and comprehensions that run a node again and again, innermost first."""
     below, inner = node, node
     for outer in inside(model, node):
@@ -60,7 +60,7 @@ _CELL = re.compile(r"#\s*~*%%")
 """The line before a cell, in the text of a notebook and in scripts of cells."""
 
 
-def parts_cells(model: Model, first: ast.AST, last: ast.AST) -> bool:
+def parts_cells(model: Inferred, first: ast.AST, last: ast.AST) -> bool:
     """True if a new cell begins between two statements of the top level: cells may be run again, in any order."""
     begin, end = getattr(first, "lineno", 0), getattr(last, "end_lineno", 0)
     return model.function(first) is None and any(_CELL.match(line) for line in model.source.lines[begin:end])

@@ -11,8 +11,6 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
-from perflint.semantics.sites import Site
-
 Memo = dict[object, Any]
 
 
@@ -24,10 +22,18 @@ class Remembers(Protocol):
         """The answers by the functions that gave them."""
 
 
+class AboutModel(Protocol):
+    """A site, which knows its model."""
+
+    @property
+    def model(self) -> Remembers:
+        """The model of the file."""
+
+
 _About = TypeVar("_About", bound=Remembers)
 _Node = TypeVar("_Node", bound=ast.AST)
 _Key = TypeVar("_Key", bound=Hashable)
-_Asked = TypeVar("_Asked", bound=Site)
+_Asked = TypeVar("_Asked", bound=AboutModel)
 _Answer = TypeVar("_Answer")
 
 

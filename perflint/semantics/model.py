@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from perflint.findings import Heat
 from perflint.frozen import replace
 from perflint.semantics import nominate
-from perflint.semantics.callers.constants import constant_given, constant_kept
-from perflint.semantics.callers.fields import constant_of_field
-from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
-from perflint.semantics.callers.public import is_imported, is_offered, serves_programs, serves_project
 from perflint.semantics.callers.training import is_outside_training
-from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.heat.switches import is_off
-from perflint.semantics.interpreter.analysis import Analysis, parameters
-from perflint.semantics.interpreter.frame import Budget, Frame
-from perflint.semantics.interpreter.lineage import is_module, lineage
-from perflint.semantics.interpreter.records import field_given
-from perflint.semantics.memo import Memo, once, once_per_node
+from perflint.semantics.heated import Heated
+from perflint.semantics.inferred import LAST, CallsOf
+from perflint.semantics.memo import once
 from perflint.semantics.regions import compiled
 from perflint.semantics.regions.captured import Captures
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.regions.scripted import scripted_lines
-from perflint.semantics.structure import FunctionInfo, FunctionNode, ancestors, walk
-from perflint.semantics.symbols import Symbols
-from perflint.semantics.values import UNKNOWN, Function, Instance, Value
-from perflint.semantics.view import Record, View, no_arguments, no_call
+from perflint.semantics.structure import FunctionNode
+from perflint.semantics.values import Function
+from perflint.semantics.view import Record, no_arguments, no_call
 
 if TYPE_CHECKING:
-    from perflint.semantics.callers.summary import Call, Summary
+    from perflint.semantics.callers.summary import Summary
     from perflint.semantics.dataflow.demand import Demand
     from perflint.semantics.dataflow.destinations import Destinations
     from perflint.semantics.dataflow.in_numpy import InNumpy
     from perflint.semantics.dataflow.origins import Origins
-    from perflint.semantics.facts.arguments import Arguments
-    from perflint.semantics.interpreter.frame import Names, Recorder
-    from perflint.semantics.module import Module
     from perflint.semantics.project import Project
     from perflint.semantics.regions.compile_calls import Place
     from perflint.semantics.regions.compiled import Compiled
@@ -52,28 +38,12 @@ if TYPE_CHECKING:
     from perflint.semantics.sites import CallSite, Site, SubscriptSite
 from perflint.source.text import Source
 
-__all__ = ["FunctionNode", "Model"]
-
-_Node = TypeVar("_Node", bound=ast.AST)
-
-
-@once_per_node
-def _names_by_id(model: Model, node: ast.AST) -> Mapping[str, list[ast.Name]]:
-    # Rules ask for one name after the other of the same function or loop.
-    found: dict[str, list[ast.Name]] = {}
-    for part in walk(node):
-        if isinstance(part, ast.Name):
-            found.setdefault(part.id, []).append(part)
-    return found
+__all__ = ["LAST", "CallsOf", "FunctionNode", "Model"]
 
 
 @once
 def _for_any_caller(model: Model) -> Model:
     return Model(model.source, model.view.project, CallsOf.PRIVATE, model.part)
-
-
-LAST = 2
-"""The round of the summaries that checks ask."""
 
 
 def summary_of(project: Project, path: Path, round: int = LAST) -> Summary | None:
@@ -96,7 +66,7 @@ def _summary(project: Project, path: Path, round: int) -> Summary | None:
     try:
         model.infer()
         if before is None or model.is_changed:
-            return summarised(model, round)
+            return summarised(model, model.compiled_functions, round)
         return replace(before, round=round, record=model.view.record)
     finally:
         model.close()
@@ -108,53 +78,12 @@ def _sites_by_key(model: Model) -> Mapping[tuple[object, ...], Site]:
     return {site.key: site for site in model.sites()}
 
 
-class CallsOf(Enum):
-    """The calls that a model of a file takes arguments and heat from."""
+class Model(Heated):
+    """The facts about one file."""
 
-    PROJECT = "all files of the project"
-    FILE = "the file alone: the summary of the file is made from it"
-    PRIVATE = "the file alone, and only calls of functions that no other file can call"
-
-
-class Model:
-    """The facts about one file; all answers are total.
-
-    Raises SyntaxError and ValueError where the file does not parse.
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        project: Project,
-        calls: CallsOf = CallsOf.PROJECT,
-        part: range | None = None,
-        round: int = LAST + 1,
-    ) -> None:
-        """`calls` are those that heat is taken from; arguments, too, but for a summary of a later `round`.
-
-        With `part`, the model is one of these lines: it has their sites, and knows little of the other functions.
-        """
-        self.source = source
-        self.part = part
-        self._calls = calls
-        self.module: Module = project.module_of(source)
-        self._round = 0 if calls is CallsOf.PRIVATE else round
-        begun = summaries(project).take_run(self.module) if self._round and part is None else None
-        if begun is not None and calls is CallsOf.PROJECT:
-            summaries(project).awaited.discard(self.module.path)
-        self.view = begun.view if begun is not None else View(project, self.module)
-        """The other files as this model has read them, and the results for them."""
-        self.analysis = begun or Analysis(
-            self.view, self.module, calls is CallsOf.PRIVATE, keeps_calls=calls is CallsOf.FILE
-        )
-        self.is_changed = True
-        """True if the last round has run anything again."""
-        self._functions: dict[ast.AST, FunctionNode | None] = {}
-        """The functions around nodes that were asked for, and around those in between."""
-        self._callers: dict[int, Callers] = {}
-        self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
-        self.memo: Memo = {}
-        """The answers about the file that `memo.once` and its like remember until the model is closed."""
+    def summary_of(self, path: Path, round: int) -> Summary | None:
+        """The summary of a file of the project in a round."""
+        return summary_of(self.view.project, path, round)
 
     def close(self) -> None:
         """Forget what refers to the model or in a circle: the command runs without a garbage collector."""
@@ -164,95 +93,9 @@ class Model:
             other.close()
         self.memo.clear()
 
-    @cached_property
-    def _recorder(self) -> Recorder:
-        """The values and targets of all nodes. The first question about one runs the interpreter over the file."""
-        analysis, callers = self.analysis, self.callers
-        if self.part is not None and callers is not None:
-            self.view.outside, self.view.every_call = callers.arguments, callers.every
-        if not analysis.rounds:
-            analysis.run_alone(self.part)
-        while self.part is None and analysis.rounds <= self._round:
-            callers = self._callers_in(analysis.rounds)
-            self.is_changed = analysis.run_with_callers(callers.arguments, callers.every)
-        if self._calls is CallsOf.PROJECT:
-            analysis.recorder.keep_no_calls()
-        return analysis.recorder
-
-    @cached_property
-    def callers(self) -> Callers | None:
-        """The callers in other files; None if the model is made without them."""
-        return self._callers_in(self._round) if self._calls is CallsOf.PROJECT else None
-
-    def _callers_in(self, round: int) -> Callers:
-        project = self.view.project
-        known = self._callers.get(round)
-        if known is None:
-            known = Callers(self.view, self.module, lambda path: summary_of(project, path, round - 1))
-            self._callers[round] = known
-        return known
-
-    @cached_property
-    def serves_programs(self) -> bool:
-        """True if only programs of the project use the file: no package exports it, and no model is made of it."""
-        return serves_programs(self.view, self.module)
-
-    @cached_property
-    def serves_project(self) -> bool:
-        """True if files of the project use the file, and no package offers it to other code."""
-        return serves_project(self.view, self.module)
-
-    @cached_property
-    def is_offered(self) -> bool:
-        """True if a package offers the file to other code."""
-        return is_offered(self.view, self.module)
-
-    @cached_property
-    def is_imported(self) -> bool:
-        """True if another file of the project, which is not a test, imports anything of the file."""
-        return is_imported(self.view, self.module)
-
-    def is_live(self, definition: str) -> bool:
-        """True if a program of the project, or a user of its packages, may reach a definition of the file."""
-        return self.view.is_live(self.module.path, definition)
-
-    def chain(self, info: FunctionInfo) -> Chain | None:
-        """How often other files call a function, and which calls show it; None if none is known to."""
-        return None if self.callers is None else self.callers.chain(info)
-
     def is_outside_training(self, function: FunctionNode) -> bool:
         """True if calls of a function of the file are known, and none that leads to it belongs to a training."""
         return is_outside_training(self, function)
-
-    def constant_given(self, info: FunctionInfo, parameter: str) -> ast.Constant | None:
-        """The constant that a parameter of a function of the file has in all calls of the project; None if none is."""
-        return None if self.callers is None else constant_given(self, info, parameter)
-
-    def constant_kept(self, owner: str, attribute: str) -> ast.Constant | None:
-        """The constant that an attribute has in all objects of a class of the file; None if there is no such one."""
-        return None if self.callers is None else constant_kept(self, owner, attribute)
-
-    def constant_of_field(self, attribute: str) -> ast.Constant | None:
-        """The default of a field of settings that is off and that nothing of the project sets, or None."""
-        return None if self.callers is None else constant_of_field(self, attribute)
-
-    def received(self, info: FunctionInfo) -> list[Arguments]:
-        """The arguments that known calls pass to a function of the file."""
-        own = self._recorder.passed_to((info.node.lineno, info.node.col_offset))
-        return [*own, *self.view.outside(self.module, info)]
-
-    def is_passed_by_bases(self, info: FunctionInfo) -> bool:
-        """True if inherited methods call a method of the file."""
-        place, runs = (info.node.lineno, info.node.col_offset), self.view.memory.inherited_runs
-        return any(place in run.passed for run in runs.values())
-
-    def passing(self, info: FunctionInfo) -> list[Call]:
-        """The calls in other files that pass arguments to a function of the file."""
-        return [] if self.callers is None else self.callers.passing(info)
-
-    def passed(self, call: ast.Call) -> tuple[Value, Arguments] | None:
-        """The callee and the arguments of a call of the file, if the model is made to keep them."""
-        return self._recorder.passed.get(call)
 
     @property
     def record(self) -> Record:
@@ -267,24 +110,9 @@ class Model:
         """The facts that hold whatever other files pass to the functions of this one."""
         return _for_any_caller(self)
 
-    def relies_on_callers(self, node: ast.AST) -> bool:
-        """True if facts about a node may come from calls of functions that yet other code may call."""
-        if self._recorder and self.view.is_informed:
-            return True
-        function = self.function(node)
-        while function is not None:
-            if (function.lineno, function.col_offset) in self._recorder.informed:
-                return True
-            function = self.function(function)
-        return False
-
     def site_like(self, site: Site) -> Site | None:
         """The site of this model that is the same as a site of another model of the file; None if it has none."""
         return _sites_by_key(self).get(site.key)
-
-    @cached_property
-    def _heat(self) -> HeatMap:
-        return HeatMap(self)
 
     @cached_property
     def compiled_functions(self) -> Mapping[Place, Compiled]:
@@ -298,62 +126,6 @@ class Model:
             return {}
         return compiled.compiled_functions(self.view, self.module, self._recorder, others)
 
-    def says(self, *words: str) -> bool:
-        """True if the text of the file contains one of some words, as evidence about its code."""
-        return any(map(self._says, words))
-
-    def _says(self, word: str) -> bool:
-        known: bool | None = self.memo.get(word)
-        if known is None:
-            known = self.memo[word] = self.view.says(self.module, word)
-        return known
-
-    def matches(self, pattern: re.Pattern[str]) -> bool:
-        """True if a regular expression matches somewhere in the text of the file."""
-        known: bool | None = self.memo.get(pattern)
-        if known is None:
-            known = self.memo[pattern] = self.view.matches(self.module, pattern)
-        return known
-
-    def infer(self) -> None:
-        """Run the interpreter now, not when the first question needs it."""
-        _ = self._recorder
-
-    @property
-    def steps(self) -> int:
-        """Nodes that the interpreter ran for this file."""
-        return self._recorder.steps
-
-    @property
-    def unfinished(self) -> int:
-        """Functions and top levels of this file that the interpreter left early, because they are nested too deep."""
-        return self._recorder.unfinished
-
-    def value(self, node: ast.expr) -> Value:
-        """The value of an expression at its last evaluation; UNKNOWN if it is never evaluated."""
-        return self._recorder.values.get(node, UNKNOWN)
-
-    def shown(self, node: ast.expr) -> Mapping[str, Value]:
-        """The attributes of an argument of `str.format` that the text shows, by name."""
-        return self._recorder.shown.get(node, {})
-
-    def is_evaluated(self, node: ast.expr) -> bool:
-        """True if the interpreter reached an expression; if not, its value is unknown."""
-        return node in self._recorder.values
-
-    def parameters(self, function: FunctionNode) -> tuple[Names, Names]:
-        """The parameters of a function by themselves, and with the arguments of the file's calls."""
-        known = self._parameters.get(function)
-        if known is None:
-            info = self.module.defined_by(function)
-            known = ({}, {}) if info is None else parameters(self.view, self.module, info, self._recorder)
-            self._parameters[function] = known
-        return known
-
-    def target(self, call: ast.Call) -> str:
-        """The full name of a callee, as in `CallSite.target`; empty when unknown."""
-        return self._recorder.targets.get(call, "")
-
     def call(self, node: ast.Call) -> CallSite:
         """The site of a call; its target is empty if it is unknown."""
         return nominate.call_site(self, node)
@@ -361,28 +133,6 @@ class Model:
     def subscript(self, node: ast.Subscript) -> SubscriptSite:
         """The site of an indexing."""
         return nominate.subscript_site(self, node)
-
-    def is_module(self, value: Instance) -> bool:
-        """True if an object is a torch.nn.Module."""
-        return is_module(Frame(self.view, self.module, Budget(0), names={}), value.cls)
-
-    def makes_module(self, node: ast.AST) -> bool:
-        """True if a node runs while a module is made, still on the CPU: in a constructor, or in code for that alone."""
-        function = self.function(node)
-        return function is not None and (function.lineno, function.col_offset) in self._recorder.constructing
-
-    def lineage(self, cls: str) -> tuple[str, ...]:
-        """The full names of a class and its bases, nearest first."""
-        # The names of a file are known once it has been interpreted.
-        _ = self._recorder
-        return lineage(Frame(self.view, self.module, Budget(0), names={}), cls)
-
-    def field_given(self, call: ast.Call, name: str) -> ast.expr | None:
-        """The argument of a call that a field of the new object holds as it is; None if it makes no such object."""
-        made = self.value(call)
-        if not isinstance(made, Instance):
-            return None
-        return field_given(Frame(self.view, self.module, Budget(0), names={}), made, call, name)
 
     def compiled(self, node: ast.AST) -> Compiled | None:
         """How the code around a node comes to run under torch.compile; None if it does not, or passes it over."""
@@ -418,25 +168,6 @@ class Model:
         """True if any function of the file runs under torch.compile."""
         return any(module == self.module.name for module, _, _ in self.compiled_functions)
 
-    def importer_has(self, words: Collection[str], without: Collection[str], pattern: re.Pattern[str]) -> bool:
-        """True if a file that imports this one has one of some words and a match of a pattern, and none has a word of
-        `without`.
-        """
-        return self.callers is not None and self.callers.user_has(words, without, pattern)
-
-    def heat(self, node: ast.AST) -> Heat:
-        """How often a node runs."""
-        return self._heat.of(node)
-
-    @property
-    def heat_map(self) -> HeatMap:
-        """The heat of all nodes, with the loops, guards and callers that decide it."""
-        return self._heat
-
-    def is_over_batches(self, node: ast.expr) -> bool:
-        """True if a loop over an expression iterates over the batches of a loader."""
-        return self._heat.work.is_over_batches(node)
-
     def is_off(self, setting: ast.expr) -> bool:
         """True if an argument is false in all calls: by literals, or by parameters and attributes with one value."""
         return is_off(self, setting)
@@ -453,7 +184,7 @@ class Model:
         """The destinations of the values of the file."""
         from perflint.semantics.dataflow.destinations import Destinations
 
-        return Destinations(self)
+        return Destinations(self, self.origins)
 
     @cached_property
     def host_code(self) -> HostCode:
@@ -467,56 +198,14 @@ class Model:
         """The code that needs the values of the file."""
         from perflint.semantics.dataflow.demand import Demand
 
-        return Demand(self)
+        return Demand(self, self.destinations)
 
     @cached_property
     def in_numpy(self) -> InNumpy:
         """The copies of the file whose values NumPy works on."""
         from perflint.semantics.dataflow.in_numpy import InNumpy
 
-        return InNumpy(self)
-
-    @property
-    def symbols(self) -> Symbols:
-        """The scopes of the file, and the variables that its names mean."""
-        return self.module.symbols
-
-    def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node around a node; None for the module."""
-        return self.module.structure.parents.get(node)
-
-    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes around a node, innermost first."""
-        return ancestors(self.module.structure.parents, node)
-
-    def nodes(self, *types: type[_Node]) -> list[_Node]:
-        """All nodes of some types in the file; those of one type are in source order."""
-        found = self.module.structure.nodes
-        return [node for kind in types for node in found.get(kind, ())]  # type: ignore[misc]
-
-    def names(self, around: ast.AST, name: str) -> Sequence[ast.Name]:
-        """The places in a node where a plain name occurs, outer ones first."""
-        return _names_by_id(self, around).get(name, ())
-
-    def everything(self) -> Iterable[ast.AST]:
-        """All nodes of the file but the module itself, outer ones first."""
-        return self.module.structure.parents
-
-    def function(self, node: ast.AST) -> FunctionNode | None:
-        """The innermost function or lambda around a node; None at module or class level."""
-        passed: list[ast.AST] = []
-        found: FunctionNode | None = None
-        for around in self.ancestors(node):
-            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                found = around
-            elif around in self._functions:
-                found = self._functions[around]
-            elif not isinstance(around, ast.ClassDef):
-                passed.append(around)
-                continue
-            break
-        self._functions.update(dict.fromkeys(passed, found))
-        return found
+        return InNumpy(self, self.destinations)
 
     def sites(self) -> Iterator[Site]:
         """All sites of the file, construct by construct, each in source order."""

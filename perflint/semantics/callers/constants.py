@@ -13,7 +13,7 @@ from perflint.semantics.module import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _PLAIN_BASES = frozenset("Module object ABC Generic".split())
 """Classes of libraries that set no attributes of the classes that derive from them."""
@@ -21,7 +21,7 @@ _COMPUTED = re.compile(r"\bsetattr\(|(?<!\*\*self\.)\b__dict__\b|\bvars\(")
 """Code that sets attributes by names that only a run knows; `"…".format(**self.__dict__)` reads them."""
 
 
-def constant_given(model: Model, info: FunctionInfo, parameter: str) -> ast.Constant | None:
+def constant_given(model: Inferred, info: FunctionInfo, parameter: str) -> ast.Constant | None:
     """The constant that a parameter has in all calls of a function, passed or by default; None if there is no such one.
 
     All calls must be calls of the project, outside of tests. Other code may call a function that is read in any other
@@ -44,7 +44,7 @@ def constant_given(model: Model, info: FunctionInfo, parameter: str) -> ast.Cons
     return _constant_in_calls(users, node.name, node, parameter, is_bound=bool(info.owner))
 
 
-def constant_kept(model: Model, owner: str, attribute: str) -> ast.Constant | None:
+def constant_kept(model: Inferred, owner: str, attribute: str) -> ast.Constant | None:
     """The constant that an attribute has in all objects of a class; None if there is no such one.
 
     Only the constructor may assign the attribute, from a parameter that all calls of the class give one constant.
@@ -67,20 +67,20 @@ def constant_kept(model: Model, owner: str, attribute: str) -> ast.Constant | No
     return _constant_in_calls(_users(model, owner), owner, made, parameter, is_bound=True)
 
 
-def _is_closed(model: Model) -> bool:
+def _is_closed(model: Inferred) -> bool:
     """True if the project alone uses a file: it is a program, or the project is not packaged for others."""
     is_own = model.module.is_program and not model.is_imported
     return is_own or not model.view.is_published(model.module.path)
 
 
-def _may_be_called(model: Model, qualname: str) -> bool:
+def _may_be_called(model: Inferred, qualname: str) -> bool:
     """True if code that does not name a definition may call it; a package of the project itself does not count."""
     if model.view.is_published(model.module.path):
         return other_code_may_call(model.view, model.module, qualname)
     return other_code_may_find(model.view, model.module, qualname)
 
 
-def kept_parameter(model: Model, found: ClassInfo, attribute: str) -> str | None:
+def kept_parameter(model: Inferred, found: ClassInfo, attribute: str) -> str | None:
     """The parameter of the constructor that an attribute always has in its file; None if there is no such one."""
     made = found.methods.get("__init__")
     if made is None or isinstance(made.node, ast.Lambda):
@@ -113,7 +113,7 @@ def _may_assign(module: Module, attribute: str) -> bool:
     return any(_stores(module, attribute)) or attribute in texts
 
 
-def _users(model: Model, name: str) -> list[Module | None]:
+def _users(model: Inferred, name: str) -> list[Module | None]:
     """The files whose texts have a name, without tests; None for one that does not parse."""
     view, module = model.view, model.module
     paths = {file.path for file in view.mentioning(name) if not view.is_of_tests(file.path)} | {module.path}

@@ -11,7 +11,7 @@ from perflint.semantics.module import Module
 from perflint.semantics.structure import last_name
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _DECLARES = frozenset({"field", "Field"})
 """Functions that give the default of a field of a class."""
@@ -21,7 +21,7 @@ class _Set(Exception):
     """Code may set a field."""
 
 
-def constant_of_field(model: Model, attribute: str) -> ast.Constant | None:
+def constant_of_field(model: Inferred, attribute: str) -> ast.Constant | None:
     """The default of a field of settings that is off, and that nothing of the project sets; None for other fields.
 
     Of several kinds that a program offers, users choose one: a default that is not off says little. The classes of the

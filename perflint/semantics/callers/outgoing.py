@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
@@ -17,15 +17,16 @@ from perflint.semantics.heat.generators import consumer
 from perflint.semantics.heat.training import is_in_training
 from perflint.semantics.interpreter.functions import any_such
 from perflint.semantics.lattice import widen
+from perflint.semantics.regions.compile_calls import Place
 from perflint.semantics.regions.compiled import Compiled
 from perflint.semantics.values import Class, Function, Instance, Partial, Value
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.heated import Heated
     from perflint.semantics.structure import ClassInfo
 
 
-def summarised(model: Model, round: int) -> Summary:
+def summarised(model: Heated, compiled: Mapping[Place, Compiled], round: int) -> Summary:
     """The summary of the file of a model, whose arguments are those of a round."""
     maker = _Maker(model)
     calls = _grouped((call.callee, call) for node in model.nodes(ast.Call) for call in maker.calls(node))
@@ -39,7 +40,7 @@ def summarised(model: Model, round: int) -> Summary:
         calls,
         overrides,
         on_unknown,
-        dict(maker.compiled()),
+        dict(maker.compiled(compiled)),
         foreign,
         {name: FunctionKey(loaded[each.module], each.qualname) for name, each in model.view.memory.classes.items()},
         loaded,
@@ -64,7 +65,7 @@ _KNOWN = {"torch", *sys.stdlib_module_names}
 
 
 class _Maker:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Heated) -> None:
         self._model = model
 
     def calls(self, node: ast.Call) -> Iterator[Call]:
@@ -99,9 +100,9 @@ class _Maker:
                 if found:
                     yield FunctionKey(module.path, f"{info.qualname}.{name}"), found
 
-    def compiled(self) -> Iterator[tuple[FunctionKey, Compiled]]:
+    def compiled(self, functions: Mapping[Place, Compiled]) -> Iterator[tuple[FunctionKey, Compiled]]:
         """The functions of other files that the file compiles, or that its compiled functions call."""
-        for (name, line, column), compiled in self._model.compiled_functions.items():
+        for (name, line, column), compiled in functions.items():
             module = self._model.view.loaded(name)
             info = None if module is None else module.function(line, column)
             if module is not None and info is not None and module is not self._model.module:

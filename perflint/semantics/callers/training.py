@@ -10,24 +10,24 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import FunctionInfo, FunctionNode
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.heated import Heated
 
 _MOST_CALLERS = 32
 """Functions of a file that lead to one, and are looked at."""
 
 
-def is_outside_training(model: Model, function: FunctionNode) -> bool:
+def is_outside_training(model: Heated, function: FunctionNode) -> bool:
     """True if calls of a function of the file are known, and none that leads to it belongs to a training."""
     return _is_of_training(model, function) is False
 
 
-def is_of_training(model: Model, function: FunctionNode) -> bool:
+def is_of_training(model: Heated, function: FunctionNode) -> bool:
     """True if a call that is known to lead to a function of the file belongs to a training."""
     return _is_of_training(model, function) is True
 
 
 @once_per_node
-def _is_of_training(model: Model, function: FunctionNode) -> bool | None:
+def _is_of_training(model: Heated, function: FunctionNode) -> bool | None:
     """Whether calls that lead to a function belong to a training; None if no call is known."""
     if isinstance(function, ast.Lambda) or is_in_training(model, function.body[0]):
         return True
@@ -53,5 +53,5 @@ def _is_of_training(model: Model, function: FunctionNode) -> bool | None:
     return False if is_called else None
 
 
-def _caller(model: Model, call: ast.Call) -> FunctionInfo | None:
+def _caller(model: Heated, call: ast.Call) -> FunctionInfo | None:
     return model.module.defined_by(model.function(call))

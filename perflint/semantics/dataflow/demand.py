@@ -7,13 +7,13 @@ import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.semantics.dataflow.destinations import Use
+from perflint.semantics.dataflow.destinations import Destinations, Use
 from perflint.semantics.dataflow.origins import may_meet
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import last_name, names_in, walk
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.heated import Heated
 
 _COLLECTIVES = frozenset("all_reduce broadcast reduce".split())
 _TO_CPU = frozenset("cpu numpy tolist".split())
@@ -30,8 +30,9 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 class Demand:
     """The code that needs the values of one file."""
 
-    def __init__(self, model: Model) -> None:
-        self._model: Model = weakref.proxy(model)
+    def __init__(self, model: Heated, destinations: Destinations) -> None:
+        self._model: Heated = weakref.proxy(model)
+        self._destinations = destinations
         self._shared: dict[ast.AST, list[tuple[int, set[str]]]] = {}
         self._sent: dict[ast.AST, set[tuple[int, str]]] = {}
         self._results: dict[tuple[ast.AST, int], bool] = {}
@@ -41,7 +42,7 @@ class Demand:
         """True if the CPU needs the value of a read or copy, so that only its time could change."""
         if self._is_asked_for(node) or self._is_sent(node):
             return True
-        use = self._model.destinations.of(node)
+        use = self._destinations.of(node)
         if use is Use.TEST:
             return self._decides_for_all(node) and not self._only_chooses(node)
         return use in (Use.ACTION, Use.BYTES)
@@ -65,7 +66,7 @@ class Demand:
         if not left or not isinstance(outer, ast.Assign) or not isinstance(outer.targets[0], ast.Name):
             return False
         end = (outer.end_lineno or 0, outer.end_col_offset or 0)
-        loads = self._model.destinations.later(outer.targets[0])
+        loads = self._destinations.later(outer.targets[0])
         after = next((load for load in loads if (load.lineno, load.col_offset) > end), None)
         return after is not None and self._is_copied(after, left - 1)
 
@@ -143,7 +144,7 @@ class Demand:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
             return False
         target = statement.targets[0]
-        for load in self._model.destinations.later(target):
+        for load in self._destinations.later(target):
             for outer in self._model.ancestors(load):
                 if isinstance(outer, (ast.IfExp, ast.While, ast.Assert)):
                     return False

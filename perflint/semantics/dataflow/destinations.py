@@ -13,7 +13,8 @@ from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Mapping, Sequence
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.dataflow.origins import Origins
+    from perflint.semantics.heated import Heated
 
 _LONGEST_WAY = 3
 """Names that a value is bound to, one after the other."""
@@ -81,8 +82,9 @@ def _is_key(outer: ast.Dict | ast.DictComp, inner: ast.AST) -> bool:
 class Destinations:
     """The uses of the values of one file."""
 
-    def __init__(self, model: Model) -> None:
-        self._model: Model = weakref.proxy(model)
+    def __init__(self, model: Heated, origins: Origins) -> None:
+        self._model: Heated = weakref.proxy(model)
+        self._origins = origins
         self._loads: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._ends: dict[tuple[ast.AST, int], tuple[End, ...]] = {}
 
@@ -217,7 +219,7 @@ class Destinations:
         if conventions.holds_log(path_of(holder).rpartition(".")[2]):
             return Use.LOG
         if isinstance(target, ast.Subscript):
-            parts = (*walk(holder), *walk(self._model.origins.of(holder).node))
+            parts = (*walk(holder), *walk(self._origins.of(holder).node))
             if any(isinstance(part, ast.Attribute) and part.attr == "param_groups" for part in parts):
                 return Use.SETTING
         return Use.KEPT

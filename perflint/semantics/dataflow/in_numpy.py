@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.binders import LOOPS
-from perflint.semantics.dataflow.destinations import Use
+from perflint.semantics.dataflow.destinations import Destinations, Use
 from perflint.semantics.heat.training import helps_to_train
 from perflint.semantics.structure import children, last_name, root_of, walk
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.heated import Heated
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _TENSORS = frozenset(
@@ -42,8 +42,9 @@ class _Step:
 class InNumpy:
     """The copies of one file whose values NumPy works on."""
 
-    def __init__(self, model: Model) -> None:
-        self._model: Model = weakref.proxy(model)
+    def __init__(self, model: Heated, destinations: Destinations) -> None:
+        self._model: Heated = weakref.proxy(model)
+        self._destinations = destinations
         self._steps: dict[ast.AST, list[_Step]] = {}
 
     def needs(self, copy: ast.Call) -> bool:
@@ -55,7 +56,7 @@ class InNumpy:
         if array is None:
             return False
         gathered = {Use.LIST} if self._is_gathered(copy) else set()
-        if self._model.destinations.near(array) <= _AVOIDABLE | gathered:
+        if self._destinations.near(array) <= _AVOIDABLE | gathered:
             return False
         return not helps_to_train(self._model, copy) and not self._comes_back(array)
 
@@ -80,7 +81,7 @@ class InNumpy:
         """True if a copy is given a name of which NumPy makes an array: `x = x.cpu()`, then `x.numpy()`."""
         if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
             return False
-        for load in self._model.destinations.later(statement.targets[0]):
+        for load in self._destinations.later(statement.targets[0]):
             outer = self._model.parent(load)
             if isinstance(outer, ast.Attribute) and outer.attr == "numpy":
                 return True

@@ -22,7 +22,7 @@ from perflint.semantics.structure import GROWS, FunctionNode, last_name, path_of
 from perflint.semantics.values import Const, Instance, Mapping, Never, Scalar, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.heated import Heated
 
 _LONGEST_WAY = 12
 _MOVES = frozenset({"to", "cuda", "cpu"})
@@ -85,8 +85,8 @@ class _Bound:
 class Origins:
     """The origins of the tensors of one file."""
 
-    def __init__(self, model: Model) -> None:
-        self._model: Model = weakref.proxy(model)
+    def __init__(self, model: Heated) -> None:
+        self._model: Heated = weakref.proxy(model)
         self._tables: dict[ast.AST, dict[str, _Bound]] = {}
 
     def of(self, node: ast.expr) -> Origin:
@@ -330,7 +330,7 @@ class Origins:
         return "", None
 
 
-def may_meet(model: Model, first: ast.expr, later: ast.expr) -> bool:
+def may_meet(model: Heated, first: ast.expr, later: ast.expr) -> bool:
     """True if control flow may lead from one of two places to the other. Two branches of an `if` exclude each other."""
     return _Reaching(model, later).reaches(first, False) or _Reaching(model, first).reaches(later, True)
 
@@ -338,7 +338,7 @@ def may_meet(model: Model, first: ast.expr, later: ast.expr) -> bool:
 class _Reaching:
     """The bindings and other places that control flow may lead from to a place."""
 
-    def __init__(self, model: Model, node: ast.expr) -> None:
+    def __init__(self, model: Heated, node: ast.expr) -> None:
         self._model = model
         self._around = dict(ways_out(node, model.ancestors(node)))
 

@@ -12,17 +12,17 @@ from perflint.semantics.structure import FunctionInfo, last_name
 from perflint.semantics.values import Device, Evidence, Function, Tensor, Unknown, Value
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 
-def of_call(model: Model, node: ast.expr) -> tuple[Entry, ...]:
+def of_call(model: Inferred, node: ast.expr) -> tuple[Entry, ...]:
     """The convention for the name of an unknown function whose result an expression is."""
     if not isinstance(node, ast.Call) or isinstance(model.value(node.func), Function):
         return ()
     return _all(named.maker_behind(last_name(node.func), model.value(node)))
 
 
-def of_binding(model: Model, binding: Binding) -> tuple[Entry, ...]:
+def of_binding(model: Inferred, binding: Binding) -> tuple[Entry, ...]:
     """The convention by which a variable has the value that a binding gives it."""
     node, source = binding.node, binding.value
     if not isinstance(node, ast.expr) or source is None:
@@ -32,7 +32,7 @@ def of_binding(model: Model, binding: Binding) -> tuple[Entry, ...]:
     return of_call(model, source) or _all(named.entry_behind(last_name(node), model.value(node)))
 
 
-def of_attribute(model: Model, node: ast.Name | ast.Attribute) -> tuple[Entry, ...]:
+def of_attribute(model: Inferred, node: ast.Name | ast.Attribute) -> tuple[Entry, ...]:
     """The convention by which an attribute of something unknown has its value."""
     if not isinstance(node, ast.Attribute) or not isinstance(model.value(node.value), Unknown):
         return ()

@@ -23,7 +23,7 @@ from perflint.semantics.values import (
 from perflint.source.quoting import LONGEST, quoted
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 Why = tuple[str, ast.expr | None]
 """Words on an expression, and the expression inside it that decides its value."""
@@ -46,13 +46,13 @@ _OPERATORS: dict[type[ast.AST], str] = {
 }
 
 
-def why(model: Model, node: ast.expr) -> Why:
+def why(model: Inferred, node: ast.expr) -> Why:
     """Why an expression has its value, given the values inside it; empty if the code shows it plainly."""
     handler = _EXPRESSIONS.get(type(node))
     return ("", None) if handler is None else handler(model, node)
 
 
-def quote(model: Model, node: ast.AST) -> str:
+def quote(model: Inferred, node: ast.AST) -> str:
     """The code of an expression, or the first line of a statement, in backquotes and not too long."""
     assert isinstance(node, (ast.expr, ast.stmt, ast.arg))
     text = model.source.written(node).strip()
@@ -69,7 +69,7 @@ def quote(model: Model, node: ast.AST) -> str:
 # Calls
 
 
-def _call(model: Model, node: ast.Call) -> Why:
+def _call(model: Inferred, node: ast.Call) -> Why:
     target, value = model.target(node), model.value(node)
     if not target:
         return _unknown_call(model, node)
@@ -109,7 +109,7 @@ def _arguments(node: ast.Call) -> Iterator[ast.expr]:
         yield given.value
 
 
-def _unknown_call(model: Model, node: ast.Call) -> Why:
+def _unknown_call(model: Inferred, node: ast.Call) -> Why:
     callee = model.value(node.func)
     if isinstance(callee, Never):
         return f"{quote(model, node.func)} cannot be there", None
@@ -118,7 +118,7 @@ def _unknown_call(model: Model, node: ast.Call) -> Why:
     return f"a call of {quote(model, node.func)}, which is unknown", node.func
 
 
-def _project_call(model: Model, node: ast.Call, function: Function) -> Why:
+def _project_call(model: Inferred, node: ast.Call, function: Function) -> Why:
     module = model.view.loaded(function.module)
     info = module.function(function.line, function.column) if module is not None else None
     if info is None or isinstance(info.node, ast.Lambda):
@@ -130,7 +130,7 @@ def _project_call(model: Model, node: ast.Call, function: Function) -> Why:
     return f"{words}, which is unknown" if isinstance(model.value(node), Unknown) else words, None
 
 
-def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.expr]) -> Why:
+def _of_tensors(model: Inferred, node: ast.Call, target: str, operands: list[ast.expr]) -> Why:
     """A function of torch or a method of a tensor."""
     value = model.value(node)
     tensor = value.tensor
@@ -157,7 +157,7 @@ def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.ex
     return f"the result of {name}", None
 
 
-def _moved(model: Model, method: ast.Attribute, node: ast.Call, result: Tensor, device: ast.expr | None) -> Why:
+def _moved(model: Inferred, method: ast.Attribute, node: ast.Call, result: Tensor, device: ast.expr | None) -> Why:
     """A method that takes a tensor elsewhere, or to another dtype."""
     code = quoted(_call_text(node, method.attr))
     before = model.value(method.value).tensor
@@ -179,7 +179,7 @@ def _is_name(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _in_charge(model: Model, result: Tensor, operands: list[ast.expr]) -> ast.expr | None:
+def _in_charge(model: Inferred, result: Tensor, operands: list[ast.expr]) -> ast.expr | None:
     """The operand whose device the result has."""
     for operand in operands:
         value = model.value(operand)
@@ -194,20 +194,20 @@ def _in_charge(model: Model, result: Tensor, operands: list[ast.expr]) -> ast.ex
 # Operators
 
 
-def _binary(model: Model, node: ast.BinOp) -> Why:
+def _binary(model: Inferred, node: ast.BinOp) -> Why:
     operator = _OPERATORS[type(node.op)]
     return _computed(model, node, [node.left, node.right], f"`{operator}`")
 
 
-def _compare(model: Model, node: ast.Compare) -> Why:
+def _compare(model: Inferred, node: ast.Compare) -> Why:
     return _computed(model, node, [node.left, *node.comparators], "a comparison")
 
 
-def _unary(model: Model, node: ast.UnaryOp) -> Why:
+def _unary(model: Inferred, node: ast.UnaryOp) -> Why:
     return "", node.operand if model.value(node).tensor is not None else None
 
 
-def _computed(model: Model, node: ast.expr, operands: list[ast.expr], words: str) -> Why:
+def _computed(model: Inferred, node: ast.expr, operands: list[ast.expr], words: str) -> Why:
     value = model.value(node)
     if value.tensor is not None:
         decides = _in_charge(model, value.tensor, operands) or next(
@@ -222,7 +222,7 @@ def _computed(model: Model, node: ast.expr, operands: list[ast.expr], words: str
     return f"{words} with {quote(model, unknown)}, which is unknown", unknown
 
 
-def _either(model: Model, node: ast.expr, branches: list[ast.expr]) -> Why:
+def _either(model: Inferred, node: ast.expr, branches: list[ast.expr]) -> Why:
     tensor = next((branch for branch in branches if model.value(branch).tensor is not None), None)
     words = " or ".join(quote(model, branch) for branch in branches)
     return f"one of {words}" if len(branches) == 2 else "one of several", tensor
@@ -231,7 +231,7 @@ def _either(model: Model, node: ast.expr, branches: list[ast.expr]) -> Why:
 # The rest
 
 
-def _subscript(model: Model, node: ast.Subscript) -> Why:
+def _subscript(model: Inferred, node: ast.Subscript) -> Why:
     receiver = model.value(node.value)
     name = quote(model, node.value)
     if isinstance(receiver, Tensor):
@@ -243,23 +243,23 @@ def _subscript(model: Model, node: ast.Subscript) -> Why:
     return f"an element of {name}", node.value
 
 
-def _element(model: Model, node: ast.List | ast.Tuple | ast.Set) -> Why:
+def _element(model: Inferred, node: ast.List | ast.Tuple | ast.Set) -> Why:
     return "", next((element for element in node.elts if model.value(element).tensor is not None), None)
 
 
-def _comprehension(model: Model, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Why:
+def _comprehension(model: Inferred, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Why:
     return "", node.elt if _is_name(node.elt) else None
 
 
-def _inner(model: Model, node: ast.Await | ast.Starred | ast.NamedExpr) -> Why:
+def _inner(model: Inferred, node: ast.Await | ast.Starred | ast.NamedExpr) -> Why:
     return "", node.value
 
 
-def _yielded(model: Model, node: ast.expr) -> Why:
+def _yielded(model: Inferred, node: ast.expr) -> Why:
     return "values that are sent to a generator are unknown", None
 
 
-_EXPRESSIONS: dict[type[ast.expr], Callable[[Model, Any], Why]] = {
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Inferred, Any], Why]] = {
     ast.Call: _call,
     ast.BinOp: _binary,
     ast.Compare: _compare,

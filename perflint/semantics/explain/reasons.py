@@ -45,7 +45,7 @@ from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.callers.summary import Call
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _MOST_STEPS = 4
 _MOST_BINDINGS = 3
@@ -75,7 +75,7 @@ Steps = tuple[list[Step], ast.expr | None]
 class Reasons:
     """The reasons behind the values of one file."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Inferred) -> None:
         self._model = model
 
     def of(self, node: ast.expr, told: Collection[ast.AST] = ()) -> list[Step]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from perflint.findings import Heat
 from perflint.semantics.heat.data_tests import is_for_other_kind, is_for_other_place, tells_of_tensor
@@ -20,20 +20,24 @@ from perflint.semantics.structure import block_in, names_in, place_in, walk
 from perflint.semantics.values import Function
 
 if TYPE_CHECKING:
-    from perflint.semantics.heat.heat_map import HeatMap
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _ANYTHING = ast.Name("", ast.Load())
 """The target of a loop, an import or a part of an assignment."""
 
 
+class _Heats(Protocol):
+    def of(self, node: ast.AST) -> Heat:
+        """How often a node runs."""
+
+
 class Branches:
     """The branches of one file."""
 
-    def __init__(self, heat: HeatMap, model: Model, work: WorkMap) -> None:
+    def __init__(self, heat: _Heats, model: Inferred, work: WorkMap) -> None:
         # The heat map owns its branches: no circle, so that both go when the file is done.
-        self._heat: HeatMap = weakref.proxy(heat)
-        self._model: Model = weakref.proxy(model)
+        self._heat: _Heats = weakref.proxy(heat)
+        self._model: Inferred = weakref.proxy(model)
         self._work = work
         self._counts: dict[ast.AST, Counts] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
@@ -211,7 +215,7 @@ class Branches:
         return known
 
 
-def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
+def loops_around(model: Inferred, node: ast.AST) -> Iterator[Loop]:
     """The loops of a node's function that it is in, inner ones first."""
     for outer in model.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from perflint.semantics.values import Function, Instance, Partial, Value
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
     from perflint.semantics.structure import FunctionInfo
 
 
 class CallGraph:
     """The calls of one file, by the functions of the file that they call."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Inferred) -> None:
         # The model owns its graph: no circle, so that both go when the file is done.
-        self._model: Model = weakref.proxy(model)
+        self._model: Inferred = weakref.proxy(model)
 
     def calls(self, info: FunctionInfo) -> list[ast.Call]:
         """The calls in this file that call a function, or may."""

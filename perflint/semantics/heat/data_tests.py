@@ -10,10 +10,10 @@ from perflint.semantics.structure import last_name, tested
 from perflint.semantics.values import NONE, Device, Evidence, Tensor, Value, scalar_type
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 
-def tells_of_tensor(model: Model, branch: ast.If | ast.IfExp) -> bool:
+def tells_of_tensor(model: Inferred, branch: ast.If | ast.IfExp) -> bool:
     """True if a branch only reports, and the values of a tensor decide if it does: `if x[0] > 1: print(x)`.
 
     The test itself waits for the tensor.
@@ -24,7 +24,7 @@ def tells_of_tensor(model: Model, branch: ast.If | ast.IfExp) -> bool:
     return len(calls) == len(branch.body) and all(conventions.writes_log(last_name(call)) for call in calls)
 
 
-def is_for_other_place(model: Model, test: ast.expr, outcome: bool) -> bool:
+def is_for_other_place(model: Inferred, test: ast.expr, outcome: bool) -> bool:
     """True if a test that comes out as `outcome` says that a tensor of the CPU is on the GPU: `if x.is_cuda:`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_for_other_place(model, test.operand, not outcome)
@@ -37,7 +37,7 @@ def _is_made_by_cpu(member: Value) -> bool:
     return isinstance(member, Tensor) and member.device is Device.CPU and member.evidence is Evidence.CERTAIN
 
 
-def is_for_other_kind(model: Model, test: ast.expr, outcome: bool) -> bool:
+def is_for_other_kind(model: Inferred, test: ast.expr, outcome: bool) -> bool:
     """True if a test that comes out as `outcome` says that a parameter is a number, though its annotation says tensor.
 
     `def forward(self, x, t: Tensor | int)`: callers pass tensors, unless one is known to pass something else.
@@ -62,7 +62,7 @@ def _is_tensor_or_number(member: Value) -> bool:
     return isinstance(member, Tensor) or member == NONE or scalar_type(member) in ("int", "float", "bool")
 
 
-def _gets_others(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef, parameter: str) -> bool:
+def _gets_others(model: Inferred, function: ast.FunctionDef | ast.AsyncFunctionDef, parameter: str) -> bool:
     """True if a known call passes something other than a tensor for a parameter."""
     info = model.module.defined_by(function)
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]

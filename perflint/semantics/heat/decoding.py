@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from perflint.semantics.binders import LOOPS
@@ -11,10 +11,10 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import last_name, names_in, root_of, walk
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 
-def decodes(model: Model, call: ast.Call) -> bool:
+def decodes(model: Inferred, call: ast.Call) -> bool:
     """True for `model(token)` in a loop with `token = logits[:, -1].argmax(-1)`, where `logits` is its result.
 
     Also for `token = model(token).argmax(-1)` of a model that returns the last position alone.
@@ -24,7 +24,7 @@ def decodes(model: Model, call: ast.Call) -> bool:
 
 
 @once_per_node
-def decoding_calls(model: Model, loop: ast.AST) -> frozenset[ast.Call]:
+def decoding_calls(model: Inferred, loop: ast.AST) -> frozenset[ast.Call]:
     """The calls of a loop that decode."""
     last = {root_of(node.value) for node in walk(loop) if isinstance(node, ast.Subscript) and _takes_last(node)}
     bound = list(_bound(loop))
@@ -43,16 +43,15 @@ def decoding_calls(model: Model, loop: ast.AST) -> frozenset[ast.Call]:
     )
 
 
-@once_per_node
-def goes_on(model: Model, loop: ast.AST) -> bool:
-    """True if a loop gives a model what it computed in the last iteration: `x = sample(model, x, t)`."""
+def goes_on(loop: ast.AST, is_work: Callable[[ast.Call], bool]) -> bool:
+    """True if a loop gives work what it computed in the last iteration: `x = sample(model, x, t)`."""
     if not isinstance(loop, LOOPS):
         return False
     bound = [*_bound(loop), *_grown(loop)]
     for targets, value in bound:
         computed = targets | _computed_from(targets, bound)
         for call in (node for node in walk(value) if isinstance(node, ast.Call)):
-            if model.heat_map.work.is_work(call) and not (_given(call) & computed) <= _set_anew(loop, call, computed):
+            if is_work(call) and not (_given(call) & computed) <= _set_anew(loop, call, computed):
                 return True
     return False
 

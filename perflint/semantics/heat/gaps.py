@@ -11,12 +11,12 @@ from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Function
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _ASKS = frozenset({"isnan", "is_nan"})
 
 
-def fills_gaps(model: Model, test: ast.expr, branch: Sequence[ast.AST]) -> bool:
+def fills_gaps(model: Inferred, test: ast.expr, branch: Sequence[ast.AST]) -> bool:
     """True if a branch computes a result of an argument that has NaNs: `if torch.isnan(x).any(): x = interpolate(x)`.
 
     NaNs of a loss are a fault, and rare. A function that computes with them treats them as missing data.
@@ -28,7 +28,7 @@ def fills_gaps(model: Model, test: ast.expr, branch: Sequence[ast.AST]) -> bool:
     return any(_takes(model, value, name) for value in values)
 
 
-def _takes(model: Model, value: ast.expr, name: str) -> bool:
+def _takes(model: Inferred, value: ast.expr, name: str) -> bool:
     """True if an expression has a call of a function of the project with a variable among the arguments."""
     calls = (node for node in walk(value) if isinstance(node, ast.Call))
     return any(
@@ -47,7 +47,7 @@ def _asked(test: ast.expr) -> str:
     return data.id if isinstance(data, ast.Name) else ""
 
 
-def _is_argument(model: Model, test: ast.expr, name: str) -> bool:
+def _is_argument(model: Inferred, test: ast.expr, name: str) -> bool:
     """True if a name is a parameter, also one that a function of the project has prepared before a test."""
     function = model.function(test)
     if function is None or isinstance(function, ast.Lambda):

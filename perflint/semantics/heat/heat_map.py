@@ -25,7 +25,7 @@ from perflint.semantics.structure import FUNCTIONS, last_name, walk
 from perflint.semantics.values import Instance, Mapping, Tensor
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
 _LONGEST_CHAIN = 40
@@ -35,9 +35,9 @@ _LONGEST_CHAIN = 40
 class HeatMap:
     """The heat of every node of one file."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Inferred) -> None:
         # The model owns its heat: no circle, so that both go when the file is done.
-        self._model: Model = weakref.proxy(model)
+        self._model: Inferred = weakref.proxy(model)
         self._few: dict[ast.AST, bool] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}

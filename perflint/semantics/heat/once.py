@@ -12,11 +12,11 @@ from perflint.semantics.heat.steps import Named
 from perflint.semantics.structure import last_name, names_in, walk
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
 
-def runs_once(model: Model, info: FunctionInfo) -> Named | None:
+def runs_once(model: Inferred, info: FunctionInfo) -> Named | None:
     """How often a function runs that works on a program's model or files, not on its data; None for all others."""
     if isinstance(info.node, ast.Lambda) or info.is_generator:
         return None
@@ -30,7 +30,7 @@ def runs_once(model: Model, info: FunctionInfo) -> Named | None:
     return Named(Heat.COLD, "gathers pickled objects of all processes") if _gathers_objects(model, info.node) else None
 
 
-def copies_for_checkpoint(model: Model, node: ast.AST) -> bool:
+def copies_for_checkpoint(model: Inferred, node: ast.AST) -> bool:
     """True for a comprehension that copies a model to the CPU in a function that saves it, often or not.
 
     `{key: value.cpu() for key, value in model.state_dict().items()}`.
@@ -52,7 +52,7 @@ _PARTS = frozenset({"items", "values"})
 _COPIES = frozenset({"cpu", "numpy"})
 
 
-def _gathers_objects(model: Model, node: FunctionNode) -> bool:
+def _gathers_objects(model: Inferred, node: FunctionNode) -> bool:
     """True if a function pickles objects and sends them as tensors: results of an evaluation, not of a step."""
     if not {"dumps", "loads"} & {last_name(inner) for inner in own_nodes(node) if isinstance(inner, ast.Call)}:
         return False
@@ -63,13 +63,13 @@ def _gathers_objects(model: Model, node: FunctionNode) -> bool:
 _PICKLES = frozenset({"pickle.dumps", "pickle.loads"})
 
 
-def _gets_tensor(model: Model, node: FunctionNode) -> bool:
+def _gets_tensor(model: Inferred, node: FunctionNode) -> bool:
     """True if a parameter of a function is a tensor, by annotation, default, callers or use."""
     own, _ = model.parameters(node)
     return any(value.tensor is not None for value in own.values())
 
 
-def _loops_over_file(model: Model, node: FunctionNode) -> bool:
+def _loops_over_file(model: Inferred, node: FunctionNode) -> bool:
     """True if a function opens a file and loops over its contents: `for line in open(path)`."""
     contents: set[str] = set()
     for inner in own_nodes(node):
@@ -83,7 +83,7 @@ def _loops_over_file(model: Model, node: FunctionNode) -> bool:
     return False
 
 
-def _gives_contents(model: Model, source: ast.expr, contents: set[str]) -> bool:
+def _gives_contents(model: Inferred, source: ast.expr, contents: set[str]) -> bool:
     """True if an expression opens a file, or uses the contents of one."""
     if contents and not contents.isdisjoint(names_in(source)):
         return True

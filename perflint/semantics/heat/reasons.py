@@ -21,7 +21,7 @@ from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _MOST_STEPS = 4
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -46,7 +46,7 @@ OFTEN = {Heat.HOT: "runs each step", Heat.WARM: "may run each step", Heat.COLD: 
 class HeatReasons:
     """The reasons behind the heat of the lines of one file."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Inferred) -> None:
         self._model = model
         self._heat = HeatMap(model)
         self._reasons = Reasons(model)

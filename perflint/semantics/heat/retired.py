@@ -10,13 +10,13 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.test_files import folders
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _MOST_FILES = 40
 """Files in such folders that import each other, and are looked at."""
 
 
-def is_retired(model: Model) -> bool:
+def is_retired(model: Inferred) -> bool:
     """True if a file is in a folder of retired code, and no file outside of such folders imports it.
 
     Tests do not count. A file that another retired file imports is in use if that one is.

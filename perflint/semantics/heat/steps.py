@@ -34,7 +34,7 @@ from perflint.semantics.structure import FUNCTIONS, children, last_name, names_i
 from perflint.semantics.values import UNKNOWN, Const, Device, Function, Instance, Mapping, Scalar, Sequence, Tensor
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
     from perflint.semantics.module import Module
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
@@ -51,8 +51,8 @@ _BACKWARD = ("torch.Tensor.backward", "torch.autograd.backward")
 class WorkMap:
     """The work of the blocks and calls of one file."""
 
-    def __init__(self, model: Model) -> None:
-        self._model: Model = weakref.proxy(model)
+    def __init__(self, model: Inferred) -> None:
+        self._model: Inferred = weakref.proxy(model)
         self._questions = Questions()
         self._runs_model: dict[FunctionInfo, bool] = {}
         self._work: dict[ast.stmt, Work] = {}
@@ -310,7 +310,7 @@ class Named(NamedTuple):
         return cls(heat, entry.why, entry)
 
 
-def by_name(model: Model, info: FunctionInfo) -> Named | None:
+def by_name(model: Inferred, info: FunctionInfo) -> Named | None:
     """How often a function runs by its name, or None if the name does not show it.
 
     A function that is cold by its name is hot if code that runs each step calls it.
@@ -329,14 +329,14 @@ def by_name(model: Model, info: FunctionInfo) -> Named | None:
     return Named.by(Heat.HOT, hot) if hot else None
 
 
-def _runs_rarely(model: Model, info: FunctionInfo) -> Entry | None:
+def _runs_rarely(model: Inferred, info: FunctionInfo) -> Entry | None:
     """Why a function runs rarely by its name; None for a method that only stores values in elements of its object."""
     entry = conventions.runs_rarely(info.name)
     return None if entry is not None and info.owner and _only_stores(model, info.node) else entry
 
 
 @once_per_node
-def _only_stores(model: Model, function: FunctionNode) -> bool:
+def _only_stores(model: Inferred, function: FunctionNode) -> bool:
     """True for `def save_turn(self, state): self.states[self.turn] = state`, which writes no file."""
     body = [] if isinstance(function, ast.Lambda) else function.body
     targets = [target for each in body if isinstance(each, ast.Assign) for target in each.targets]
@@ -352,7 +352,7 @@ _OF_METRIC = {"reset", "update", "compute"}
 """The methods that all metrics have."""
 
 
-def _sums_up(model: Model, info: FunctionInfo) -> Entry | None:
+def _sums_up(model: Inferred, info: FunctionInfo) -> Entry | None:
     """Why a method of a metric runs once an epoch; None for other methods, and for those of other classes."""
     entry = conventions.sums_up(info.name) if info.owner else None
     cls = model.module.klass(info.owner) if entry is not None else None
@@ -363,7 +363,7 @@ def _sums_up(model: Model, info: FunctionInfo) -> Entry | None:
     return entry if is_metric else None
 
 
-def _forward(model: Model, cls: str) -> Iterator[tuple[Module, FunctionInfo]]:
+def _forward(model: Inferred, cls: str) -> Iterator[tuple[Module, FunctionInfo]]:
     """The `forward` of a class of the project, with its file; none if the class has none."""
     for name in model.lineage(cls):
         found = model.view.klass(name)
@@ -372,7 +372,7 @@ def _forward(model: Model, cls: str) -> Iterator[tuple[Module, FunctionInfo]]:
             return
 
 
-def _is_cold_by_name(model: Model, info: FunctionInfo) -> bool:
+def _is_cold_by_name(model: Inferred, info: FunctionInfo) -> bool:
     known = by_name(model, info)
     return known is not None and known.heat is Heat.COLD
 
@@ -386,7 +386,7 @@ def _joins_parts(info: FunctionInfo) -> Entry | None:
 
 
 @once_per_node
-def checks(model: Model, node: ast.AST) -> bool:
+def checks(model: Inferred, node: ast.AST) -> bool:
     """True if a stretch of code asserts that tensors are alike: it is there to be right, once."""
     return any(map(_asserts_closeness, walk(node)))
 
@@ -414,7 +414,7 @@ def steps_environment(call: ast.Call) -> bool:
 
 
 @once_per_node
-def _acts(model: Model, loop: ast.AST) -> ast.Call | None:
+def _acts(model: Inferred, loop: ast.AST) -> ast.Call | None:
     stack = [*children(loop)]
     while stack:
         node = stack.pop()
@@ -425,7 +425,7 @@ def _acts(model: Model, loop: ast.AST) -> ast.Call | None:
     return None
 
 
-def _reads_tensor(model: Model, call: ast.Call) -> bool:
+def _reads_tensor(model: Inferred, call: ast.Call) -> bool:
     """True if an argument of a call is computed from a tensor that may be on the GPU, or by code that is not known."""
     if any(isinstance(given, ast.Name) and model.value(given).is_unknown for given in call.args):
         return True

@@ -8,13 +8,15 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.binders import How
+from perflint.semantics.callers.constants import constant_given, constant_kept
+from perflint.semantics.callers.fields import constant_of_field
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import FunctionInfo, children, last_name, path_of
 from perflint.semantics.values import Const
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _OFF = frozenset({"", "0", "false", "off", "no", "none"})
 _SET_BY_LAUNCHERS = ("RANK", "SIZE", "SLURM", "DIST", "DDP")
@@ -56,13 +58,13 @@ def needs_switch(test: ast.expr) -> bool:
         return False
 
 
-def is_switched_off(model: Model, test: ast.expr, outcome: bool) -> bool:
+def is_switched_off(model: Inferred, test: ast.expr, outcome: bool) -> bool:
     """True if a test never has an outcome, since the parameters and attributes in it have one value in all calls."""
     settled = _settled(model, test)
     return settled is not None and settled is not outcome
 
 
-def is_off(model: Model, setting: ast.expr) -> bool:
+def is_off(model: Inferred, setting: ast.expr) -> bool:
     """True if an argument is false in all calls: by literals, or by parameters and attributes with one value."""
     if isinstance(setting, ast.Compare) and len(setting.ops) == 1:
         compare = _COMPARISONS.get(type(setting.ops[0]))
@@ -73,23 +75,23 @@ def is_off(model: Model, setting: ast.expr) -> bool:
 
 
 @once_per_node
-def _settled(model: Model, test: ast.expr) -> bool | None:
+def _settled(model: Inferred, test: ast.expr) -> bool | None:
     """The only outcome of a test; None if it may have both."""
     function = model.function(test)
     if function is None or isinstance(function, ast.Lambda):
         return None
     asked = _asked(model, test)
     info = model.module.defined_by(function) if asked else None
-    if info is None or not _depends_on(test, asked):
+    if info is None or model.callers is None or not _depends_on(test, asked):
         return None
     given: dict[str, ast.Constant] = {}
     for text, node in asked.items():
         if isinstance(node, ast.Name):
-            constant = model.constant_given(info, node.id)
+            constant = constant_given(model, info, node.id)
         elif _is_of_self(node):
-            constant = model.constant_kept(_owner(info), node.attr)
+            constant = constant_kept(model, _owner(info), node.attr)
         else:
-            constant = model.constant_of_field(node.attr)
+            constant = constant_of_field(model, node.attr)
         if constant is None:
             return None
         given[text] = constant
@@ -106,7 +108,7 @@ def _settled(model: Model, test: ast.expr) -> bool | None:
         return None
 
 
-def _asked(model: Model, test: ast.expr) -> dict[str, ast.Name | ast.Attribute]:
+def _asked(model: Inferred, test: ast.expr) -> dict[str, ast.Name | ast.Attribute]:
     """The parameters, the attributes of the object, and those of other objects, in a test."""
     found: dict[str, ast.Name | ast.Attribute] = {}
     waiting: list[ast.AST] = [test]
@@ -137,7 +139,7 @@ def _owner(info: FunctionInfo) -> str:
     return info.owner
 
 
-def _is_parameter(model: Model, name: ast.Name) -> bool:
+def _is_parameter(model: Inferred, name: ast.Name) -> bool:
     """True if a name is a parameter of a function, which binds it nowhere else."""
     return [each.how for each in model.symbols.variable(name).bindings] == [How.PARAMETER]
 

@@ -19,7 +19,7 @@ from perflint.semantics.test_files import folders
 if TYPE_CHECKING:
     from perflint.semantics.heat.call_graph import CallGraph
     from perflint.semantics.heat.steps import WorkMap
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
     from perflint.semantics.structure import FunctionInfo
 
 _INPUTS = ("torch.rand", "torch.ones", "torch.zeros")
@@ -31,9 +31,9 @@ class TestCode:
 
     __test__ = False  # pytest is not to collect it
 
-    def __init__(self, model: Model, calls: CallGraph, work: WorkMap) -> None:
+    def __init__(self, model: Inferred, calls: CallGraph, work: WorkMap) -> None:
         # The model owns this: no circle, so that both go when the file is done.
-        self._model: Model = weakref.proxy(model)
+        self._model: Inferred = weakref.proxy(model)
         self._calls = calls
         self._work = work
 

@@ -17,7 +17,7 @@ from perflint.semantics.structure import FUNCTIONS, arguments, last_name, path_o
 from perflint.semantics.values import Function, Instance
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.heated import Heated
     from perflint.semantics.structure import FunctionNode
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -28,7 +28,7 @@ _OF_AUTOGRAD = frozenset(
 """Functions and methods that are there for a gradient, but for `torch.autograd.grad`."""
 
 
-def is_in_training(model: Model, node: ast.AST) -> bool:
+def is_in_training(model: Heated, node: ast.AST) -> bool:
     """True if a node is in a loop that trains, or in a function that may be part of a step, as a model's method is.
 
     Any loop of a function that trains counts, too: it may run for each training.
@@ -42,18 +42,18 @@ def is_in_training(model: Model, node: ast.AST) -> bool:
 
 
 @once_per_node
-def takes_steps(model: Model, around: ast.AST) -> bool:
+def takes_steps(model: Heated, around: ast.AST) -> bool:
     """True if a function or loop steps an optimizer."""
     return model.heat_map.work.steps(around)
 
 
 @once_per_node
-def goes_backward(model: Model, around: ast.AST) -> bool:
+def goes_backward(model: Heated, around: ast.AST) -> bool:
     """True if a function or loop runs a backward pass, itself or in a function that it calls."""
     return model.heat_map.work.goes_backward(around)
 
 
-def differentiates(model: Model, around: ast.AST) -> bool:
+def differentiates(model: Heated, around: ast.AST) -> bool:
     """True if code goes backward, steps an optimizer, or asks for gradients or reads them, or calls code that does.
 
     A called function that is not seen counts by its name, and if it gets an optimizer.
@@ -62,7 +62,7 @@ def differentiates(model: Model, around: ast.AST) -> bool:
 
 
 @once
-def _differentiating(model: Model) -> set[ast.AST]:
+def _differentiating(model: Heated) -> set[ast.AST]:
     """The nodes that compute gradients, and all nodes around these."""
     found: set[ast.AST] = set()
     for node in model.nodes(ast.Attribute, ast.Call, ast.Assign):
@@ -73,7 +73,7 @@ def _differentiating(model: Model) -> set[ast.AST]:
     return found
 
 
-def _asks_for_gradient(model: Model, node: ast.AST) -> bool:
+def _asks_for_gradient(model: Heated, node: ast.AST) -> bool:
     if isinstance(node, ast.Assign):
         return not _is_false(node.value) and any(last_name(target) == "requires_grad" for target in node.targets)
     if not isinstance(node, ast.Call):
@@ -96,7 +96,7 @@ def _asks_for_gradient(model: Model, node: ast.AST) -> bool:
     return not conventions.leaves_optimizer(name) and any(map(is_optimizer, repeat(model), arguments(node)))
 
 
-def is_optimizer(model: Model, node: ast.expr) -> bool:
+def is_optimizer(model: Heated, node: ast.expr) -> bool:
     """True if an expression is an optimizer, by its class or else by its name."""
     value = model.value(node)
     if isinstance(value, Instance):
@@ -108,7 +108,7 @@ def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 
-def helps_to_train(model: Model, node: ast.AST) -> bool:
+def helps_to_train(model: Heated, node: ast.AST) -> bool:
     """True if a loop or function around a node steps an optimizer, or the name of a function or class says training.
 
     A loop over batches that steps none does not train, whatever is around it: it is the evaluation of an epoch.
@@ -124,7 +124,7 @@ def helps_to_train(model: Model, node: ast.AST) -> bool:
 
 
 @once_per_node
-def _is_of_training(model: Model, loop: Loop) -> bool:
+def _is_of_training(model: Heated, loop: Loop) -> bool:
     """True if a loop steps an optimizer, goes over epochs, or calls functions whose names say that they train."""
     if counts_epochs(loop) or takes_steps(model, loop):
         return True
@@ -139,7 +139,7 @@ def _says_so(call: ast.Call) -> bool:
 
 
 @once_per_node
-def _is_part_of_step(model: Model, function: FunctionNode) -> bool:
+def _is_part_of_step(model: Heated, function: FunctionNode) -> bool:
     info = model.module.defined_by(function)
     if info is None or isinstance(function, ast.Lambda):
         return True

@@ -107,11 +107,16 @@ def _evaluates(model: Model, node: ast.AST) -> bool:
     return model.heat(node) is Heat.HOT and serves_project(model, node) and model.is_outside_training(function)
 
 
+@once_per_node
+def _feeds_back(model: Model, loop: ast.AST) -> bool:
+    return goes_on(loop, model.heat_map.work.is_work)
+
+
 def _goes_on(model: Model, node: ast.AST) -> bool:
     """True if a loop whose iterations go on with the results of the last is around a node, or around its function."""
     info = model.module.defined_by(model.function(node))
     calls = () if info is None else model.heat_map.callers(info)
-    return any(goes_on(model, loop) for each in (node, *calls) for loop in loops_around(model, each))
+    return any(_feeds_back(model, loop) for each in (node, *calls) for loop in loops_around(model, each))
 
 
 def _copies_state(model: Model, node: ast.AST) -> bool:

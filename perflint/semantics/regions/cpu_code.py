@@ -16,7 +16,7 @@ from perflint.semantics.heat.work import goes_backward_by_name
 from perflint.semantics.structure import last_name, path_of, root_of, walk
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.heated import Heated
     from perflint.semantics.module import Module
     from perflint.semantics.view import View
 
@@ -48,9 +48,9 @@ _MOST_MODULES = 40
 class HostCode:
     """The functions of one file that work on the CPU."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Heated) -> None:
         # The model owns this: no circle, so that both go when the file is done.
-        self._model: Model = weakref.proxy(model)
+        self._model: Heated = weakref.proxy(model)
         self._known: dict[ast.AST, bool] = {}
 
     def holds(self, node: ast.AST) -> bool:

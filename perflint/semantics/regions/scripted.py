@@ -16,7 +16,7 @@ from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name, pat
 from perflint.semantics.values import Class, Function, Instance, Unknown
 
 if TYPE_CHECKING:
-    from perflint.semantics.model import Model
+    from perflint.semantics.inferred import Inferred
 
 _WORDS = re.compile(r"jit|script", re.IGNORECASE)
 _MARKS = frozenset(
@@ -33,7 +33,7 @@ _DECORATES = _COMPILES | {"jit", "script_method"}
 """Words of decorators that compile: `@torch.jit.script`, and those that projects make of it, as `@jit_fuser`."""
 
 
-def scripted_lines(model: Model) -> tuple[range, ...]:
+def scripted_lines(model: Inferred) -> tuple[range, ...]:
     """The lines of the functions that TorchScript may compile."""
     by_jit, by_script = ({file.path for file in model.view.matching(each)} for each in (_BY_JIT, _BY_SCRIPT))
     others = frozenset(by_jit & by_script) - {model.module.path}
@@ -48,7 +48,7 @@ def scripted_lines(model: Model) -> tuple[range, ...]:
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, model: Model, others: frozenset[Path]) -> None:
+    def __init__(self, model: Inferred, others: frozenset[Path]) -> None:
         self._model = model
         self._others = others
         """The other files that mention `torch.jit.script`."""
