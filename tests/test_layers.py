@@ -61,6 +61,8 @@ ORDER = {
     "heat": 3,
     "regions": 3,
     "explain": 3,
+    "inferred": 3,
+    "heated": 3,
     "model": 4,
     "around": 5,
     "purpose": 5,

@@ -62,9 +62,10 @@ class Inferred(ABC):
     All answers are total. Raises SyntaxError and ValueError where the file does not parse.
     """
 
+    @staticmethod
     @abstractmethod
-    def summary_of(self, path: Path, round: int) -> Summary | None:
-        """The summary of a file of the project in a round."""
+    def summary_of(project: Project, path: Path, round: int) -> Summary | None:
+        """The summary of a file of a project in a round; None if the file does not parse."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class Inferred(ABC):
     ) -> None:
         """`calls` are those that heat is taken from; arguments, too, but for a summary of a later `round`.
 
-        With `part`, the model is one of these lines: it has their sites, and knows little of the other functions.
+        With `part`, the facts are those of these lines, and little is known of the other functions.
         """
         self.source = source
         self.part = part
@@ -87,7 +88,7 @@ class Inferred(ABC):
         if begun is not None and calls is CallsOf.PROJECT:
             summaries(project).awaited.discard(self.module.path)
         self.view = begun.view if begun is not None else View(project, self.module)
-        """The other files as this model has read them, and the results for them."""
+        """The other files as they were read, and the results for them."""
         self.analysis = begun or Analysis(
             self.view, self.module, calls is CallsOf.PRIVATE, keeps_calls=calls is CallsOf.FILE
         )
@@ -123,7 +124,9 @@ class Inferred(ABC):
     def _callers_in(self, round: int) -> Callers:
         known = self._callers.get(round)
         if known is None:
-            known = Callers(self.view, self.module, lambda path: self.summary_of(path, round - 1))
+            # No circle, so that all goes when the file is done.
+            ask, project = self.summary_of, self.view.project
+            known = Callers(self.view, self.module, lambda path: ask(project, path, round - 1))
             self._callers[round] = known
         return known
 

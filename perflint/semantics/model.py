@@ -79,11 +79,12 @@ def _sites_by_key(model: Model) -> Mapping[tuple[object, ...], Site]:
 
 
 class Model(Heated):
-    """The facts about one file."""
+    """All facts about one file, and its sites."""
 
-    def summary_of(self, path: Path, round: int) -> Summary | None:
-        """The summary of a file of the project in a round."""
-        return summary_of(self.view.project, path, round)
+    @staticmethod
+    def summary_of(project: Project, path: Path, round: int) -> Summary | None:
+        """The summary of a file of a project in a round; None if the file does not parse."""
+        return summary_of(project, path, round)
 
     def close(self) -> None:
         """Forget what refers to the model or in a circle: the command runs without a garbage collector."""
