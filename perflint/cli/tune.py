@@ -177,7 +177,7 @@ class _Job:
         """True if a file could not be written."""
         self._deadline = time.monotonic() + arguments.budget
         self._usual = 0.0
-        """The seconds of the last run of the original; the first may go on to its end."""
+        """The seconds of the last run of the original."""
         output = Path(arguments.output)
         self._log = Log(log := output.with_suffix(".runs.jsonl"))
         self._project = workspace.digest([output, log, output.with_suffix(".html")])
@@ -262,7 +262,7 @@ class _Job:
         if not self._usual:
             self._program.follow(run)
         if not texts:
-            self._usual = run.seconds
+            self._usual = _seconds_of(run, given.steps)
         ms = f"{run.ms:.3f} ms/step" if run.ms is not None else "no steps timed"
         label = "changed" if texts else "original"
         sys.stderr.write(f"{label}{'' if way is Way.PLAIN else ' ' + way.value}: {ms} ({run.seconds:.0f} s)")
@@ -337,6 +337,12 @@ class _Job:
 
     def _style(self) -> Style:
         return options.style(self._arguments, sys.stderr)
+
+
+def _seconds_of(run: Run, steps: int) -> float:
+    """The time of a run that is ended after some steps, at least. One that went on to its end does not tell it."""
+    is_longer = run.seen is not None and not run.seen.stopped and len(run.seen.times) >= steps
+    return 1.0 if is_longer else run.seconds
 
 
 def _tell(outcome: Outcome) -> None:

@@ -139,6 +139,8 @@ class Probe:
                 self._clock.end(index)
                 self._host.append((now - self._began) * 1000)
             self._step += 1
+            if self._step == self._options.warmup and self._finder.source == StepSource.LOADER:
+                self._finder.rest()
             if self._look is not None:
                 self._look.step_ended(self._step)
             if self._step % _READ_EVERY == 0:
@@ -212,7 +214,7 @@ class Probe:
         from torch.utils._pytree import tree_flatten
 
         cuda: Any = torch.cuda
-        if self._step > self._options.warmup or os.getpid() != self._pid:
+        if self._step >= self._options.warmup or os.getpid() != self._pid:
             return
         if cuda.is_initialized() and cuda.is_current_stream_capturing():
             return
@@ -322,3 +324,5 @@ def _choose_deterministic_kernels() -> None:
 
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.backends.cudnn.benchmark = False
+    # The program may set it later, and the fastest of several deterministic kernels differs from run to run.
+    vars(type(torch.backends.cudnn))["benchmark"].setter = lambda _: None

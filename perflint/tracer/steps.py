@@ -42,7 +42,7 @@ class StepFinder:
         self.on_optimizer: Callable[[Any], None] | None = None
         """Called for each step of an optimizer, before it ends a step of the program."""
         self.on_result: Callable[[Any], None] | None = None
-        """Called with the result of each call of a root module, as long as such calls are the steps."""
+        """Called with the result of each call of a root module, until optimizers make steps or `rest` is called."""
         self._optimizer: int | None = None
         self._others: Counter[int] = Counter()
         self._thread: int | None = None
@@ -87,7 +87,7 @@ class StepFinder:
             self.source = source
             self._thread = thread
             self._restart()
-            if source > StepSource.MODULE:
+            if source > (StepSource.MODULE if self.on_result is None else StepSource.LOADER):
                 self._undo_modules.close()
         if thread == self._thread:
             self._ended()

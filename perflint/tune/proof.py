@@ -42,7 +42,9 @@ def compared(before: Sequence[Run], after: Run, tolerance: float, other_seeds: C
     if found is None:
         count, name = len(losses(after)), _name(after)
         if not count:
-            return Proof(Kind.OTHER, "the program has no losses and calls no model in its steps, so nothing is proved")
+            return Proof(
+                Kind.OTHER, "the program has no losses and calls no model in its first steps, so nothing is proved"
+            )
         rest = "" if name == "result" else ", the final parameters, buffers and optimizer state"
         return Proof(Kind.IDENTICAL, f"{count} {_PLURAL[name]}{rest} are equal")
     reason = difference(before, after, Safety.UNSAFE, tolerance)
@@ -69,5 +71,5 @@ def first_difference(one: Run, other: Run) -> str | None:
 
 
 def _name(run: Run) -> str:
-    """What the numbers of a run are: losses, or results of models if calls of these are the steps."""
-    return "result" if run.seen is not None and run.seen.source == StepSource.MODULE else "loss"
+    """What the numbers of a run are: losses, or results of models if no optimizer makes the steps."""
+    return "result" if run.seen is not None and run.seen.source < StepSource.OPTIMIZER else "loss"

@@ -179,7 +179,9 @@ class Tuning:
                 raise Refused("something else was kept since it was tried alone", 1)
             return texts | other.write({**known, **texts}, waits[1])
 
-        name, title = f"{one.name} and {other.name}", f"{one.title}, and {other.title}"
+        # It may be the second time that one is tried with more of the other.
+        names = {one.name: one.title} if other.name in one.name else {one.name: one.title, other.name: other.title}
+        name, title = " and ".join(names), ", and ".join(names.values())
         return [replace(one, name=name, title=title, write=write, forecast=lambda _: 1.0, instead=tuple)]
 
     def _run(self, texts: Mapping[str, str], way: Way = Way.PLAIN) -> Run:

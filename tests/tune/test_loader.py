@@ -39,6 +39,10 @@ def test_more_workers_for_a_loader_that_takes_most_of_a_step() -> None:
     assert "num_workers=8" in written("loader = DataLoader(data, 4)\n", 0.95)
 
 
+def test_workers_that_there_are_count_with_the_whole_step() -> None:
+    assert "num_workers=7" in written("loader = DataLoader(data, num_workers=2)\n", 0.64, workers=2)
+
+
 def test_never_fewer() -> None:
     assert "num_workers=n, persistent_workers=True" in written("loader = DataLoader(data, num_workers=n)\n", workers=12)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from xml.etree import ElementTree
 
 import pytest
@@ -12,14 +13,15 @@ from perflint.output.terminal import Style
 from perflint.output.tune import tuning_text
 from perflint.output.tune_page import tuning_page
 from perflint.tracer.sketch import Sketch
-from perflint.tune.changes import Change, Texts
+from perflint.tracer.steps import StepSource
+from perflint.tune.changes import LOADER, Change, Texts
 from perflint.tune.evidence import Evidence
-from perflint.tune.proof import Kind
+from perflint.tune.proof import Kind, compared
 from perflint.tune.refused import Refused
 from perflint.tune.tuning import Outcome, Tuning, Way
 from perflint.verify.execution import Run
 from perflint.verify.states import States
-from perflint.verify.stopping import Stopped
+from perflint.verify.stopping import TIME_SPENT, Stopped
 from tests.verify.runs import run
 
 LOSSES = [2.0, 1.0, 0.5]
@@ -262,6 +264,78 @@ def test_one_of_six_runs_may_be_slow() -> None:
     assert not names(outcome) and count == 4 and outcome.trials[0].reason == "no gain beyond the spread: 1.11 ×"
     outcome, count = scripted([usual] * 4, [fast, slow, fast, fast])
     assert not names(outcome) and count == 2
+
+
+@pytest.mark.parametrize(("status", "count"), [(TIME_SPENT, 1), (130, 0)])
+def test_pairs_that_were_to_exclude_chance_count_though_the_time_is_spent(status: int, count: int) -> None:
+    slow, usual, fast = 15.0, 9.0, 8.0
+    left = {"": [slow, usual, usual], "+a": [fast, fast]}
+
+    def ran(texts: Mapping[str, str], way: Way) -> Run:
+        if not left[texts.get("a.py", "")]:
+            raise Stopped("the budget is spent", status)
+        return program(left[texts.get("a.py", "")].pop(0))
+
+    tuning = Tuning(ran, lambda _: "", 2, 0.05, (Kind.IDENTICAL,))
+    tuning.start()
+    with suppress(Stopped):
+        tuning.search([change("a")])
+    assert len(tuning.outcome.trials) == count
+
+
+def test_what_saves_little_is_not_tried_before_what_takes_minutes() -> None:
+    programs = Programs(a=1.0, b=1.0, c=1.0)
+    programs.search(change("a", 0.09), replace(change("b", 0.4), is_slow=True), change("c", 0.1))
+    assert [each for each in programs.runs if each] == ["+c", "+b", "+a"]
+
+
+def loaded(share: float) -> Run:
+    """A run whose steps wait so long for a loader in line 1."""
+    done = program(10.0)
+    assert done.seen is not None
+    return replace(done, seen=replace(done.seen, look={**LOOK, "loaders": [["a.py", 1, 0, share]]}))
+
+
+@pytest.mark.parametrize("waits", [0.6, 0.2])
+def test_a_change_that_only_makes_steps_wait_longer_is_tried_with_the_loader(waits: float) -> None:
+    runs: list[str] = []
+    with_graph, whole = "import torch\nloader = DataLoader(x)\ngraph\n", "num_workers=2"
+
+    def ran(texts: Mapping[str, str], way: Way) -> Run:
+        text = texts.get("a.py", "")
+        runs.append(text)
+        if whole in text:
+            return program(4.0)
+        return loaded(waits if "graph" in text else 0.3)
+
+    loader = replace(LOADER, write=lambda texts, _: {"a.py": texts["a.py"] + whole})
+    graph = replace(change("graph"), write=lambda *_: {"a.py": with_graph}, beside=loader)
+    tuning = Tuning(ran, lambda _: "", 2, 0.05, (Kind.IDENTICAL, Kind.ROUNDING))
+    tuning.start()
+    outcome = tuning.search([graph])
+    if waits > 0.3:
+        assert names(outcome) == ["graph and loader"] and outcome.texts == {"a.py": with_graph + whole}
+        assert outcome.kept[0].change.title == "graph, and batches are prepared by worker processes"
+    else:
+        assert not names(outcome) and whole not in "".join(runs)
+
+
+def test_without_any_result_nothing_is_proved() -> None:
+    proof = compared([run()], run(), 0.05, run)
+    assert (proof.kind, proof.text.partition(",")[0]) == (
+        Kind.OTHER,
+        "the program has no losses and calls no model in its first steps",
+    )
+    one, other = (calling(*LOSSES), calling(2.0, 1.0, 0.501))
+    assert compared([one], one, 0.05, run).text == "3 results are equal"
+    assert compared([one], other, 0.05, run).text.startswith("result 3 is 0.501 instead of 0.5; results stay")
+
+
+def calling(*results: float) -> Run:
+    """A run of a program that only calls a model."""
+    done = run(results)
+    assert done.seen is not None
+    return replace(done, seen=replace(done.seen, source=int(StepSource.MODULE)))
 
 
 def test_steps_that_stall_by_chance_are_no_reason_against_a_change() -> None:

@@ -311,6 +311,29 @@ print("whole")
 """
 
 
+LOOP = """
+import torch
+model = torch.nn.Linear(4, 1)
+data = torch.arange(80.0).reshape(20, 4)
+with torch.no_grad():
+    for x in {}:
+        model(x)
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("loop", "source"),
+    [("data", StepSource.MODULE), ("torch.utils.data.DataLoader(data, 1)", StepSource.LOADER)],
+)
+def test_what_models_return_stands_for_losses(project: Path, loop: str, source: StepSource) -> None:
+    (project / "program.py").write_text(LOOP.format(loop))
+    run, _ = ran(project, sys.executable, "program.py", warmup=12, seed=1, looks=True)
+    assert run.seen is not None and run.seen.source == source
+    assert len(run.seen.losses) in (11, 12) and run.seen.losses[1][1] > run.seen.losses[0][1] > 0
+    assert not ran(project, sys.executable, "program.py", warmup=12)[0].seen.losses  # type: ignore[union-attr]
+
+
 @needs_torch
 def test_only_an_optimizer_ends_the_program(project: Path) -> None:
     """Batches or calls may be those of something that is only prepared."""
