@@ -290,3 +290,9 @@ def test_the_page_is_left_beside_the_patch(perflint: Command, program: Simulated
     assert tuned(perflint)[0] == 0
     page = (perflint.folder / "perflint-tune.html").read_text("utf-8")
     assert "2.00 × as fast" in page and "num_workers=" in page
+
+
+def test_a_run_that_went_on_to_its_end_does_not_tell_how_long_others_take() -> None:
+    assert tune._seconds_of(run(times=[1.0] * 5, stopped=True), 5) == 3.0
+    assert tune._seconds_of(run(times=[1.0] * 4), 5) == 3.0
+    assert tune._seconds_of(run(times=[1.0] * 5), 5) == 1.0

@@ -180,6 +180,17 @@ def test_deterministic_kernels_are_asked_for(project: Path, deterministic: bool,
     assert ran(project, "program.py", deterministic=deterministic)[0].out == f"{told}\n"
 
 
+@needs_torch
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_program_chooses_no_kernels_by_their_time_if_they_are_to_be_deterministic(
+    project: Path, deterministic: bool
+) -> None:
+    (project / "program.py").write_text(
+        "import torch\ntorch.backends.cudnn.benchmark = True\nprint(torch.backends.cudnn.benchmark)\n"
+    )
+    assert ran(project, "program.py", deterministic=deterministic)[0].out == f"{not deterministic}\n"
+
+
 def test_what_a_program_leaves_running_is_ended(project: Path) -> None:
     (project / "program.py").write_text(
         "import subprocess, sys\nprint(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)']).pid)\n"
