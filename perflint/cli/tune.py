@@ -67,6 +67,8 @@ _AT_LEAST = 180.0
 """Seconds that any run may take: the compiler is slow."""
 _ENOUGH = 10.0
 """Seconds of timed steps in a run that need not have more."""
+_PREPARING = 30.0
+"""Seconds after which a program without an optimizer is one that only evaluates or generates."""
 _SHARE = 0.5
 """The share of the budget that one changed program may take, if that is more."""
 
@@ -190,6 +192,7 @@ class _Job:
             steps=arguments.steps,
             seconds=_ENOUGH,
             seed=arguments.seed,
+            patience=_PREPARING,
             looks=True,
         )
         self._program = Program(arguments.command, workspace, probe)

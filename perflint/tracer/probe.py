@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import json
 import os
 import sys
@@ -67,6 +68,9 @@ class ProbeOptions:
     """Seconds of timed steps after which fewer are enough, but at least 30; 0 for no such limit."""
     source: int = StepSource.OPTIMIZER
     """The least source of steps with which the program is ended: those of lesser ones may only prepare something."""
+    patience: float = 0.0
+    """Seconds after the timed steps in which an optimizer may still be made. A program without any is ended then,
+    whatever its source of steps; 0 for never."""
     lists: bool = False
     """True if to report what was imported, for `tracer.forking`."""
 
@@ -104,6 +108,8 @@ class Probe:
         self._clock = StepClock()
         self._step = 0
         self._began = self._timed_from = time.perf_counter()
+        self._enough_since = 0.0
+        self._is_training = False
         self._host: list[float] = []
         self._device: dict[int, float] = {}
         self._losses: list[tuple[int, Any]] = []
@@ -145,7 +151,9 @@ class Probe:
                 self._look.step_ended(self._step)
             if self._step % _READ_EVERY == 0:
                 self._device |= self._clock.passed()
-        if self._is_enough(index + 1, now) and self._finder.source >= self._options.source:
+        if self._is_enough(index + 1, now) and (
+            self._finder.source >= self._options.source or self._trains_nothing(now)
+        ):
             self._stop()
         with self._contained():
             if self._step >= self._options.warmup:
@@ -160,10 +168,22 @@ class Probe:
         is_long = timed >= _LEAST and 0 < seconds <= now - self._timed_from
         return steps > 0 and (timed >= steps or is_long)
 
+    def _trains_nothing(self, now: float) -> bool:
+        """True if there has been time to make an optimizer, and there is none."""
+        self._enough_since = self._enough_since or now
+        if not self._options.patience or self._is_training or now - self._enough_since < self._options.patience:
+            return False
+        from torch.optim import Optimizer
+
+        # Looked for once: an optimizer that there is may make its first step much later.
+        self._is_training = any(issubclass(type(each), Optimizer) for each in gc.get_objects())
+        return not self._is_training
+
     def _restart(self) -> None:
         """A better source of steps: what was before belongs to its first step."""
         self._clock = StepClock()
         self._step = 0
+        self._enough_since = 0.0
         self._host.clear()
         self._device.clear()
         self._losses = [(0, loss) for _, loss in self._losses]

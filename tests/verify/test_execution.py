@@ -354,6 +354,26 @@ def test_only_an_optimizer_ends_the_program(project: Path) -> None:
     assert run.seen.source == StepSource.MODULE and len(run.seen.times) == 5 and not run.seen.losses
 
 
+WAITING = """
+import time, torch
+model = torch.nn.Linear(4, 4)
+{}
+for step in range(400):
+    model(torch.ones(1, 4))
+    time.sleep(0.005)
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("line", "stopped"), [("", True), ("optimizer = torch.optim.SGD(model.parameters(), 0.1)", False)]
+)
+def test_a_program_without_an_optimizer_is_ended_after_a_while(project: Path, line: str, stopped: bool) -> None:
+    (project / "program.py").write_text(WITHOUT_COMPILER + WAITING.format(line))
+    run, _ = ran(project, "program.py", warmup=2, steps=5, patience=0.1)  # type: ignore[arg-type]
+    assert run.seen is not None and run.seen.stopped == stopped and run.status == 0
+
+
 @needs_torch
 def test_a_program_that_will_not_end(project: Path) -> None:
     (project / "program.py").write_text(
