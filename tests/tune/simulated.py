@@ -54,14 +54,14 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     called += [Called("a.py", line, "a.py", each.lineno) for line in scheduled for each in lambdas]
     lines = {call.lineno for call in calls} - idle
     ran_calls = [call for call in calls if call.lineno not in idle]
-    backwards = [("a.py", call.lineno) for call in ran_calls if getattr(call.func, "attr", "") == "backward"]
+    backwards = [("a.py", call.lineno) for call in ran_calls if getattr(call.func, "attr", "").endswith("backward")]
     owners = [("a.py", each.lineno if isinstance(each, ast.FunctionDef) else 1) for each in (tree, *functions)]
     models = [
         Model(
             "a.py", call.lineno, "a.py", call.lineno, "", 1, tuple((*each, ast.unparse(call.func)) for each in owners)
         )
         for call in calls
-        if ast.unparse(call.func) in ("model", "network", "other")
+        if ast.unparse(call.func).removeprefix("self.") in ("model", "network", "other")
     ]
     seen = Seen({"a.py": steps}, called, models, lines={"a.py": lines}, backwards=backwards)
     return outline("a.py", {"a.py": text}, seen)

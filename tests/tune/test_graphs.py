@@ -18,13 +18,13 @@ REFUSED = {
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
     "given_model": "the backward pass is not in the block of the optimizer's step",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
+    "manual_backward": "`self.manual_backward(loss)` has an effect that a graph does not repeat",
     "scheduled_before": "`scheduler.step()` has an effect that a graph does not repeat",
     "wrapped_optimizer": "`self.count` outside of the step is changed",
     "writes_input": "the step writes to one of its inputs, and a graph gets copies of them",
 }
 
 BACKWARD = {
-    "autocast_around": "autocast around the step keeps copies of weights, which a graph would not renew",
     "copied": "the step calls no model with parameters",
     "mixed": "`scaler.step(optimizer)` has an effect that a graph does not repeat",
     "phases": "`optimizer.step()` has an effect that a graph does not repeat",

@@ -8,6 +8,7 @@ from perflint.semantics.structure import path_of
 from perflint.tune.graphs.writing import HELPERS, _helper_text
 
 FIRST = {
+    "torch.clear_autocast_cache": (1, 6),
     "torch.cuda.CUDAGraph": (1, 10),
     "torch.cuda.Stream": (1, 0),
     "torch.cuda.current_stream": (1, 0),

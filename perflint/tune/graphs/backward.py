@@ -61,7 +61,6 @@ class BackwardFinder(Finder):
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before) if not _clears(each.statement)), None)
             raise moved or stop or Refused("the model is called outside of the block of the backward pass", last)
-        self._require_plain_autocast(region)
         for node in (node for each in region.kept for node in ast.walk(each)):
             if is_gradient(node, self._purity.imports):
                 raise Refused(f"`{short(node)}` reads a gradient in the step that makes it", node)

@@ -40,6 +40,7 @@ class GraphedBackward:
                 x.data = data
             held = self.each(lambda x: x.to(device, copy=True), inputs)
             graph = torch.cuda.CUDAGraph()
+            torch.clear_autocast_cache()  # copies of weights that autocast keeps are made by the graph
             with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
                 result = self.step(*held)
             captured = graph, held, result, [x.grad for x in parameters]

@@ -49,6 +49,7 @@ class GraphedStep:
                 optimizer.zero_grad(set_to_none=True)
             held = self.each(lambda x: x.to(device, copy=True), inputs)
             graph = torch.cuda.CUDAGraph()
+            torch.clear_autocast_cache()  # copies of weights that autocast keeps are made by the graph
             with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
                 captured = graph, held, self.step(*held)
         self.graphs[key] = min(calls + 1, 3), *captured

@@ -173,16 +173,8 @@ class Finder:
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before)), None)
             raise moved or stop or Refused("the model is called outside of the block of the optimizer's step", step)
-        self._require_plain_autocast(region)
         self._require_cleared(calls)
         self._require_own_gradients(region, calls)
-
-    def _require_plain_autocast(self, region: Region) -> None:
-        for around in self._chain(region.whole[0]):
-            if isinstance(around, (ast.With, ast.AsyncWith)) and any(
-                "autocast" in ast.unparse(i) for i in around.items
-            ):
-                raise Refused("autocast around the step keeps copies of weights, which a graph would not renew", around)
 
     def _calls_model(self, region: Region) -> bool:
         """True if the loss comes from a call of something that the statements before the region did not compute."""
@@ -190,8 +182,8 @@ class Finder:
         earlier = [*block[: block.index(region.whole[0])], *(each.statement for each in region.before)]
         computed = {name for each in earlier for name in stored_names(each)}
         calls = [node for each in region.kept for node in ast.walk(each) if isinstance(node, ast.Call)]
-        wanted = {name.id for call in calls if is_method(call, "backward") for name in loaded_names(call)}
-        wanted -= self._purity.scalers
+        passes = [call for call in calls if is_method(call, "backward") or self._purity.begins(call)]
+        wanted = {name.id for call in passes for name in loaded_names(call)} - self._purity.scalers
         for statement in reversed(region.kept):
             if wanted.isdisjoint(stored_names(statement)):
                 continue
