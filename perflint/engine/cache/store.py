@@ -26,7 +26,7 @@ _PATIENCE = 10.0
 """Seconds to wait for another process that writes."""
 _MOST_VALUES = 500
 """Values in one statement."""
-_LARGEST = 512 << 20
+_LARGEST = 2 << 30
 """Bytes of a cache file, from which on it is begun anew."""
 _TABLES = """
 CREATE TABLE state (number INTEGER NOT NULL, shape TEXT NOT NULL, imports INTEGER NOT NULL);
