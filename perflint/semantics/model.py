@@ -93,6 +93,8 @@ class Model(Heated):
         if other is not None:
             other.close()
         self.memo.clear()
+        if self._calls is CallsOf.PROJECT:
+            summaries(self.view.project).forget_runs()
 
     def is_outside_training(self, function: FunctionNode) -> bool:
         """True if calls of a function of the file are known, and none that leads to it belongs to a training."""

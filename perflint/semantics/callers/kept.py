@@ -15,6 +15,8 @@ from perflint.semantics.module import Module
 from perflint.semantics.project import Project
 from perflint.source.changed import changed_lines
 
+_MOST_RECENT = 32
+"""Runs of files that are not to be checked, and are kept at a time."""
 Make = Callable[[Project, Path, int], Summary | None]
 """Gives the summary of a file of a project in a round; None if the file does not parse."""
 
@@ -40,6 +42,8 @@ class Summaries:
         self.awaited: set[Path] = set()
         """The files that are still to be checked: their checks go on from the runs of their summaries."""
         self._runs: dict[Path, Analysis] = {}
+        self._recent: dict[Path, Analysis] = {}
+        """The last runs of other files, from which their summaries of further rounds go on."""
 
     @contextmanager
     def draft(self) -> Iterator[set[Path]]:
@@ -71,13 +75,23 @@ class Summaries:
         return self._known[path, round]
 
     def keep_run(self, analysis: Analysis) -> None:
-        """Keep the run that a summary was made from, if a check will go on from there."""
-        if analysis.module.path in self.awaited:
-            self._runs[analysis.module.path] = analysis
+        """Keep the run that a summary was made from: until the check of its file, or for a while."""
+        path = analysis.module.path
+        if path in self.awaited:
+            self._runs[path] = analysis
+            return
+        self._recent[path] = analysis
+        if len(self._recent) > _MOST_RECENT:
+            del self._recent[next(iter(self._recent))]
+
+    def forget_runs(self) -> None:
+        """Forget the runs that no check is to go on from."""
+        self._recent.clear()
 
     def take_run(self, module: Module) -> Analysis | None:
         """The run that the last summary of a file was made from, if it is kept; for one that goes on from it."""
-        known = self._runs.pop(module.path, None)
+        path = module.path
+        known = self._runs.pop(path, None) or self._recent.pop(path, None)
         return known if known is not None and known.module is module else None
 
     def _before(self, project: Project, path: Path, round: int) -> Summary | None:
