@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from perflint.semantics.callers.incoming import Callers, Chain
 from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.public import is_imported, is_offered, serves_programs, serves_project
+from perflint.semantics.callers.reach import Reach
 from perflint.semantics.interpreter.analysis import Analysis, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
@@ -121,12 +122,16 @@ class Inferred(ABC):
         """The callers in other files; None if the model is made without them."""
         return self._callers_in(self._round) if self._calls is CallsOf.PROJECT else None
 
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach(self.view, self.module)
+
     def _callers_in(self, round: int) -> Callers:
         known = self._callers.get(round)
         if known is None:
             # No circle, so that all goes when the file is done.
             ask, project = self.summary_of, self.view.project
-            known = Callers(self.view, self.module, lambda path: ask(project, path, round - 1))
+            known = Callers(self._reach, lambda path: ask(project, path, round - 1))
             self._callers[round] = known
         return known
 

@@ -18,7 +18,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.module import Module
 from perflint.semantics.regions.compiled import COMPILES, DEEPEST, Compiled
 from perflint.semantics.structure import FunctionInfo, path_of
-from perflint.semantics.view import Every, View
+from perflint.semantics.view import Every
 
 _MOST_CALLERS = 32
 """Functions that lead to one, and are looked at."""
@@ -39,11 +39,10 @@ class Chain:
 class Callers:
     """The callers in other files of the functions of one file."""
 
-    def __init__(self, view: View, module: Module, summary_of: Callable[[Path], Summary | None]) -> None:
-        self._view = view
-        self._module = module
+    def __init__(self, reach: Reach, summary_of: Callable[[Path], Summary | None]) -> None:
+        self._view, self._module = reach.view, reach.module
         self._summary_of = summary_of
-        self._reach = Reach(view, module)
+        self._reach = reach
         self._summaries: dict[Path, Summary | None] = {}
         self._chains: dict[FunctionKey, Chain | None] = {}
         self._told: dict[FunctionKey, FunctionInfo | None] = {}
@@ -81,7 +80,8 @@ class Callers:
         if info.outer is not None:
             return
         key = self.key(info)
-        for path, word in self._reach.places(key):
+        # Without importers, the file itself is the only place.
+        for path, word in self._reach.places(key) if self._reach.importers(key.path) else ():
             summary = self._summary(path, word) if path != key.path else None
             if summary is not None:
                 yield from ((call, summary) for call in summary.calls.get(key, ()))
@@ -240,6 +240,9 @@ class Callers:
         """
         owner, _, name = method.qualname.rpartition(".")
         if not owner or not tells(name):
+            return None
+        if all(file.path == method.path for file in self._view.mentioning(name)):
+            # No other file calls it.
             return None
         own = self._summary_at(method.path)
         bases = own.overrides.get(method, ()) if own is not None else ()

@@ -36,8 +36,8 @@ class Reach:
     """The files that are asked for calls of the functions of a file."""
 
     def __init__(self, view: View, module: Module) -> None:
-        self._view = view
-        self._module = module
+        self.view = view
+        self.module = module
         self._lines = module.text.count("\n")
         self._budget = self._left = max(_LEAST_LINES, _LINES_PER_LINE * self._lines)
         """Lines of other files that may be run, and those that are left."""
@@ -56,7 +56,7 @@ class Reach:
         """False if the code of a file that is asked does not use a word: annotations and comments call nothing."""
         if path not in self._files or not word:
             return True
-        module = self._view.peek(path) if self._view.mentions(path, word) else None
+        module = self.view.peek(path) if self.view.mentions(path, word) else None
         return module is not None and word in module.named
 
     def places(self, key: FunctionKey) -> Iterator[tuple[Path, str]]:
@@ -104,7 +104,7 @@ class Reach:
         known = self._bases.get(path)
         if known is None:
             known = self._bases[path] = {}
-            for name, bases in self._view.bases(path):
+            for name, bases in self.view.bases(path):
                 for word in bases:
                     known.setdefault(word, []).append(name)
         return known
@@ -112,7 +112,7 @@ class Reach:
     @cached_property
     def users(self) -> tuple[Path, ...]:
         """The file, and all files that are asked because they import it, directly or not."""
-        own = self._module.path
+        own = self.module.path
         return (own, *self.importers(own), *self._behind((own, *self.importers(own))))
 
     @cached_property
@@ -125,26 +125,26 @@ class Reach:
             found.update(new)
             # A package gives the definitions of the files that it imports.
             waiting += [each for each in new if each.name == "__init__.py"]
-        others = (path for path in found if path not in self._files and path != self._module.path)
+        others = (path for path in found if path not in self._files and path != self.module.path)
         return tuple([path for path in others if path.name != "__init__.py" and self._admits(path)])
 
     def _imported(self, path: Path) -> Iterator[Path]:
         """The files of the project that a file imports."""
-        importer = self._view.peek(path)
+        importer = self.view.peek(path)
         if importer is None:
             return
         # Each name may be that of a module, or of a definition of one.
         names = importer.imports.values()
         for full in dict.fromkeys(full for name in names for full in (name, name.rpartition(".")[0]) if full):
-            located = self._view.locate(full, importer)
+            located = self.view.locate(full, importer)
             if located is not None:
                 yield located
 
     def defining(self, name: str) -> Iterator[Path]:
         """The files that define functions of a name, without tests."""
         pattern = re.compile(rf"\bdef {re.escape(name)}\b")
-        for file in self._view.mentioning(name):
-            if not self._view.is_of_tests(file.path) and self._view.finds(file.path, pattern):
+        for file in self.view.mentioning(name):
+            if not self.view.is_of_tests(file.path) and self.view.finds(file.path, pattern):
                 yield file.path
 
     def naming(self, path: Path, word: str) -> Iterator[Path]:
@@ -153,10 +153,10 @@ class Reach:
         They have a budget of their own for each word.
         """
         left = self._budget
-        files = (file.path for file in self._view.mentioning(word) if not self._view.is_of_tests(file.path))
+        files = (file.path for file in self.view.mentioning(word) if not self.view.is_of_tests(file.path))
         for other in sorted((file for file in files if file != path), key=lambda file: _distance(file, path)):
-            length = self._view.length(other)
-            module = self._view.peek(other) if length <= left and self._view.is_light(other, self._most_read) else None
+            length = self.view.length(other)
+            module = self.view.peek(other) if length <= left and self.view.is_light(other, self._most_read) else None
             if module is not None and word in module.named:
                 left -= length
                 yield other
@@ -165,13 +165,13 @@ class Reach:
     def _reached(self) -> dict[Path, tuple[Path, ...]]:
         """The importers of the file, and those of each of them in turn."""
         found: dict[Path, tuple[Path, ...]] = {}
-        level = [self._module.path]
+        level = [self.module.path]
         for _ in range(_DEEPEST):
             following: list[Path] = []
             for path in level:
                 kept: list[Path] = []
                 for file in self._candidates(path):
-                    if file.path not in self._files and file.path != self._module.path:
+                    if file.path not in self._files and file.path != self.module.path:
                         if not self._admits(file.path):
                             continue
                         following.append(file.path)
@@ -182,8 +182,8 @@ class Reach:
 
     def _admits(self, path: Path) -> bool:
         """True if the budget allows another file, which is then asked."""
-        length = self._view.length(path)
-        if length > self._left or not self._view.is_light(path, self._most_read):
+        length = self.view.length(path)
+        if length > self._left or not self.view.is_light(path, self._most_read):
             return False
         self._left -= length
         self._files.add(path)
@@ -191,22 +191,22 @@ class Reach:
 
     def _candidates(self, path: Path) -> list[FileText]:
         """The files that import a definition of a file, nearest first; without tests, and packages that export it."""
-        module = self._view.peek(path)
+        module = self.view.peek(path)
         found: dict[Path, FileText] = {}
-        for spelling in () if module is None else spellings(self._view, module):
+        for spelling in () if module is None else spellings(self.view, module):
             for name in () if module is None else module.definitions:
-                found.update((file.path, file) for file in self._view.importers(spelling, name))
+                found.update((file.path, file) for file in self.view.importers(spelling, name))
         if module is not None and module.root != path.parent:
             # A script imports the files beside it by their names, also in a package.
-            files = (file for name in module.definitions for file in self._view.importers(path.stem, name))
+            files = (file for name in module.definitions for file in self.view.importers(path.stem, name))
             found.update((file.path, file) for file in files if file.path.parent == path.parent)
         others = (file for file in found.values() if file.path != path and not self._only_exports(file.path))
-        code = (file for file in others if not self._view.is_of_tests(file.path))
+        code = (file for file in others if not self.view.is_of_tests(file.path))
         return sorted(code, key=lambda file: _distance(file.path, path))
 
     def _only_exports(self, path: Path) -> bool:
         """True for a package without functions of its own: it hands on what it imports, and calls nothing."""
-        module = self._view.peek(path) if path.name == "__init__.py" else None
+        module = self.view.peek(path) if path.name == "__init__.py" else None
         return module is not None and not module.structure.functions
 
 
