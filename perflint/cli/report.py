@@ -178,7 +178,7 @@ def write_output(output: str, text: str) -> None:
     if output == STANDARD_OUTPUT:
         sys.stdout.write(text)
         return
-    # Nobody has named the default: a link of that name may be a stranger's, and lead anywhere. It is replaced.
+    # The user did not choose the default name. A link of that name may lead anywhere, so it is replaced.
     target = Path(output if output in FORMATS.values() else os.path.realpath(output))
     try:
         with whole(target) as file:

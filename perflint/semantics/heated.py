@@ -13,19 +13,15 @@ from perflint.semantics.inferred import Inferred
 class Heated(Inferred):
     """The values in one file, and how often its lines run."""
 
-    @cached_property
-    def _heat(self) -> HeatMap:
-        return HeatMap(self)
-
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""
-        return self._heat.of(node)
+        return self.heat_map.of(node)
 
-    @property
+    @cached_property
     def heat_map(self) -> HeatMap:
         """The heat of all nodes, with the loops, guards and callers that decide it."""
-        return self._heat
+        return HeatMap(self)
 
     def is_over_batches(self, node: ast.expr) -> bool:
         """True if a loop over an expression iterates over the batches of a loader."""
-        return self._heat.work.is_over_batches(node)
+        return self.heat_map.work.is_over_batches(node)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from perflint.semantics.interpreter.frame import Names, Recorder
     from perflint.semantics.module import Module
     from perflint.semantics.project import Project
-from perflint.source.text import Source
+    from perflint.source.text import Source
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -43,7 +43,7 @@ class CallsOf(Enum):
     """The calls that the facts about a file take arguments and heat from."""
 
     PROJECT = "all files of the project"
-    FILE = "the file alone: the summary of the file is made from it"
+    FILE = "the file alone, but for the arguments of later rounds: its summaries are made from that"
     PRIVATE = "the file alone, and only calls of functions that no other file can call"
 
 
@@ -97,7 +97,6 @@ class Inferred(ABC):
         """True if the last round has run anything again."""
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
-        self._callers: dict[int, Callers] = {}
         self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
         self.memo: Memo = {}
         """The answers about the file that `memo.once` and its like remember until the model is closed."""
@@ -105,13 +104,14 @@ class Inferred(ABC):
     @cached_property
     def _recorder(self) -> Recorder:
         """The values and targets of all nodes. The first question about one runs the interpreter over the file."""
-        analysis, callers = self.analysis, self.callers
-        if self.part is not None and callers is not None:
-            self.view.outside, self.view.every_call = callers.arguments, callers.every
+        analysis = self.analysis
+        if self.part is not None and self.callers is not None:
+            self.view.outside, self.view.every_call = self.callers.arguments, self.callers.every
         if not analysis.rounds:
             analysis.run_alone(self.part)
         while self.part is None and analysis.rounds <= self._round:
-            callers = self._callers_in(analysis.rounds)
+            last = self.callers if analysis.rounds == self._round else None
+            callers = last or self._callers_in(analysis.rounds)
             self.is_changed = analysis.run_with_callers(callers.arguments, callers.every)
         if self._calls is CallsOf.PROJECT:
             analysis.recorder.keep_no_calls()
@@ -127,13 +127,9 @@ class Inferred(ABC):
         return Reach(self.view, self.module)
 
     def _callers_in(self, round: int) -> Callers:
-        known = self._callers.get(round)
-        if known is None:
-            # No circle, so that all goes when the file is done.
-            ask, project = self.summary_of, self.view.project
-            known = Callers(self._reach, lambda path: ask(project, path, round - 1))
-            self._callers[round] = known
-        return known
+        # No circle, so that all goes when the file is done.
+        ask, project = self.summary_of, self.view.project
+        return Callers(self._reach, lambda path: ask(project, path, round - 1))
 
     @cached_property
     def serves_programs(self) -> bool:

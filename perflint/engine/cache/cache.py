@@ -27,7 +27,6 @@ from perflint.semantics.project import Project
 from perflint.semantics.texts import Question, Texts
 from perflint.semantics.view import Record
 
-_SUMMARY = b"summary"
 _BLOCKS = b"blocks"
 _TOGETHER = 200
 """Results that are written in one transaction."""
@@ -68,6 +67,10 @@ def joined(handle: Handle, project: Project) -> Cache | None:
         return None
 
 
+def _summary_key(round: int) -> bytes:
+    return b"summary %d" % round
+
+
 class Cache:
     """The results about the files of one project; it is the store of the project's summaries."""
 
@@ -104,7 +107,7 @@ class Cache:
 
     def find(self, path: Path, round: int) -> Summary | None:
         """The summary of a file in a round."""
-        key = b"%s %d" % (_SUMMARY, round)
+        key = _summary_key(round)
         data = self._guarded(lambda store: store.find(path, key))
         found = None if data is None else self._read(data)
         if not isinstance(found, Summary):
@@ -139,7 +142,7 @@ class Cache:
             content = dumped(replace(summary, record=_NO_RECORD))
         except RecursionError:
             return
-        self._later(Result(summary.path, b"%s %d" % (_SUMMARY, summary.round), content, summary.record))
+        self._later(Result(summary.path, _summary_key(summary.round), content, summary.record))
 
     def flush(self) -> None:
         """Write what was added."""

@@ -54,7 +54,7 @@ def constant_kept(model: Inferred, owner: str, attribute: str) -> ast.Constant |
     if found is None or "." in owner or not (model.serves_project or _is_closed(model)):
         return None
     bases = {last_name(base) for base in found.node.bases}
-    parameter = kept_parameter(model, found, attribute) if bases <= _PLAIN_BASES else None
+    parameter = _kept_parameter(model, found, attribute) if bases <= _PLAIN_BASES else None
     if parameter is None or found.node.decorator_list or view.finds(module.path, _COMPUTED):
         return None
     if _may_be_called(model, owner) or view.settings_name(module.path, owner):
@@ -80,7 +80,7 @@ def _may_be_called(model: Inferred, qualname: str) -> bool:
     return other_code_may_find(model.view, model.module, qualname)
 
 
-def kept_parameter(model: Inferred, found: ClassInfo, attribute: str) -> str | None:
+def _kept_parameter(model: Inferred, found: ClassInfo, attribute: str) -> str | None:
     """The parameter of the constructor that an attribute always has in its file; None if there is no such one."""
     made = found.methods.get("__init__")
     if made is None or isinstance(made.node, ast.Lambda):

@@ -88,7 +88,9 @@ class _Maker:
         for node in self._model.nodes(ast.Call):
             if isinstance(node.func, ast.Attribute) and tells(node.func.attr):
                 if not self._model.target(node) and self._model.value(node.func).is_unknown:
-                    yield node.func.attr, self.call(node, FunctionKey(self._model.module.path, ""))
+                    passed = self._model.passed(node)
+                    given = Arguments(unpacked=True) if passed is None else _kept(passed[1])
+                    yield node.func.attr, self._made(node, FunctionKey(self._model.module.path, ""), given)
 
     def overrides(self) -> Iterator[tuple[FunctionKey, tuple[FunctionKey, ...]]]:
         """Each method of the file that overrides one of a base class of the project, and those that it overrides."""
@@ -124,11 +126,6 @@ class _Maker:
         facts = self._model.view.memory.classes.get(cls)
         module = None if facts is None else self._model.view.loaded(facts.module)
         return None if module is None or facts is None else FunctionKey(module.path, facts.qualname)
-
-    def call(self, node: ast.Call, callee: FunctionKey) -> Call:
-        """The record of a call, whose callee may not be known yet."""
-        passed = self._model.passed(node)
-        return self._made(node, callee, Arguments(unpacked=True) if passed is None else _kept(passed[1]))
 
     def _made(self, node: ast.Call, callee: FunctionKey, arguments: Arguments | None) -> Call:
         function = self._model.function(node)

@@ -28,7 +28,7 @@ class FunctionKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function of the project, as its file alone shows it."""
+    """A call of a function of the project, as its file shows it."""
 
     callee: FunctionKey
     caller: FunctionKey | None

@@ -16,12 +16,11 @@ from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Reasons, Step
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat import guards
-from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
 
 if TYPE_CHECKING:
-    from perflint.semantics.inferred import Inferred
+    from perflint.semantics.heated import Heated
 
 _MOST_STEPS = 4
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -46,9 +45,9 @@ OFTEN = {Heat.HOT: "runs each step", Heat.WARM: "may run each step", Heat.COLD: 
 class HeatReasons:
     """The reasons behind the heat of the lines of one file."""
 
-    def __init__(self, model: Inferred) -> None:
+    def __init__(self, model: Heated) -> None:
         self._model = model
-        self._heat = HeatMap(model)
+        self._heat = model.heat_map
         self._reasons = Reasons(model)
         self._beyond: dict[Step, list[Step]] = {}
         """The calls in other files that follow a step."""

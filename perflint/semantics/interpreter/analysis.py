@@ -103,10 +103,11 @@ class Analysis:
         is_bound = _receiver(self.module, info) is not None
         given = self.view.outside(self.module, info) if takes_arguments(info, is_bound) else []
         every = self.view.every_call(self.module, info) if info in self._asked else _NO_CALL
-        before = self._told.get(info, _NOTHING)
-        if given or every is not _NO_CALL:
-            self._told[info] = given, every
-        return (given, every) != before
+        told = given, every
+        if told == self._told.get(info, _NOTHING):
+            return False
+        self._told[info] = told
+        return True
 
     def _note_question(self, module: Module, info: FunctionInfo) -> Every:
         """The answer of the first round, which cannot know whether a function gets other calls."""
