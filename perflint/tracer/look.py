@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from perflint.tracer.importing import when_imported
 from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.step_calls import StepCalls
 
@@ -35,6 +36,7 @@ class Look:
 
         listen(lambda _: self._calls.stepped(sys._getframe(1)))
         self._calls.start()
+        when_imported("torch._dynamo.callback", self._calls.spare_compiler)
         base: Any = dataloader._BaseDataLoaderIter
         loader_class: Any = dataloader.DataLoader
         next_batch, make, begin = base.__next__, base.__init__, loader_class._get_iterator

@@ -1,6 +1,6 @@
 """The lines that step an optimizer or call a model, and the calls between functions of the project in the first steps.
 
-A profile function sees each call, which takes time, so it watches only steps that are not timed.
+A profile function sees each call, which takes time, so it watches only steps that are not timed, and not the compiler.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 
@@ -39,6 +40,8 @@ class StepCalls:
         """The lines of the project below which a backward pass began."""
         self._compiles = False
         self._reduces = False
+        self._paused_in: int | None = None
+        """The thread in which nothing is watched while torch compiles."""
 
     def start(self) -> None:
         """Watch calls from here on, unless something else does."""
@@ -52,8 +55,26 @@ class StepCalls:
 
     def stop(self) -> None:
         """Watch no longer."""
+        self._paused_in = None
         if sys.getprofile() == self._called:
             sys.setprofile(None)
+
+    def spare_compiler(self) -> None:
+        """Watch nothing while torch compiles, which calls so much that it would take twice as long."""
+        handler = getattr(sys.modules["torch._dynamo.callback"], "callback_handler", None)
+        if handler is not None:
+            handler.register_start_callback(self._pause)
+            handler.register_end_callback(self._resume)
+
+    def _pause(self, *_: Any) -> None:
+        if sys.getprofile() == self._called:
+            self._paused_in = get_ident()
+            sys.setprofile(None)
+
+    def _resume(self, *_: Any) -> None:
+        if self._paused_in == get_ident():
+            self._paused_in = None
+            sys.setprofile(self._called)
 
     def stepped(self, frame: FrameType | None) -> None:
         """An optimizer has made a step below a frame."""

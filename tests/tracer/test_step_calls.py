@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -63,3 +65,25 @@ def test_an_eager_step_is_seen_at_its_end_like_a_replay() -> None:
 
     assert run_whole(step, ("step",)) == "step"
     assert seen == ["step", "noted"] and not in_graph(lambda: None)
+
+
+def test_nothing_is_watched_while_torch_compiles(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch._dynamo.callback")
+    watched: list[str] = []
+
+    class Counted(StepCalls):
+        def _called(self, frame: FrameType, event: str, argument: Any) -> None:
+            watched.append(frame.f_code.co_filename)
+
+    calls = Counted(str(tmp_path))
+    calls.spare_compiler()
+    calls.start()
+    try:
+        torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+        assert sys.getprofile() == calls._called
+    finally:
+        calls.stop()
+        torch._dynamo.reset()
+    assert any("eval_frame" in name for name in watched)
+    assert not any("symbolic_convert" in name for name in watched)
