@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 
+_IN_TURNS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _REDUCERS = ("torch.nn.parallel.distributed", "torch.distributed")
 """Modules of classes whose hooks add up gradients."""
 
@@ -23,6 +26,8 @@ class StepCalls:
         self._root = os.path.join(os.path.realpath(root), "")
         self._files: dict[str, str] = {}
         self._calls: dict[tuple[str, int, CodeType], tuple[str, int, str, int]] = {}
+        self._times: Counter[CodeType] = Counter()
+        """How often functions of the project were called."""
         self._lines: set[tuple[str, int]] = set()
         """The lines of the project that made calls."""
         self._steps: dict[tuple[str, int], int] = {}
@@ -90,7 +95,7 @@ class StepCalls:
         with that name; the number of its copies; and its names in all functions on the stack, each with the file and
         first line of the function. `compiles` is true if the process compiles something, `reduces` if
         hooks of a model add up its gradients. `lines` are those of the project that made any call, `backwards` those
-        below which a backward pass began.
+        below which a backward pass began, `again` the functions that were called several times.
         Evaluations are functions that call models without gradients only, by their file and line.
         """
         compiler = getattr(sys.modules.get("torch"), "compiler", None)
@@ -108,7 +113,13 @@ class StepCalls:
             "compiles": self._compiles,
             "reduces": self._reduces,
             "backwards": sorted(self._backwards),
+            "again": sorted(self._again()),
         }
+
+    def _again(self) -> set[tuple[str, int]]:
+        # Each turn of a generator looks like a call.
+        codes = (code for code, times in self._times.items() if times > 1 and not code.co_flags & _IN_TURNS)
+        return {(self._file(code.co_filename), code.co_firstlineno) for code in codes}
 
     def _stepping(self) -> set[CodeType]:
         """The functions that make a step: they call both an optimizer and a model, or methods that wrap these."""
@@ -131,6 +142,7 @@ class StepCalls:
         callee = self._file(code.co_filename)
         if not callee:
             return
+        self._times[code] += 1
         place = self.place(frame.f_back)
         if place is not None and (*place, code) not in self._calls:
             self._calls[(*place, code)] = (*place, callee, code.co_firstlineno)

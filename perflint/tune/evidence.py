@@ -79,6 +79,7 @@ def evidence_of(run: Run, oldest: tuple[int, int] | None = None) -> Evidence:
             lines,
             look.get("reduces", False),
             tuple((path, line) for path, line in look.get("backwards", ())),
+            tuple((path, line) for path, line in look.get("again", ())),
         ),
         loaders,
         step,

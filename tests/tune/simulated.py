@@ -20,7 +20,7 @@ from typing import Any
 
 from perflint.tune.changes import without_graphs
 from perflint.tune.graphs.outlining import Model, Seen, outlined, outlined_backward
-from perflint.tune.graphs.reached import Called
+from perflint.tune.graphs.reached import Called, first_line
 from perflint.tune.refused import Refused
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -31,7 +31,8 @@ FAULTS = (RuntimeError, AssertionError, TypeError, ValueError, AttributeError)
 def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     """A program with its graph. Each call of a function of its own is one that a run has seen. Raises Refused.
 
-    A run has executed all lines but those with the comment `not run`.
+    A run has executed all lines but those with the comment `not run`, and called functions with the comment
+    `called again` several times.
     """
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -43,10 +44,11 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     }
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     called = [
-        Called("a.py", call.lineno, "a.py", each.lineno)
+        Called("a.py", call.lineno, "a.py", first_line(each))
         for call in calls
         for each in functions
         if each.name in (getattr(call.func, "id", ""), getattr(call.func, "attr", ""))
+        or (each.name == "forward" and _is_model(call))
     ]
     # torch calls the functions that are given to it from the lines that call torch.
     lambdas = [each for each in ast.walk(tree) if isinstance(each, ast.Lambda)]
@@ -55,21 +57,27 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     lines = {call.lineno for call in calls} - idle
     ran_calls = [call for call in calls if call.lineno not in idle]
     backwards = [("a.py", call.lineno) for call in ran_calls if getattr(call.func, "attr", "").endswith("backward")]
-    owners = [("a.py", each.lineno if isinstance(each, ast.FunctionDef) else 1) for each in (tree, *functions)]
+    owners = [("a.py", first_line(each) if isinstance(each, ast.FunctionDef) else 1) for each in (tree, *functions)]
     models = [
         Model(
             "a.py", call.lineno, "a.py", call.lineno, "", 1, tuple((*each, ast.unparse(call.func)) for each in owners)
         )
         for call in calls
-        if ast.unparse(call.func).removeprefix("self.") in ("model", "network", "other")
+        if _is_model(call)
     ]
-    seen = Seen({"a.py": steps}, called, models, lines={"a.py": lines}, backwards=backwards)
+    rows = text.splitlines()
+    again = [("a.py", first_line(each)) for each in functions if rows[each.lineno - 1].endswith("# called again")]
+    seen = Seen({"a.py": steps}, called, models, lines={"a.py": lines}, backwards=backwards, again=again)
     return outline("a.py", {"a.py": text}, seen)
 
 
 def _steps(call: ast.Call) -> bool:
     name = ast.unparse(call.func)
     return name.endswith(".step") and "scheduler" not in name
+
+
+def _is_model(call: ast.Call) -> bool:
+    return ast.unparse(call.func).removeprefix("self.") in ("model", "network", "other")
 
 
 def ran(text: str) -> list[Any]:

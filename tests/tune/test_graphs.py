@@ -19,6 +19,7 @@ REFUSED = {
     "given_model": "the backward pass is not in the block of the optimizer's step",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
     "manual_backward": "`self.manual_backward(loss)` has an effect that a graph does not repeat",
+    "two_loops": "`self.scale` is read, which a.py:33 changes",
     "scheduled_before": "`scheduler.step()` has an effect that a graph does not repeat",
     "wrapped_optimizer": "`self.count` outside of the step is changed",
     "writes_input": "the step writes to one of its inputs, and a graph gets copies of them",
@@ -28,6 +29,7 @@ BACKWARD = {
     "copied": "the step calls no model with parameters",
     "mixed": "`scaler.step(optimizer)` has an effect that a graph does not repeat",
     "phases": "`optimizer.step()` has an effect that a graph does not repeat",
+    "two_loops": REFUSED["two_loops"],
     "writes_input": REFUSED["writes_input"],
 }
 """Those without a graph of the forward and backward pass."""

@@ -552,3 +552,50 @@ def test_both_reasons_are_told_where_neither_form_can_be_a_graph() -> None:
     whole, passes = refused.value.reason.split("; without the optimizer's step: ")
     assert whole.endswith("`random.random()` may do something else in each step")
     assert passes.endswith("gradients of gradients may be wanted")
+
+
+CRITIC = """
+class Module:
+    def __init__(self):
+        self.net = nn.Linear(4, 1)
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.1)
+        self.scale = 1.0
+
+    def update(self, batch):
+        self.scale = 1.0 + len(shown)
+        criterion = nn.MSELoss()
+        for _ in range(3):
+            self.optimizer.zero_grad()
+            loss = (self.net(batch) * self.scale).square().mean()
+            loss.backward()
+            self.optimizer.step()
+        shown.append(loss.item())
+
+
+module = Module()
+model, optimizer = module.net, module.optimizer
+list(map(module.update, torch.rand(4, 5, 4)))
+"""
+
+
+def test_a_graph_outlives_the_calls_of_a_function_if_each_has_few_steps() -> None:
+    text = HEAD + CRITIC
+    known = seen(text)
+    short = replace(known, again=[("a.py", line_of(text, "def update"))])
+    made = "        graphed_step = GraphedStep(training_step, self.optimizer)\n\n        for _ in range(3)"
+    assert made in outlined("a.py", {"a.py": text}, known)
+    new = outlined("a.py", {"a.py": text}, short)
+    assert "        self.graphed_step = GraphedStep(self.training_step, self.optimizer)\n\n    def" in new
+    # A library calls the method again, so an attribute that it assigns in front of the loop is another one.
+    assert "(loss,) = self.graphed_step(batch, self.scale)" in new
+    if find_spec("torch") is not None:
+        assert ran(new) == ran(text)
+    # A loss that each call makes would have a graph for each call.
+    each = text.replace("(self.net(batch) * self.scale).square().mean()", "criterion(self.net(batch), self.scale)")
+    assert "\n        graphed_step = GraphedStep(" in outlined("a.py", {"a.py": each}, short)
+
+
+def test_a_graph_is_made_in_front_of_the_decorators_of_a_function() -> None:
+    body = LOOP[LOOP.index("        out") : LOOP.index("        shown")].replace("        ", "    ")
+    text = f"{HEAD}\n\n@print\ndef update(x):\n{body}"
+    assert "optimizer)\n\n@print\ndef update(x):" in outline(text)

@@ -10,6 +10,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.graphs.parts import Function, Region
 from perflint.tune.graphs.purity import CHANGING, Purity, loaded_names, short, stored_names
+from perflint.tune.graphs.reached import Reached
 from perflint.tune.graphs.statements import counters_of
 from perflint.tune.refused import Refused
 
@@ -43,22 +44,26 @@ class Sorter:
         tree: ast.Module,
         region: Region,
         purity: Purity,
-        changed: Collection[str],
-        numbers: Collection[str],
+        reached: Reached,
         optimizers: Sequence[ast.expr],
         switches_modes: bool,
-        takes_holders: bool = False,
+        takes_holders: bool,
+        lasts: bool,
     ) -> None:
-        """`takes_holders` is true if the helper finds models, in place of `optimizers`, among the inputs."""
+        """`takes_holders` is true if the helper finds models, in place of `optimizers`, among the inputs, `lasts` if
+        the graph outlives a call of the function with the step, in spite of its loops.
+        """
         self._tree = tree
         self._region = region
         self._purity = purity
         self._imports = purity.imports
-        self._changed = changed
-        self._numbers = numbers
+        self._changed = reached.changed
+        self._numbers = reached.numbers
         self._optimizers = optimizers
         self._switches_modes = switches_modes
         self._takes_holders = takes_holders
+        self._lasts = lasts
+        self._loops = () if lasts else region.loops
         self._bound = {name for each in region.kept for name in stored_names(each)}
         self._scope = region.owner
 
@@ -69,6 +74,8 @@ class Sorter:
         needed, sure = _needed(self._region.kept)
         order = dict.fromkeys(name.id for each in self._region.kept for name in loaded_names(each))
         varying = [name for name in order if name in needed and self._varies(name, anchor)]
+        if self._lasts:
+            self._require_kept(varying)
         given = [
             each
             for name in varying
@@ -82,6 +89,12 @@ class Sorter:
             raise Refused(f"`{unsure[0]}` is bound in only one branch of the step", self._region.kept[0])
         self._require_no_counter(given)
         return Names(tuple(given), tuple(returned), anchor)
+
+    def _require_kept(self, names: Sequence[str]) -> None:
+        """Raise Refused if each call of the function makes an object that the step calls, so that each had a graph."""
+        made = set(stored_names(self._scope)) & self._called()
+        if name := next((name for name in names if name in made), ""):
+            raise Refused(f"each call of the function makes `{name}`", self._region.kept[0])
 
     def _require_same_guards(self, anchor: ast.stmt | None) -> None:
         """Raise Refused if a step may be eager and the next one not."""
@@ -129,12 +142,12 @@ class Sorter:
         """
         roots = {root_of(each) for each in self._optimizers}
         paths = {path_of(each) for each in self._optimizers}
-        for loop in self._region.loops:
+        for loop in self._loops:
             stores = {path_of(node) for node in ast.walk(loop) if _is_stored(node)}
             if not stores & (roots | paths):
                 return loop
-        if self._region.loops:
-            raise Refused("the optimizer is made in the loop of the step", self._region.loops[-1])
+        if self._loops:
+            raise Refused("the optimizer is made in the loop of the step", self._loops[-1])
         if isinstance(self._scope, ast.Module):
             raise Refused("the step is not in a loop", self._region.whole[0])
         if self._scope not in self._tree.body:
@@ -229,7 +242,8 @@ class Sorter:
                 continue
             if root_of(each) in self._bound or root_of(each) in self._imports:
                 continue
-            is_module = self._switches_modes and each in called and root_of(each) == "self" and "." not in _rest(each)
+            is_own = each in called and root_of(each) == "self" and "." not in _rest(each)
+            is_module = self._switches_modes and is_own and not self._is_function(each.attr)
             is_changed = each.attr in self._changed and not (each in called and each.attr in self._numbers)
             if is_changed or is_module:
                 yield each

@@ -66,16 +66,28 @@ class Seen:
     """True if hooks of a model add up its gradients, those of all processes."""
     backwards: Sequence[tuple[str, int]] = ()
     """The lines at which backward passes began, each with its file."""
+    again: Collection[tuple[str, int]] = ()
+    """The functions that the first steps called several times, by their file and first line."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     """The new text of a file with a graph of its step. `texts` are the files that ran. Raises Refused."""
-    return _Outliner(path, texts, seen).step()
+    return _longest(seen, lambda lasts: _Outliner(path, texts, seen, lasts).step())
 
 
 def outlined_backward(path: str, texts: Mapping[str, str], seen: Seen) -> str:
     """The new text of a file with a graph of a forward and backward pass. Raises Refused."""
-    return _Outliner(path, texts, seen).backward()
+    return _longest(seen, lambda lasts: _Outliner(path, texts, seen, lasts).backward())
+
+
+def _longest(seen: Seen, write: Callable[[bool], str]) -> str:
+    """The text with a graph that outlives a call of its function if that makes few steps. Raises Refused."""
+    if seen.again:
+        try:
+            return write(True)
+        except Refused:
+            pass
+    return write(False)
 
 
 _Test = Callable[[ast.AST], bool]
@@ -87,10 +99,14 @@ def _never(node: ast.AST) -> bool:
 
 
 class _Outliner:
-    """Rewrites one file. Raises Refused if nothing in it can be a graph."""
+    """Rewrites one file. Raises Refused if nothing in it can be a graph.
 
-    def __init__(self, path: str, texts: Mapping[str, str], seen: Seen) -> None:
+    `lasts` is true for a graph that is not made in front of a loop of its function, but once for many calls.
+    """
+
+    def __init__(self, path: str, texts: Mapping[str, str], seen: Seen, lasts: bool) -> None:
         self._path = path
+        self._lasts = lasts
         self._seen = seen
         self._source = Source(path, texts[path])
         if seen.distributed:
@@ -106,7 +122,7 @@ class _Outliner:
         steps = {name: {*lines} for name, lines in seen.steps.items()}
         for name, line in seen.backwards:
             steps.setdefault(name, set()).add(line)
-        self._reached = Reached(self._trees, seen.calls, seen.lines, steps)
+        self._reached = Reached(self._trees, seen.calls, seen.lines, steps, seen.again)
 
     def step(self) -> str:
         """The text with a graph of the step."""
@@ -149,6 +165,7 @@ class _Outliner:
             (lambda node: self._reached.calls(self._path, node, models)) if models else None,
             lambda block: _is_idle(block, self._path, self._seen),
             lambda node, function: self._reached.reaches(self._path, node, function),
+            self._lasts,
         )
 
     def _models(self, region: Region) -> list[ast.expr]:
@@ -169,13 +186,13 @@ class _Outliner:
         return [ast.parse(name, mode="eval").body for name in found]
 
     def _written(self, helper: Helper, region: Region, holders: Sequence[ast.expr]) -> str:
-        reached = self._reached
+        reached, owner = self._reached, region.owner
+        if self._lasts and (isinstance(owner, ast.Module) or (self._path, first_line(owner)) not in self._seen.again):
+            raise Refused("a call of the function has many steps", owner.body[0])
         switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in self._texts.values())
         purity = self._purity(self._is_step)
         takes_holders = helper is BACKWARD
-        names = Sorter(
-            self._source.tree, region, purity, reached.changed, reached.numbers, holders, switches, takes_holders
-        ).sort()
+        names = Sorter(self._source.tree, region, purity, reached, holders, switches, takes_holders, self._lasts).sort()
         given = {each.text for each in names.given if takes_holders}
         holders = [each for each in holders if ast.unparse(each) not in given]
         return Writer(self._source, region, names, holders, helper, reached.once).text()

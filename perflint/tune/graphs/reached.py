@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -45,9 +46,10 @@ class Reached:
         calls: Iterable[Called],
         lines: Mapping[str, Collection[int]] | None = None,
         steps: Mapping[str, Collection[int]] | None = None,
+        again: Iterable[tuple[str, int]] = (),
     ) -> None:
         """`lines` are those that made calls, `steps` those that stepped an optimizer or began a backward pass, by file,
-        as far as they are known.
+        as far as they are known; `again` are functions that were called several times, by file and first line.
         """
         self._imports = {path: Imports(tree) for path, tree in trees.items()}
         self._functions = {
@@ -61,7 +63,7 @@ class Reached:
             self._calls[call.path].append(call)
         self.once = _builders(trees.values())
         """The methods that only constructors call."""
-        repeated = Repeated(trees, steps or {})
+        repeated = Repeated(trees, steps or {}, {self._functions[each] for each in again if each in self._functions})
         self.changed = {
             attribute: where
             for path, tree in trees.items()
@@ -232,16 +234,18 @@ def _changed(path: str, tree: ast.Module, once: Collection[str], repeated: Repea
 
     `once` are methods that only constructors call.
     """
-    waiting: list[tuple[ast.AST, bool, bool]] = [(tree, False, False)]
+    # Each node with the line of its function from which on it repeats, and whether that is a constructor.
+    waiting: list[tuple[ast.AST, float, bool]] = [(tree, repeated.began(tree), False)]
     while waiting:
-        node, repeats, constructs = waiting.pop()
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and repeats:
+        node, start, constructs = waiting.pop()
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.lineno >= start:
             yield node.attr, f"{path}:{node.lineno}"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             constructs = node.name in _CONSTRUCTORS or node.name in once
-            repeats = not constructs and repeated.runs(node)
-        repeats = repeats or (isinstance(node, (ast.For, ast.While)) and not constructs and repeated.repeats(node))
-        waiting.extend((child, repeats, constructs) for child in ast.iter_child_nodes(node))
+            start = math.inf if constructs else 0 if repeated.runs(node) else repeated.began(node)
+        if isinstance(node, (ast.For, ast.While)) and not constructs and repeated.repeats(node):
+            start = 0
+        waiting.extend((child, start, constructs) for child in ast.iter_child_nodes(node))
 
 
 def _numbers(trees: Iterable[ast.Module]) -> set[str]:
@@ -261,10 +265,10 @@ def _span(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0
 
 
-def first_line(function: Function) -> int:
-    """The line that its code object names: that of its first decorator."""
-    decorators: list[ast.expr] = getattr(function, "decorator_list", [])
-    return min([function.lineno, *(each.lineno for each in decorators)])
+def first_line(code: Function | ast.stmt) -> int:
+    """The line that the code object of a function names: that of its first decorator. That of a statement."""
+    decorators: list[ast.expr] = getattr(code, "decorator_list", [])
+    return min([code.lineno, *(each.lineno for each in decorators)])
 
 
 def _name(function: Function) -> str:

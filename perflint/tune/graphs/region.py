@@ -39,9 +39,11 @@ class Finder:
         reaches_model: Callable[[ast.AST], bool] | None = None,
         is_idle: Callable[[Sequence[ast.stmt]], bool] = lambda _: False,
         reaches: Callable[[ast.AST, ast.AST], bool] = lambda *_: False,
+        lasts: bool = False,
     ) -> None:
         """`reaches_model` is true for code that a run saw call a model, also in a function, if models are known at all,
         `is_idle` for a block that did not run, `reaches` for code and a function that it called, also through others.
+        `lasts` is true for a graph that outlives a call of its function.
         """
         self._source = source
         self._purity = purity
@@ -50,6 +52,7 @@ class Finder:
         self._mover = Mover(purity, is_step, self._reaches_model, self.may_raise)
         self._is_idle = is_idle
         self._reaches = reaches
+        self._lasts = lasts
         self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
 
     def find(self) -> Region:
@@ -238,7 +241,7 @@ class Finder:
         It is in front of the loops, or in a function that called that function.
         """
         around = next(each for each in self._chain(node) if isinstance(each, (Function, ast.Module, ast.Lambda)))
-        if not region.loops or isinstance(around, ast.Lambda):
+        if not region.loops or self._lasts or isinstance(around, ast.Lambda):
             return False
         if around is region.owner:
             return node.lineno < region.loops[0].lineno

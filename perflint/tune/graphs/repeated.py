@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
@@ -20,26 +21,48 @@ class Repeated:
 
     Calls by other code are unknown, so functions that are given away or that no code names count, and so do methods
     that Python or torch calls, unless they hold the steps themselves. If no loop of the files holds the steps, a
-    library repeats them, and all code may run between them.
+    library repeats them, and all code may run between them. A function that reaches the steps may do so several times,
+    so what it does behind the first place counts, too.
     """
 
-    def __init__(self, trees: Mapping[str, ast.Module], steps: Mapping[str, Collection[int]]) -> None:
+    def __init__(
+        self,
+        trees: Mapping[str, ast.Module],
+        steps: Mapping[str, Collection[int]],
+        again: Collection[ast.AST] = (),
+    ) -> None:
+        """`again` are functions that a run called several times."""
         self._functions: dict[str, list[_Function]] = defaultdict(list)
         self._mentions: dict[ast.AST, set[str]] = {}
         """The names in a function or loop that may stand for functions."""
+        self._ordered: dict[ast.AST, list[tuple[tuple[int, int], str]]] = {}
+        """The same names of a function or module, in their order, with their places."""
         given: set[str] = set()
         own = {part for path in trees for part in path.removesuffix(".py").split("/")}
         for tree in trees.values():
             imports = Imports(tree)
             self._read(tree, {name for name in imports if imports.top(name) not in own}, given)
         functions = [each for named in self._functions.values() for each in named]
-        holders = {each for path, tree in trees.items() for each in _holders(tree, steps.get(path, ()))}
+        held = {each: line for path, tree in trees.items() for each, line in _holders(tree, steps.get(path, ()))}
+        holders = held.keys()
         above = {each for each in self._mentions if each in holders or not holders.isdisjoint(self._reached([each]))}
         self._loops = {each for each in above if isinstance(each, _LOOPS)}
         """The loops that may hold steps."""
         given |= {each.name for each in functions}.difference(*self._mentions.values(), ["__init__"])
         unseen = [each for each in functions if _is_protocol(each) or each.name in given]
-        self._between = self._reached([*self._loops, *(each for each in unseen if each not in above)])
+        self._began: dict[ast.AST, int] = {}
+        """The functions and modules that reach steps, by the line at which they first do."""
+        ways = {each for each in functions if not holders.isdisjoint(self._reached([each], is_sure=True))}
+        later: set[str] = set()
+        for code, named in self._ordered.items():
+            places = [place for place, name in named if not ways.isdisjoint(self._named(name, is_sure=True))]
+            if code in held:
+                places.append((held[code], 0))
+            if places:
+                self._began[code] = min(places)[0]
+                later |= {name for place, name in named if place > min(places)}
+        turns = [*self._loops, *above.intersection(again), *(each for each in unseen if each not in above)]
+        self._between = self._reached(turns, later)
         """The functions that may run between steps."""
 
     def runs(self, function: ast.AST) -> bool:
@@ -50,6 +73,10 @@ class Repeated:
         """True if a loop may hold steps."""
         return not self._loops or loop in self._loops
 
+    def began(self, code: ast.AST) -> float:
+        """The line at which a function or module first reaches steps; infinity if it reaches none."""
+        return self._began.get(code, math.inf)
+
     def _read(self, tree: ast.AST, foreign: Collection[str], given: set[str], local: Collection[str] = ()) -> None:
         """Note the functions in code, and add the names of those given away.
 
@@ -57,7 +84,7 @@ class Repeated:
         """
         called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
         waiting = [*ast.iter_child_nodes(tree)]
-        own: list[tuple[ast.AST, str]] = []
+        own: list[tuple[ast.expr, str]] = []
         while waiting:
             node = waiting.pop()
             if isinstance(node, _Function):
@@ -68,33 +95,39 @@ class Repeated:
             if isinstance(node, ast.ClassDef):
                 self._functions[node.name] += [each for each in node.body if isinstance(each, _Function)]
             waiting += ast.iter_child_nodes(node)
-            if name := _mentioned(node, foreign, local):
+            if isinstance(node, ast.expr) and (name := _mentioned(node, foreign, local)):
                 own.append((node, name))
                 given |= set() if node in called or isinstance(node, ast.Call) else {name}
+        self._ordered[tree] = sorted(((node.lineno, node.col_offset), name) for node, name in own)
         for each in (tree, *(node for node in ast.walk(tree) if isinstance(node, _LOOPS))):
             inside = {*ast.walk(each)}
             self._mentions.setdefault(each, set()).update(name for node, name in own if node in inside)
 
-    def _reached(self, code: Collection[ast.AST]) -> set[ast.AST]:
-        """Code, and the functions that it may call, also through others."""
+    def _reached(self, code: Collection[ast.AST], named: Collection[str] = (), is_sure: bool = False) -> set[ast.AST]:
+        """Code, and the functions that it and some names may call, also through others; or that their calls name."""
         found = set(code)
-        waiting = [*code]
-        while waiting:
-            names = self._mentions.get(waiting.pop(), set())
-            for name in self._functions if names & _OPEN else names:
-                new = [each for each in self._functions.get(name, ()) if each not in found]
-                found.update(new)
-                waiting += new
+        names = {*named}.union(*(self._mentions.get(each, ()) for each in code))
+        while names:
+            if names & _OPEN and not is_sure:
+                names = {*self._functions}
+            new = {each for name in names for each in self._named(name, is_sure)} - found
+            found |= new
+            names = set().union(*(self._mentions.get(each, ()) for each in new))
         return found
 
+    def _named(self, name: str, is_sure: bool) -> list[_Function]:
+        """The functions for which a name may stand; or those that a call of it runs."""
+        named = self._functions.get(name, [])
+        return [each for each in named if each.name in (name, "__init__")] if is_sure else named
 
-def _holders(tree: ast.Module, lines: Collection[int]) -> Iterator[ast.AST]:
-    """The functions and loops around lines."""
+
+def _holders(tree: ast.Module, lines: Collection[int]) -> Iterator[tuple[ast.AST, int]]:
+    """The functions and loops around lines, each with the first of them."""
     for node in ast.walk(tree):
-        if isinstance(node, (*_LOOPS, _Function)) and any(
-            node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines
-        ):
-            yield node
+        if isinstance(node, (*_LOOPS, _Function)):
+            inside = [line for line in lines if node.lineno <= line <= (node.end_lineno or node.lineno)]
+            if inside:
+                yield node, min(inside)
 
 
 def _mentioned(node: ast.AST, foreign: Collection[str], local: Collection[str]) -> str:

@@ -17,6 +17,7 @@ from perflint.source.text import Source
 from perflint.tune.edited import edited
 from perflint.tune.graphs.names import Names, free
 from perflint.tune.graphs.parts import Function, Moved, Region
+from perflint.tune.graphs.reached import first_line
 from perflint.tune.refused import Refused
 
 
@@ -164,7 +165,7 @@ class Writer:
         head = self._bracketed(f"def {self._function}", parameters, margin)
         text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
         text += f"{margin}{self._graphed} = {self._helper_class.name}({self._function}{holders})\n\n"
-        yield insert(anchor.lineno, 1, text)
+        yield insert(first_line(anchor), 1, text)
 
     def _method(self, parameters: Sequence[str], returned: str, holders: str) -> Iterator[Edit]:
         owner = self._region.owner
@@ -193,7 +194,7 @@ class Writer:
         inside = margin + self._unit
         head = self._bracketed(f"def {self._function}", ["self", *parameters], margin)
         text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
-        yield insert(min([owner.lineno, *(each.lineno for each in owner.decorator_list)]), 1, text)
+        yield insert(first_line(owner), 1, text)
         line = f"{inside}self.{self._graphed} = {self._helper_class.name}(self.{self._function}{holders})\n"
         yield insert(_end(made) + 1, 1, line)
 
@@ -211,7 +212,7 @@ class Writer:
         imports = [each for each in before if isinstance(each, (ast.Import, ast.ImportFrom))]
         at = _end(imports[-1]) + 1 if imports else outer.lineno
         if definitions:
-            at = min([definitions[0].lineno, *(each.lineno for each in definitions[0].decorator_list)])
+            at = first_line(definitions[0])
         yield from import_edits(self._source, ["import torch"])
         margin = "" if definitions else "\n\n"
         yield insert(at, 1, margin + _helper_text(self._helper_class).replace(_UNIT, self._unit) + "\n\n")
