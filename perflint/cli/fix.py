@@ -162,7 +162,7 @@ class _Job:
                 return
         elif outcome.applied:
             self.printed = True
-            sys.stdout.writelines(shown(diff_lines(path, text.text, outcome.text), self.out, sys.stdout))
+            sys.stdout.writelines(shown(diff_lines(path, text, outcome.text), self.out, sys.stdout))
         self.note(path, text, outcome)
 
     def standard_input(self, name: str | None, force_exclude: bool) -> None:

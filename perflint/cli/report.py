@@ -178,12 +178,17 @@ def write_output(output: str, text: str) -> None:
     if output == STANDARD_OUTPUT:
         sys.stdout.write(text)
         return
+    write_whole(output, text.encode(), output in FORMATS.values())
+    sys.stderr.write(f"Written to {output}.\n")
+
+
+def write_whole(output: str, contents: bytes, is_default: bool) -> None:
+    """Write a file whole or not at all. Raises ConfigurationError."""
     # The user did not choose the default name. A link of that name may lead anywhere, so it is replaced.
-    target = Path(output if output in FORMATS.values() else os.path.realpath(output))
+    target = Path(output if is_default else os.path.realpath(output))
     try:
         with whole(target) as file:
-            file.write(text.encode())
+            file.write(contents)
     except OSError as error:
         help = "name another file with `--output`"
         raise ConfigurationError(f"{output} cannot be written: {error.strerror or error}", help) from None
-    sys.stderr.write(f"Written to {output}.\n")

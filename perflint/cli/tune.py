@@ -21,6 +21,7 @@ from pathlib import Path
 from perflint import __version__
 from perflint.cli import options
 from perflint.cli.fix import write_fixed
+from perflint.cli.report import write_whole
 from perflint.cli.verify import _from as at_least
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
@@ -28,7 +29,7 @@ from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
 from perflint.findings import Report, Safety
-from perflint.output.diff import diff_lines
+from perflint.output.diff import diff_lines, patch_of
 from perflint.output.report.facts import gather
 from perflint.output.terminal import Style, printable
 from perflint.output.tune import headline, tuning_text
@@ -60,6 +61,7 @@ _EXIT_CODES = (
     "Exit codes: 0 the search has ended, with or without a gain; 1 the program fails, or the budget is spent; 2 a "
     "fault in the usage, the settings or perflint; 130 or 143 ended by Ctrl-C or SIGTERM."
 )
+_OUTPUT = "perflint-tune.patch"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _PATIENCE = 3
 """How many times as long as the original a changed program may take."""
@@ -87,9 +89,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow", choices=["precision"], action="append", default=[], help="keep changes that change the numbers"
     )
-    parser.add_argument(
-        "-o", "--output", default="perflint-tune.patch", metavar="FILE", help="the patch; a page of the same name"
-    )
+    parser.add_argument("-o", "--output", default=_OUTPUT, metavar="FILE", help="the patch; a page of the same name")
     group = parser.add_argument_group("running the program")
     group.add_argument("--repeat", type=at_least(2), default=3, metavar="N", help="pairs of runs in a comparison")
     group.add_argument(
@@ -322,15 +322,15 @@ class _Job:
         return self._plan
 
     def _leave(self, outcome: Outcome, stopped: str) -> None:
-        """Write the page and the patch, and with --apply the files."""
-        patches = (diff_lines(path, self._read(path), text) for path, text in sorted(outcome.texts.items()))
-        patch = "".join(chain.from_iterable(patches))
-        output = Path(self._arguments.output)
+        """Write the patch and the page, and with --apply the files."""
+        changed = [(path, self._text(path), text) for path, text in sorted(outcome.texts.items())]
+        output = self._arguments.output
+        if changed:
+            write_whole(output, b"".join(patch_of(*each) for each in changed), output == _OUTPUT)
+        patch = "".join(chain.from_iterable(diff_lines(*each) for each in changed))
         page = tuning_page(outcome, self._arguments.command, patch, __version__, stopped)
-        output.with_suffix(".html").write_text(page, "utf-8")
-        if not patch:
-            return
-        output.write_text(patch, "utf-8", newline="")
+        beside = str(Path(output).with_suffix(".html"))
+        write_whole(beside, page.encode("utf-8", "backslashreplace"), output == _OUTPUT)
         if self._arguments.apply:
             for path, text in outcome.texts.items():
                 problem = write_fixed(str(self._workspace.root / path), self._text(path), text)

@@ -279,7 +279,7 @@ class _Job:
             self._warn("nothing was written, because the verification is not complete")
 
     def _diff(self, plan: Plan, texts: Mapping[str, str]) -> list[str]:
-        return [line for path, text in texts.items() for line in diff_lines(path, plan.texts[path].text, text)]
+        return [line for path, text in texts.items() for line in diff_lines(path, plan.texts[path], text)]
 
     def _print_json(self, document: Mapping[str, object]) -> None:
         json.dump(document, sys.stdout, indent=2)

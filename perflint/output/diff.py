@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from perflint.output.terminal import Style, printable
+from perflint.source.reading import Text
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\t": r"\t", "\n": r"\n", "\v": r"\v", "\f": r"\f", "\r": r"\r"} | {
@@ -17,12 +18,19 @@ _ESCAPES = {"\a": r"\a", "\b": r"\b", "\t": r"\t", "\n": r"\n", "\v": r"\v", "\f
 }
 
 
-def diff_lines(path: str, before: str, after: str) -> Iterator[str]:
+def diff_lines(path: str, before: Text, after: str) -> Iterator[str]:
     """A unified diff that `patch -p1` and `git apply` take."""
     name = path.replace(os.sep, "/").removeprefix("./").lstrip("/")
-    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
+    mark = "\ufeff" if before.bom else ""
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", mark + text) for text in (before.text, after))
     for line in difflib.unified_diff(old, new, _quoted(f"a/{name}"), _quoted(f"b/{name}")):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def patch_of(path: str, before: Text, after: str) -> bytes:
+    """The diff as the bytes of a file, in the encoding of its file."""
+    lines = list(diff_lines(path, before, after))
+    return os.fsencode("".join(lines[:2])) + "".join(lines[2:]).encode(before.encoding)
 
 
 def _quoted(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import subprocess
 import sys
@@ -84,6 +86,51 @@ def test_the_patch_of_a_file_with_form_feeds_can_be_applied(perflint: Command, p
     assert tuned(perflint)[0] == 0
     subprocess.run(["git", "apply", "perflint-tune.patch"], cwd=perflint.folder, check=True)
     assert "num_workers=" in (perflint.folder / "train.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        b"\xef\xbb\xbf" + PROGRAM.encode(),
+        b"# coding: latin-1 \xe9\n" + PROGRAM.partition("\n")[2].encode() + b"# \xe9",
+        PROGRAM.replace("\n", "\r\n").encode(),
+    ],
+    ids=["bom", "latin-1", "crlf"],
+)
+def test_the_patch_has_the_encoding_of_the_file(perflint: Command, program: Simulated, contents: bytes) -> None:
+    (perflint.folder / "train.py").write_bytes(contents)
+    assert tuned(perflint)[0] == 0
+    subprocess.run(["git", "apply", "perflint-tune.patch"], cwd=perflint.folder, check=True)
+    new = (perflint.folder / "train.py").read_bytes()
+    assert re.sub(rb", num_workers=.*\)", b")", new) == contents != new
+
+
+def test_a_link_of_the_default_name_leads_nowhere(
+    perflint: Command, program: Simulated, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    for name in ("perflint-tune.patch", "perflint-tune.html"):
+        (outside / name).write_text("mine")
+        (perflint.folder / name).symlink_to(outside / name)
+    assert tuned(perflint)[0] == 0
+    assert [each.read_text() for each in outside.iterdir()] == ["mine", "mine"]
+    assert "num_workers" in (perflint.folder / "perflint-tune.patch").read_text()
+
+
+def test_outputs_are_whole_or_as_they_were(
+    perflint: Command, program: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tuned(perflint)[0] == 0
+    files = [perflint.folder / f"perflint-tune.{kind}" for kind in ("patch", "html")]
+    before = [each.read_bytes() for each in files]
+
+    def full(*_: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    code, _, err = tuned(perflint)
+    assert code == 2 and "perflint-tune.patch cannot be written: No space left on device" in err
+    assert [each.read_bytes() for each in files] == before
 
 
 def test_a_file_that_changes_meanwhile_is_not_written(
