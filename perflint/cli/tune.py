@@ -36,7 +36,7 @@ from perflint.output.tune import headline, tuning_text
 from perflint.output.tune_page import tuning_page
 from perflint.output.writer import message_text, problem_text
 from perflint.semantics.project import Project
-from perflint.source.reading import Text, read
+from perflint.source.reading import Text, Unreadable, read
 from perflint.source.text import Source
 from perflint.tracer.file import read_trace
 from perflint.tracer.probe import ProbeOptions
@@ -234,7 +234,11 @@ class _Job:
         return found
 
     def _read(self, path: str) -> str:
-        return self._text(path).text
+        """The text of a file as it is. Raises Refused, as for one that the program itself writes into the copy."""
+        try:
+            return self._text(path).text
+        except Unreadable as error:
+            raise Refused(f"{path} ran, but cannot be read: {error.problem.message}", 1) from None
 
     def _text(self, path: str) -> Text:
         if path not in self._texts:

@@ -113,7 +113,7 @@ def decode(data: bytes, path: str) -> Text:
     bom = data.startswith(codecs.BOM_UTF8)
     encoding = "utf-8"
     if b"coding" in b"".join(data[:4096].splitlines(keepends=True)[:2]):
-        encoding = _declared_encoding(data, path)
+        encoding = _declared_encoding(data[:4096], path)
     try:
         return Text(data[len(codecs.BOM_UTF8) if bom else 0 :].decode(encoding), encoding, bom)
     except UnicodeDecodeError as error:
@@ -143,8 +143,11 @@ def _declared_encoding(data: bytes, path: str) -> str:
     # tokenize takes ten milliseconds to import; few files declare an encoding.
     import tokenize
 
+    # Unlike Python, tokenize takes only UTF-8 beside a declaration.
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    plain = data[len(bom) :].decode("ascii", "replace").encode("ascii", "replace")
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(bom + plain).readline)
     except SyntaxError as error:
         help = "declare an encoding that Python knows, or none for UTF-8"
         raise Unreadable(Problem(path, str(error), help=help, line=1)) from None

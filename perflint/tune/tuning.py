@@ -93,8 +93,8 @@ def step_ms(runs: Sequence[Run]) -> float | None:
 class Tuning:
     """One search. `run` runs the program with some files changed; `read` reads a file of the project as it is.
 
-    `holds` tells if a file can be changed for a run. A comparison is `repeat` pairs of runs in turns. `allowed` are the
-    classes of proof that a change may have. `tell` is called whenever a change is kept.
+    That may raise Refused. `holds` tells if a file can be changed for a run. A comparison is `repeat` pairs of runs in
+    turns. `allowed` are the classes of proof that a change may have. `tell` is called whenever a change is kept.
     """
 
     def __init__(
@@ -207,8 +207,8 @@ class Tuning:
 
     def _written(self, change: Change) -> dict[str, str] | None:
         evidence = evidence_of(self.outcome.best[-1], self.oldest)
-        known: Texts = {path: self._read(path) for path in evidence.files} | self.outcome.texts
         try:
+            known: Texts = {path: self._read(path) for path in evidence.files} | self.outcome.texts
             written = change.write(known, evidence)
             if (linked := next((path for path in written if not self._holds(path)), None)) is not None:
                 raise Refused(f"{linked} is a link or shared, and the original must stay as it is", 1)

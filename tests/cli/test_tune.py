@@ -35,6 +35,7 @@ class Simulated:
         self.now = 100.0
         self.runs = 0
         self.share = 0.5
+        self.calls: list[Any] = []
         monkeypatch.setattr(tune, "Program", lambda *_: self)
         monkeypatch.setattr(tune, "time", self)
 
@@ -48,7 +49,7 @@ class Simulated:
         share = 0.0 if has_workers else self.share
         done = run([1.0, 0.5], times=[10.0 * (1 - self.share + share)] * 3)
         assert done.seen is not None
-        look = {"calls": [], "steps": [], "loaders": [["train.py", 4, 0, share]], "busy_ms": None}
+        look = {"calls": self.calls, "steps": [], "loaders": [["train.py", 4, 0, share]], "busy_ms": None}
         return replace(done, seen=replace(done.seen, look=look))
 
     def close(self) -> None:
@@ -99,7 +100,8 @@ def test_the_patch_of_a_file_with_form_feeds_can_be_applied(perflint: Command, p
 )
 def test_the_patch_has_the_encoding_of_the_file(perflint: Command, program: Simulated, contents: bytes) -> None:
     (perflint.folder / "train.py").write_bytes(contents)
-    assert tuned(perflint)[0] == 0
+    code, _, err = tuned(perflint)
+    assert code == 0, err
     subprocess.run(["git", "apply", "perflint-tune.patch"], cwd=perflint.folder, check=True)
     new = (perflint.folder / "train.py").read_bytes()
     assert re.sub(rb", num_workers=.*\)", b")", new) == contents != new
@@ -131,6 +133,12 @@ def test_outputs_are_whole_or_as_they_were(
     code, _, err = tuned(perflint)
     assert code == 2 and "perflint-tune.patch cannot be written: No space left on device" in err
     assert [each.read_bytes() for each in files] == before
+
+
+def test_a_file_that_the_program_itself_makes_hinders_changes(perflint: Command, program: Simulated) -> None:
+    program.calls = [["train.py", 4, "made.py", 1]]
+    code, out, _ = tuned(perflint)
+    assert code == 0 and "  loader: made.py ran, but cannot be read: no such file or folder\n" in out
 
 
 def test_a_file_that_changes_meanwhile_is_not_written(
@@ -259,7 +267,12 @@ def test_a_busy_gpu_leaves_little_and_that_is_said_after_few_runs(perflint: Comm
         runs.append(b"".join(changes.values()))
         done = run([1.0, 0.5], times=[10.0 - 0.001 * len(runs)] * 3)
         assert done.seen is not None
-        look = {"calls": [], "steps": [["train.py", 12, 9]], "loaders": [["train.py", 7, 0, 0.0]], "busy_ms": 9.7}
+        look = {
+            "calls": [],
+            "steps": [["train.py", 12, 9]],
+            "loaders": [["train.py", 7, 0, 0.0]],
+            "busy_ms": 9.7,
+        }
         model = ["train.py", 9, "train.py", 9, "model", 1]
         return replace(done, seen=replace(done.seen, look=look | {"models": [model]}))
 

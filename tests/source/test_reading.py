@@ -21,6 +21,7 @@ READABLE = [
     (b"# coding: utf-8\nx = '\xc3\xbc'\n", Text("# coding: utf-8\nx = 'ü'\n")),
     (b"\xef\xbb\xbf# coding: utf-8\n", Text("# coding: utf-8\n", "utf-8", True)),
     (b"# -*- coding: latin-1 -*-\nx = '\xfc'\n", Text("# -*- coding: latin-1 -*-\nx = 'ü'\n", "iso-8859-1")),
+    (b"# coding: latin-1, '\xfc'\n", Text("# coding: latin-1, 'ü'\n", "iso-8859-1")),
     (b"#!/bin/python\n# vim: set fileencoding=cp1252 :\n'\x80'\n", None),
     (b"x = 1\n# nothing\n# coding: latin-1 is too late\n", Text("x = 1\n# nothing\n# coding: latin-1 is too late\n")),
     (b"coding = 'latin-1'\n", Text("coding = 'latin-1'\n")),
