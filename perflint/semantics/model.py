@@ -65,8 +65,9 @@ def _summary(project: Project, path: Path, round: int) -> Summary | None:
     model = Model(source, project, CallsOf.FILE, round=round)
     try:
         model.infer()
-        if before is None or model.is_changed:
-            return summarised(model, model.compiled_functions, round)
+        is_last = round == LAST
+        if before is None or model.is_changed or is_last:
+            return summarised(model, model.compiled_functions if is_last else {}, round, is_last)
         return replace(before, round=round, record=model.view.record)
     finally:
         model.close()

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from perflint.semantics.structure import ClassInfo
 
 
-def summarised(model: Heated, compiled: Mapping[Place, Compiled], round: int) -> Summary:
-    """The summary of the file of a model, whose arguments are those of a round."""
-    maker = _Maker(model)
+def summarised(model: Heated, compiled: Mapping[Place, Compiled], round: int, is_last: bool) -> Summary:
+    """The summary of the file of a model, whose arguments are those of a round.
+
+    Only checks ask how often calls run, and they ask the last round.
+    """
+    maker = _Maker(model, is_last)
     calls = _grouped((call.callee, call) for node in model.nodes(ast.Call) for call in maker.calls(node))
     on_unknown = _grouped(maker.on_unknown())
     overrides, foreign = dict(maker.overrides()), frozenset(maker.foreign())
@@ -65,8 +68,9 @@ _KNOWN = {"torch", *sys.stdlib_module_names}
 
 
 class _Maker:
-    def __init__(self, model: Heated) -> None:
+    def __init__(self, model: Heated, with_heat: bool) -> None:
         self._model = model
+        self._with_heat = with_heat
 
     def calls(self, node: ast.Call) -> Iterator[Call]:
         """The calls of functions of the project that a call may make."""
@@ -134,6 +138,8 @@ class _Maker:
         module = self._model.module
         info = module.defined_by(function)
         caller = None if info is None else FunctionKey(module.path, info.qualname)
+        if not self._with_heat:
+            return Call(callee, caller, Heat.WARM, Heat.WARM, module.path, node.lineno, False, arguments)
         place = consumer(self._model, node)
         heat, iterated = self._model.heat(node), self._model.heat(place)
         if arguments is None and heat is Heat.COLD:

@@ -34,7 +34,10 @@ class Call:
     caller: FunctionKey | None
     """The function around the call; None at the top level."""
     heat: Heat
-    """How often the call runs. WARM: as often as its caller, which may be called from other files."""
+    """How often the call runs. WARM: as often as its caller, which may be called from other files.
+
+    This, `iterated` and `trains` are worked out in the last round only, as only checks ask for them.
+    """
     iterated: Heat
     """How often the body of the loop over the result of the call runs; as often as the call if no loop goes over it."""
     path: Path
@@ -58,7 +61,7 @@ class Summary:
     on_unknown: Mapping[str, tuple[Call, ...]]
     """The calls of methods of objects that the file does not know, by the name of the method."""
     compiled: Mapping[FunctionKey, Compiled]
-    """The functions of other files that the file compiles, or that its compiled functions call."""
+    """The functions of other files that the file compiles, or that its compiled functions call; in the last round."""
     foreign: frozenset[str]
     """The classes of the file that have a base outside of the project, whose code may call their methods."""
     classes: Mapping[str, FunctionKey]
