@@ -10,7 +10,6 @@ from perflint.findings import Confidence, Finding
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.words import often
-from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
@@ -23,9 +22,8 @@ def declared_findings(model: Model, rules: RuleSet) -> list[Finding]:
     rule = next((rule for rule in rules.rules if rule.code == SYNC), None) if declared.sync else None
     if rule is None:
         return []
-    calls = (node for node in walk(model.source.tree) if isinstance(node, ast.Call))
     found = []
-    for node in calls:
+    for node in model.nodes(ast.Call):
         if any(map(declared.waits, _targets(model, node))):
             site = model.call(node)
             message = f"{quoted(site.text(node))} blocks the CPU until the GPU catches up{often(site)}"

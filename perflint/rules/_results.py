@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import returned, sources
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import CONSTRUCTORS, path_of
 
@@ -37,10 +38,19 @@ def _assigned(model: Model, node: ast.expr, path: str) -> Iterator[ast.expr]:
     if isinstance(node, ast.Name):
         home = model.symbols.variable(node).scope.node
         place, function = (place, function) if home is function else (len(model.source.lines) + 1, None)
-    for assignment in model.nodes(ast.Assign):
-        is_seen = model.function(assignment) is function and assignment.lineno < place
-        if is_seen and any(path_of(target) == path for target in assignment.targets):
+    for assignment in _assignments(model).get(path, ()):
+        if model.function(assignment) is function and assignment.lineno < place:
             yield assignment.value
+
+
+@once
+def _assignments(model: Model) -> Mapping[str, list[ast.Assign]]:
+    """The assignments of the file by the paths that they assign to."""
+    found: dict[str, list[ast.Assign]] = {}
+    for assignment in model.nodes(ast.Assign):
+        for path in {path_of(target) for target in assignment.targets}:
+            found.setdefault(path, []).append(assignment)
+    return found
 
 
 def _assigned_to_self(model: Model, node: ast.expr, path: str) -> list[ast.expr]:
@@ -50,8 +60,8 @@ def _assigned_to_self(model: Model, node: ast.expr, path: str) -> list[ast.expr]
     """
     owner = _class_around(model, node)
     found: list[tuple[bool, str, ast.expr]] = []
-    for assignment in model.nodes(ast.Assign):
-        if _class_around(model, assignment) is owner and any(path_of(target) == path for target in assignment.targets):
+    for assignment in _assignments(model).get(path, ()):
+        if _class_around(model, assignment) is owner:
             function = model.function(assignment)
             name = function.name if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
             found.append((name not in CONSTRUCTORS, name, assignment.value))

@@ -17,6 +17,7 @@ Loop = ast.For | ast.AsyncFor | ast.While
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_SCOPES = (*DEFINITIONS, ast.Lambda)
 
 
 class How(Enum):
@@ -140,7 +141,7 @@ def own_nodes(scope: FunctionNode | ast.ClassDef | ast.Module) -> Iterator[ast.A
     while stack:
         node = stack.pop()
         yield node
-        if not isinstance(node, (*DEFINITIONS, ast.Lambda)):
+        if not isinstance(node, _SCOPES):
             stack += reversed(children(node))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from perflint.semantics.callers.incoming import Callers, Chain
-from perflint.semantics.callers.kept import summaries
+from perflint.semantics.callers.kept import Run, summaries
 from perflint.semantics.callers.public import is_imported, is_offered, serves_programs, serves_project
 from perflint.semantics.callers.reach import Reach
 from perflint.semantics.interpreter.analysis import Analysis, parameters
@@ -88,11 +88,10 @@ class Inferred(ABC):
         begun = summaries(project).take_run(self.module) if self._round and part is None else None
         if begun is not None and calls is CallsOf.PROJECT:
             summaries(project).awaited.discard(self.module.path)
-        self.view = begun.view if begun is not None else View(project, self.module)
+        self.run = begun or self._begin(project)
+        """What the facts come from; the summary of the next round goes on from there."""
+        self.view = self.run.analysis.view
         """The other files as they were read, and the results for them."""
-        self.analysis = begun or Analysis(
-            self.view, self.module, calls is CallsOf.PRIVATE, keeps_calls=calls is CallsOf.FILE
-        )
         self.is_changed = True
         """True if the last round has run anything again."""
         self._functions: dict[ast.AST, FunctionNode | None] = {}
@@ -101,10 +100,15 @@ class Inferred(ABC):
         self.memo: Memo = {}
         """The answers about the file that `memo.once` and its like remember until the model is closed."""
 
+    def _begin(self, project: Project) -> Run:
+        view = View(project, self.module)
+        is_private, is_for_summary = self._calls is CallsOf.PRIVATE, self._calls is CallsOf.FILE
+        return Run(Analysis(view, self.module, is_private, keeps_calls=is_for_summary), Reach(view, self.module))
+
     @cached_property
     def _recorder(self) -> Recorder:
         """The values and targets of all nodes. The first question about one runs the interpreter over the file."""
-        analysis = self.analysis
+        analysis = self.run.analysis
         if self.part is not None and self.callers is not None:
             self.view.outside, self.view.every_call = self.callers.arguments, self.callers.every
         if not analysis.rounds:
@@ -122,14 +126,10 @@ class Inferred(ABC):
         """The callers in other files; None if the model is made without them."""
         return self._callers_in(self._round) if self._calls is CallsOf.PROJECT else None
 
-    @cached_property
-    def _reach(self) -> Reach:
-        return Reach(self.view, self.module)
-
     def _callers_in(self, round: int) -> Callers:
         # No circle, so that all goes when the file is done.
         ask, project = self.summary_of, self.view.project
-        return Callers(self._reach, lambda path: ask(project, path, round - 1))
+        return Callers(self.run.reach, lambda path: ask(project, path, round - 1))
 
     @cached_property
     def serves_programs(self) -> bool:
@@ -287,8 +287,7 @@ class Inferred(ABC):
 
     def nodes(self, *types: type[_Node]) -> list[_Node]:
         """All nodes of some types in the file; those of one type are in source order."""
-        found = self.module.structure.nodes
-        return [node for kind in types for node in found.get(kind, ())]  # type: ignore[misc]
+        return self.module.structure.every(*types)
 
     def names(self, around: ast.AST, name: str) -> Sequence[ast.Name]:
         """The places in a node where a plain name occurs, outer ones first."""

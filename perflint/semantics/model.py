@@ -71,7 +71,7 @@ def _summary(project: Project, path: Path, round: int) -> Summary | None:
         return replace(before, round=round, record=model.view.record)
     finally:
         model.close()
-        summaries(project).keep_run(model.analysis)
+        summaries(project).keep_run(model.run)
 
 
 @once

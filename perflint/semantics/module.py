@@ -57,7 +57,7 @@ class Module:
     @cached_property
     def code(self) -> str:
         """A digest of the text without comments. Equal digests mean equal trees, with all nodes at equal places."""
-        literals = (node for kind in _LITERALS for node in self.structure.nodes.get(kind, ()))
+        literals = self.structure.every(*_LITERALS)
         return digest_of_code(self.text, (node for node in literals if isinstance(node, ast.expr)))
 
     @cached_property
@@ -95,15 +95,14 @@ class Module:
         if folder == self.root or self.is_package or self.serves_tests:
             return None
         package = self.name.partition(".")[0]
-        imports = (each for kind in (ast.Import, ast.ImportFrom) for each in self.structure.nodes.get(kind, ()))
+        imports = self.structure.every(ast.Import, ast.ImportFrom)
         return None if any(_is_of_package(each, package) for each in imports) else folder
 
     @cached_property
     def calls_at(self) -> Mapping[tuple[int, int], list[ast.Call]]:
         """The calls by the line and column at which they begin: two for `f()()`."""
         found: dict[tuple[int, int], list[ast.Call]] = {}
-        for node in self.structure.nodes.get(ast.Call, ()):
-            assert isinstance(node, ast.Call)
+        for node in self.structure.every(ast.Call):
             found.setdefault((node.lineno, node.col_offset), []).append(node)
         return found
 
@@ -127,10 +126,7 @@ class Module:
     @cached_property
     def called(self) -> frozenset[str]:
         """The plain names that are called anywhere in the file."""
-        calls = self.structure.nodes.get(ast.Call, ())
-        return frozenset(
-            call.func.id for call in calls if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        )
+        return frozenset(call.func.id for call in self.structure.every(ast.Call) if isinstance(call.func, ast.Name))
 
     @cached_property
     def named(self) -> frozenset[str]:
@@ -138,20 +134,16 @@ class Module:
 
         Annotations do not count, unless the file asks for the `type` of an object that they declare.
         """
-        nodes = self.structure.nodes
+        every = self.structure.every
         annotations = () if "type" in self.called else _annotations(self.structure)
         ignored = {part for each in annotations for part in walk(each)}
-        found = {node.attr for node in nodes.get(ast.Attribute, ())}  # type: ignore[attr-defined]
-        for node in (*nodes.get(ast.Name, ()), *nodes.get(ast.Constant, ())):
-            if node in ignored:
-                continue
-            if isinstance(node, ast.Constant):
-                if isinstance(node.value, str):
-                    found.add(node.value.rpartition(".")[2])
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                found.add(node.id)
+        found = {node.attr for node in every(ast.Attribute)}
+        texts = (node.value for node in every(ast.Constant) if isinstance(node.value, str) and node not in ignored)
+        found.update(text.rpartition(".")[2] for text in texts)
+        names = (node for node in every(ast.Name) if isinstance(node.ctx, ast.Load) and node not in ignored)
+        found.update(node.id for node in names)
         # `from ops import read as r`
-        aliases = (alias for node in nodes.get(ast.ImportFrom, ()) for alias in node.names)  # type: ignore[attr-defined]
+        aliases = (alias for node in every(ast.ImportFrom) for alias in node.names)
         found.update(alias.name for alias in aliases if alias.asname)
         return frozenset(found)
 
@@ -228,7 +220,7 @@ class Module:
 
 def _annotations(structure: Structure) -> Iterable[ast.expr]:
     kinds = (ast.arg, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in (node for kind in kinds for node in structure.nodes.get(kind, ())):
+    for node in structure.every(*kinds):
         found = getattr(node, "annotation", None) or getattr(node, "returns", None)
         if isinstance(found, ast.expr):
             yield found

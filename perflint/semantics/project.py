@@ -22,6 +22,7 @@ from perflint.semantics.declared import Declared
 from perflint.semantics.live import Code, Live
 from perflint.semantics.module import Module
 from perflint.semantics.search_path import ADDS_FOLDERS, added_folders
+from perflint.semantics.test_files import is_test_path
 from perflint.semantics.texts import FileText, Question, Texts, importers
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source, parse
@@ -125,6 +126,7 @@ class Project:
         self._packages: dict[Path, tuple[str, ...]] = {}
         """The names of the packages that folders are, in parts."""
         self._single: dict[Path, FileText] = {}
+        self._test_paths: dict[Path, bool] = {}
 
     def overlay(self, texts: Mapping[Path, str]) -> Project:
         """The same project with other texts for some files; the parsed trees of the other files are shared."""
@@ -443,6 +445,13 @@ class Project:
     @cached_property
     def _listed(self) -> frozenset[str]:
         return frozenset(self.paths) if self.base is None else self.base._listed.union(map(str, self.changed))
+
+    def is_test_path(self, path: Path) -> bool:
+        """True if the path of a file alone shows a test."""
+        known = self._test_paths.get(path)
+        if known is None:
+            known = self._test_paths[path] = is_test_path(path)
+        return known
 
     def is_file(self, path: Path) -> bool:
         """True if a file exists, as far as the project has looked."""

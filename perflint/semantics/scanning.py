@@ -43,8 +43,7 @@ def _mark_summands(structure: Structure) -> None:
     losses = structure.losses
     functions = {function for function, _ in losses if function is not None}
     sums: dict[tuple[FunctionInfo, str], list[ast.Assign | ast.AugAssign]] = {}
-    for node in (*structure.nodes.get(ast.Assign, ()), *structure.nodes.get(ast.AugAssign, ())):
-        assert isinstance(node, (ast.Assign, ast.AugAssign))
+    for node in structure.every(ast.Assign, ast.AugAssign):
         target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
         function = _function_around(structure, node) if isinstance(target, ast.Name) else None
         if function in functions and function is not None and isinstance(target, ast.Name):
@@ -110,7 +109,7 @@ def _used_without_call(structure: Structure, names: KeysView[str]) -> tuple[set[
     """
     found: set[str] = set()
     bound: dict[FunctionInfo, set[str]] = {}
-    for node in (*structure.nodes.get(ast.Attribute, ()), *structure.nodes.get(ast.Name, ())):
+    for node in structure.every(ast.Attribute, ast.Name):
         name = node.attr if isinstance(node, ast.Attribute) else node.id
         if name not in names or name in found:
             continue

@@ -8,8 +8,12 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar, overload
 
 from perflint.frozen import dataclass, field
+
+_Node = TypeVar("_Node", bound=ast.AST)
+_Other = TypeVar("_Other", bound=ast.AST)
 
 CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
 """Methods that make a module, or the values of its parameters."""
@@ -123,6 +127,19 @@ class Structure:
     """The assignments to attributes that were asked about, and whether the same block assigns the attribute again."""
     size: int = 0
 
+    @overload
+    def every(self, kind: type[_Node], /) -> list[_Node]: ...
+
+    @overload
+    def every(self, kind: type[_Node], other: type[_Other], /) -> list[_Node | _Other]: ...
+
+    @overload
+    def every(self, *kinds: type[ast.AST]) -> list[Any]: ...
+
+    def every(self, *kinds: type[ast.AST]) -> list[Any]:
+        """All nodes of some types; those of one type are in source order."""
+        return [node for kind in kinds for node in self.nodes.get(kind, ())]
+
 
 _NO_CHILDREN = frozenset(
     """ctx op ops id attr arg kind type_comment name asname module level is_async simple conversion names
@@ -171,10 +188,9 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        inner = children(node)
-        if inner:
-            inner.reverse()
-            stack += inner
+        # Most nodes are names and literals.
+        if FIELDS[type(node)]:
+            stack += reversed(children(node))
 
 
 def ancestors(parents: dict[ast.AST, ast.AST], node: ast.AST) -> Iterator[ast.AST]:

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import takewhile
-from typing import Any
 
 from perflint.frozen import dataclass, field
 from perflint.semantics.binders import (
@@ -124,7 +123,7 @@ class Symbols:
         self._resolved: dict[tuple[Scope, str], Variable] = {}
         self._note_scopes()
         self._note_bindings()
-        for name in self._nodes(ast.Name):
+        for name in self._structure.every(ast.Name):
             if type(name.ctx) is ast.Load:
                 self._seen(name, self.scope_around(name), name.id).uses.append(name)
 
@@ -203,7 +202,7 @@ class Symbols:
     @cached_property
     def imports(self) -> Sequence[Imported]:
         """The names that the imports of the file bind, at any depth, in source order."""
-        statements = [*self._nodes(ast.Import), *self._nodes(ast.ImportFrom)]
+        statements = self._structure.every(ast.Import, ast.ImportFrom)
         statements.sort(key=lambda node: (node.lineno, node.col_offset))
         return [each for statement in statements for each in imported(statement)]
 
@@ -275,7 +274,7 @@ class Symbols:
     def calls(self) -> Mapping[Scope, Sequence[ast.Call]]:
         """The calls by the function, or the module, whose code makes them, in source order."""
         found: dict[Scope, list[ast.Call]] = {}
-        for call in self._nodes(ast.Call):
+        for call in self._structure.every(ast.Call):
             found.setdefault(self.scope_around(call).function, []).append(call)
         return found
 
@@ -297,14 +296,10 @@ class Symbols:
 
     # Building the table
 
-    def _nodes(self, *kinds: type[ast.AST]) -> Iterator[Any]:
-        for kind in kinds:
-            yield from self._structure.nodes.get(kind, ())
-
     def _note_scopes(self) -> None:
-        for node in sorted(self._nodes(*_SCOPES), key=_place):
+        for node in sorted(self._structure.every(*_SCOPES), key=_place):
             self._scope_of(node)
-        for statement in self._nodes(ast.Global, ast.Nonlocal):
+        for statement in self._structure.every(ast.Global, ast.Nonlocal):
             scope = self.scope_around(statement)
             scope.declared.update(dict.fromkeys(statement.names, statement))
 
@@ -363,29 +358,29 @@ class Symbols:
     def _bindings(self) -> Iterator[tuple[Scope, str, Binding]]:
         """All places that bind names, each with the scope in which it stands."""
         parents = self._structure.parents
-        for name in self._nodes(ast.Name):
+        for name in self._structure.every(ast.Name):
             if type(name.ctx) is not ast.Load:
                 binding = binding_of(name, self.ancestors(name)) or Binding(How.ASSIGNED, name, name.lineno)
                 if binding.how is How.DECLARED and not parents[name].simple:  # type: ignore[attr-defined]
                     # `(x): int` binds nothing.
                     continue
                 yield self.scope_around(name), name.id, binding
-        for arg in self._nodes(ast.arg):
+        for arg in self._structure.every(ast.arg):
             yield self._scope_of(parents[parents[arg]]), arg.arg, Binding(How.PARAMETER, arg, arg.lineno)
         for each in self.imports:
             if each.local != "*":
                 binding = Binding(How.IMPORT, each.alias, each.alias.lineno)
                 yield self.scope_around(each.statement), each.local, binding
-        for node in self._nodes(*DEFINITIONS):
+        for node in self._structure.every(*DEFINITIONS):
             yield self.scope_around(node), node.name, Binding(How.DEFINITION, node, node.lineno)
             for parameter in getattr(node, "type_params", ()):
                 yield self._scope_of(node), parameter.name, Binding(How.TYPE_PARAMETER, parameter, parameter.lineno)
-        for node in self._nodes(ast.ExceptHandler):
+        for node in self._structure.every(ast.ExceptHandler):
             if node.name:
                 yield self.scope_around(node), node.name, Binding(How.EXCEPT, node, node.lineno)
-        for node in self._nodes(ast.MatchAs, ast.MatchStar, ast.MatchMapping):
-            for name in bound_names(node):
-                yield self.scope_around(node), name, Binding(How.PATTERN, node, node.lineno)
+        for node in self._structure.every(ast.MatchAs, ast.MatchStar, ast.MatchMapping):
+            for bound in bound_names(node):
+                yield self.scope_around(node), bound, Binding(How.PATTERN, node, node.lineno)
 
 
 def _is_inside(node: ast.AST, outer: ast.AST) -> bool:

@@ -34,13 +34,12 @@ def is_test_file(path: Path, root: Path | None, holds_tests: Callable[[], bool])
 
 def holds_tests(structure: Structure) -> bool:
     """True if a file asks for a library of tests, or has a `test_…` and asserts something."""
-    nodes = structure.nodes
-    imported = {alias.name for node in nodes.get(ast.Import, ()) for alias in node.names}  # type: ignore[attr-defined]
-    imported |= {node.module for node in nodes.get(ast.ImportFrom, ())}  # type: ignore[attr-defined]
-    if not imported.isdisjoint(("pytest", "unittest")):
+    imported = {alias.name for node in structure.every(ast.Import) for alias in node.names}
+    modules = {node.module for node in structure.every(ast.ImportFrom)}
+    if not {"pytest", "unittest"}.isdisjoint((*imported, *modules)):
         return True
     holds = any(info.name.startswith("test_") for info in structure.functions.values())
-    return holds and bool(nodes.get(ast.Assert))
+    return holds and bool(structure.every(ast.Assert))
 
 
 def is_in_testing(path: Path, root: Path) -> bool:
@@ -54,7 +53,9 @@ def _is_named_so(path: Path) -> bool:
 
 def folders(path: Path, root: Path | None) -> tuple[str, ...]:
     """The folders around a file, inside the project: the folders above it may have any name."""
+    parts = path.parts
     for top in (here(), *([] if root is None else [root.parent])):
-        if path.is_relative_to(top):
-            return path.relative_to(top).parts[:-1]
-    return path.parts[-2:-1]
+        start = len(top.parts)
+        if parts[:start] == top.parts:
+            return parts[start:-1]
+    return parts[-2:-1]

@@ -152,6 +152,14 @@ class FileText:
         """True if it asks for a library of tests, or has a `test_…` and asserts something."""
         return self.blocks.holds_tests
 
+    def defines(self, name: str) -> bool:
+        """True if it defines a function or method of a name."""
+        return name in self._defined
+
+    @cached_property
+    def _defined(self) -> frozenset[str]:
+        return frozenset(re.findall(r"\bdef\s+(\w+)", self.text))
+
     def bases(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Its classes that have bases, with the words among these."""
         found = re.findall(_CLASS, self.text)

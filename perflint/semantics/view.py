@@ -292,23 +292,31 @@ class View:
         """True if the text of a file contains a word, or a longer one with it."""
         return cast(bool, self._answer(Question("contains", (path, word))))
 
+    def defines(self, path: Path, name: str) -> bool:
+        """True if the text of a file defines a function or method of a name."""
+        return cast(bool, self._answer(Question("defines", (path, name))))
+
     def finds(self, path: Path, pattern: re.Pattern[str]) -> bool:
         """True if a regular expression matches somewhere in the text of a file."""
         return cast(bool, self._answer(Question("finds", (path, pattern))))
 
     def is_of_tests(self, path: Path) -> bool:
         """True if a file is a test, or lies among tests."""
-        return is_test_file(path, None, lambda: cast(bool, self._answer(Question("holds_tests", (path,)))))
+        return self.project.is_test_path(path) and is_test_file(
+            path, None, lambda: cast(bool, self._answer(Question("holds_tests", (path,))))
+        )
 
     def bases(self, path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The classes of a file that have bases, with the words among these."""
         return cast(tuple[tuple[str, tuple[str, ...]], ...], self._answer(Question("bases", (path,))))
 
     def _answer(self, question: Question) -> object:
-        if question not in self.questions:
+        try:
+            return self.questions[question]
+        except KeyError:
             known = self.project.known(question)
-            self.questions[question] = self.project.answer(question) if known is None else known
-        return self.questions[question]
+            found = self.questions[question] = self.project.answer(question) if known is None else known
+            return found
 
     def _ask(self, asks: str, *arguments: str | re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that answer a question."""

@@ -10,10 +10,10 @@ from enum import Enum
 from perflint.frozen import dataclass
 from perflint.rules._autocast import AUTOCAST
 from perflint.rules._methods import is_false
-from perflint.semantics.memo import once_per_node
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
-from perflint.semantics.structure import keyword, walk
+from perflint.semantics.structure import keyword
 from perflint.semantics.symbols import Symbols
 
 EIGHT_BITS = tuple("int8 Int8 8bit _int_mm fp8 float8 Float8 transformer_engine modelopt pytorch_quantization".split())
@@ -69,40 +69,37 @@ class Region:
 
 def region(model: Model) -> Region:
     """The facts in a file about the formats in which it computes."""
-    return _region(model, model.source.tree)
+    return _region(model)
 
 
-@once_per_node
-def _region(model: Model, tree: ast.Module) -> Region:
+@once
+def _region(model: Model) -> Region:
     if not model.matches(_WORDS):
         return Region()
-    names = model.symbols
-    formats = {each.format for each in (*_of_runs(tree, names), *_of_values(tree, names))}
-    return Region(frozenset(formats), _switches_off_tf32(tree))
+    formats = {each.format for each in (*_of_runs(model.module), *_of_values(model.module))}
+    return Region(frozenset(formats), _switches_off_tf32(model.module))
 
 
 def region_of_runs(module: Module) -> Region:
     """The formats in which a file runs models, its own or those that it imports."""
-    formats = {each.format for each in _of_runs(module.tree, module.symbols)}
-    return Region(frozenset(formats), _switches_off_tf32(module.tree))
+    return Region(frozenset(each.format for each in _of_runs(module)), _switches_off_tf32(module))
 
 
-def _of_runs(tree: ast.Module, names: Symbols) -> Iterator[Evidence]:
-    for node in walk(tree):
-        if isinstance(node, ast.Call):
-            yield from _of_call(node, names)
-        elif isinstance(node, ast.Assign):
-            yield from _of_switch(node)
+def _of_runs(module: Module) -> Iterator[Evidence]:
+    for call in module.structure.every(ast.Call):
+        yield from _of_call(call, module.symbols)
+    for assignment in module.structure.every(ast.Assign):
+        yield from _of_switch(assignment)
 
 
-def _of_values(tree: ast.Module, names: Symbols) -> Iterator[Evidence]:
-    unused = _dtypes_of_disabled(tree, names)
-    for node in walk(tree):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Attribute) and child not in unused:
-                yield from _of_dtype(child, node, names)
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from _of_import(node)
+def _of_values(module: Module) -> Iterator[Evidence]:
+    structure = module.structure
+    unused = _dtypes_of_disabled(module)
+    for node in structure.every(ast.Attribute):
+        if node not in unused:
+            yield from _of_dtype(node, structure.parents[node], module.symbols)
+    for statement in structure.every(ast.Import, ast.ImportFrom):
+        yield from _of_import(statement)
 
 
 # Calls
@@ -149,13 +146,12 @@ def _of_autocast(call: ast.Call, names: Symbols) -> Iterator[Evidence]:
     yield Evidence(next((dtype for dtype in dtypes if dtype), Format.FLOAT16), call)
 
 
-def _dtypes_of_disabled(tree: ast.Module, names: Symbols) -> set[ast.AST]:
+def _dtypes_of_disabled(module: Module) -> set[ast.AST]:
     """The dtypes that are passed to an autocast which is off, or of the CPU: nothing computes in them."""
     found: set[ast.AST] = set()
-    for call in walk(tree):
-        if isinstance(call, ast.Call) and names.full_name(call.func) in AUTOCAST:
-            if not any(_of_autocast(call, names)):
-                found.update((*call.args, *(keyword.value for keyword in call.keywords)))
+    for call in module.structure.every(ast.Call):
+        if module.symbols.full_name(call.func) in AUTOCAST and not any(_of_autocast(call, module.symbols)):
+            found.update((*call.args, *(keyword.value for keyword in call.keywords)))
     return found
 
 
@@ -196,9 +192,9 @@ def _of_switch(node: ast.Assign) -> Iterator[Evidence]:
                 yield Evidence(Format.TF32, node)
 
 
-def _switches_off_tf32(tree: ast.Module) -> bool:
-    for node in walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+def _switches_off_tf32(module: Module) -> bool:
+    for node in module.structure.every(ast.Assign):
+        if isinstance(node.value, ast.Constant):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and ast.unparse(target).endswith("cudnn.allow_tf32"):
                     return node.value.value is False

@@ -101,15 +101,14 @@ def _kept_parameter(model: Inferred, found: ClassInfo, attribute: str) -> str | 
 
 def _stores(module: Module, attribute: str) -> Iterable[ast.Attribute]:
     """The places of a file that assign an attribute of this name, of whatever object."""
-    for node in module.structure.nodes.get(ast.Attribute, ()):
-        assert isinstance(node, ast.Attribute)
+    for node in module.structure.every(ast.Attribute):
         if node.attr == attribute and not isinstance(node.ctx, ast.Load):
             yield node
 
 
 def _may_assign(module: Module, attribute: str) -> bool:
     """True if a file assigns an attribute of this name, or has the name as text: `setattr(model, "flag", True)`."""
-    texts = (node.value for node in module.structure.nodes.get(ast.Constant, ()))  # type: ignore[attr-defined]
+    texts = (node.value for node in module.structure.every(ast.Constant))
     return any(_stores(module, attribute)) or attribute in texts
 
 

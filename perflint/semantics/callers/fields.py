@@ -51,19 +51,18 @@ def _declared(module: Module | None, attribute: str) -> Iterator[ast.Constant]:
     """The defaults that the classes of a file give a field. Raises _Set if the file may set it."""
     if module is None:
         raise _Set
-    nodes, parents = module.structure.nodes, module.structure.parents
-    for name in nodes.get(ast.Name, ()):
-        if isinstance(name, ast.Name) and name.id == attribute:
+    every, parents = module.structure.every, module.structure.parents
+    for name in every(ast.Name):
+        if name.id == attribute:
             yield _default(parents.get(name), parents)
-    for each in nodes.get(ast.Attribute, ()):
-        if isinstance(each, ast.Attribute) and each.attr == attribute and not isinstance(each.ctx, ast.Load):
+    for each in every(ast.Attribute):
+        if each.attr == attribute and not isinstance(each.ctx, ast.Load):
             raise _Set
-    for text in nodes.get(ast.Constant, ()):
-        if isinstance(text, ast.Constant) and isinstance(text.value, str):
-            if text.value.lstrip("-").replace("-", "_") == attribute:
-                yield from _option(parents.get(text), text)
-    for call in nodes.get(ast.Call, ()):
-        if isinstance(call, ast.Call) and any(each.arg == attribute for each in call.keywords):
+    for text in every(ast.Constant):
+        if isinstance(text.value, str) and text.value.lstrip("-").replace("-", "_") == attribute:
+            yield from _option(parents.get(text), text)
+    for call in every(ast.Call):
+        if any(each.arg == attribute for each in call.keywords):
             raise _Set
     functions = module.structure.functions.values()
     if any(attribute in parameters(info.node) for info in functions):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from perflint.frozen import replace
+from perflint.semantics.callers.reach import Reach
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.changes import changes_of
 from perflint.semantics.interpreter.analysis import Analysis
@@ -19,6 +20,14 @@ _MOST_RECENT = 32
 """Runs of files that are not to be checked, and are kept at a time."""
 Make = Callable[[Project, Path, int], Summary | None]
 """Gives the summary of a file of a project in a round; None if the file does not parse."""
+
+
+class Run(NamedTuple):
+    """What the rounds of a file go on from."""
+
+    analysis: Analysis
+    reach: Reach
+    """The files that are asked who calls its functions."""
 
 
 class SummaryStore(Protocol):
@@ -41,8 +50,8 @@ class Summaries:
         self._known: dict[tuple[Path, int], Summary | None] = {}
         self.awaited: set[Path] = set()
         """The files that are still to be checked: their checks go on from the runs of their summaries."""
-        self._runs: dict[Path, Analysis] = {}
-        self._recent: dict[Path, Analysis] = {}
+        self._runs: dict[Path, Run] = {}
+        self._recent: dict[Path, Run] = {}
         """The last runs of other files, from which their summaries of further rounds go on."""
 
     @contextmanager
@@ -74,13 +83,13 @@ class Summaries:
             self._known[path, round] = found
         return self._known[path, round]
 
-    def keep_run(self, analysis: Analysis) -> None:
+    def keep_run(self, run: Run) -> None:
         """Keep the run that a summary was made from: until the check of its file, or for a while."""
-        path = analysis.module.path
+        path = run.analysis.module.path
         if path in self.awaited:
-            self._runs[path] = analysis
+            self._runs[path] = run
             return
-        self._recent[path] = analysis
+        self._recent[path] = run
         if len(self._recent) > _MOST_RECENT:
             del self._recent[next(iter(self._recent))]
 
@@ -88,11 +97,11 @@ class Summaries:
         """Forget the runs that no check is to go on from."""
         self._recent.clear()
 
-    def take_run(self, module: Module) -> Analysis | None:
+    def take_run(self, module: Module) -> Run | None:
         """The run that the last summary of a file was made from, if it is kept; for one that goes on from it."""
         path = module.path
         known = self._runs.pop(path, None) or self._recent.pop(path, None)
-        return known if known is not None and known.module is module else None
+        return known if known is not None and known.analysis.module is module else None
 
     def _before(self, project: Project, path: Path, round: int) -> Summary | None:
         """The summary that was made before and still holds: for the project that this is an overlay of, or stored."""

@@ -66,18 +66,12 @@ def _offers(package: Module) -> bool:
     top = package.name
     if "__getattr__" in package.definitions or "_import_structure" in package.definitions:
         return True
-    nodes = package.structure.nodes
-    for node in nodes.get(ast.ImportFrom, ()):
-        assert isinstance(node, ast.ImportFrom)
+    for node in package.structure.every(ast.ImportFrom):
         names = [alias.name for alias in node.names if "version" not in alias.name]
         if names and (node.level or (node.module or "").partition(".")[0] == top):
             return True
-    return any(
-        alias.name.startswith(f"{top}.")
-        for node in nodes.get(ast.Import, ())
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    )
+    imported = (alias.name for node in package.structure.every(ast.Import) for alias in node.names)
+    return any(name.startswith(f"{top}.") for name in imported)
 
 
 def _users(view: View, module: Module) -> set[Path]:

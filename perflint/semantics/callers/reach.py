@@ -7,7 +7,6 @@ about, nor when.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -142,9 +141,8 @@ class Reach:
 
     def defining(self, name: str) -> Iterator[Path]:
         """The files that define functions of a name, without tests."""
-        pattern = re.compile(rf"\bdef {re.escape(name)}\b")
         for file in self.view.mentioning(name):
-            if not self.view.is_of_tests(file.path) and self.view.finds(file.path, pattern):
+            if not self.view.is_of_tests(file.path) and self.view.defines(file.path, name):
                 yield file.path
 
     def naming(self, path: Path, word: str) -> Iterator[Path]:

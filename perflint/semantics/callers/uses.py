@@ -52,15 +52,15 @@ def only_calls(module: Module, name: str, lines: Collection[int]) -> bool:
 
 def calls_of(module: Module, name: str) -> list[ast.Call] | None:
     """The calls of functions of a name in a file; None if the file does anything else with such a function."""
-    nodes, parents = module.structure.nodes, module.structure.parents
+    every, parents = module.structure.every, module.structure.parents
     names = {name, *_other_names(module, name)}
-    for text in nodes.get(ast.Constant, ()):
-        said = text.value if isinstance(text, ast.Constant) else None
+    for text in every(ast.Constant):
+        said = text.value
         if isinstance(said, str) and (said == name or said.endswith("." + name)) and not _annotates(text, parents):
             return None
     found = []
-    for node in (*nodes.get(ast.Name, ()), *nodes.get(ast.Attribute, ())):
-        if last_name(node) in names and isinstance(node.ctx, ast.Load):
+    for node in every(ast.Name, ast.Attribute):
+        if (node.attr if isinstance(node, ast.Attribute) else node.id) in names and isinstance(node.ctx, ast.Load):
             around = parents.get(node)
             if isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "super":
                 continue
@@ -83,14 +83,13 @@ def _annotates(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 def _other_names(module: Module, name: str) -> set[str]:
     """The names under which a file imports something: `from ops import read as r`."""
-    imports = module.structure.nodes.get(ast.ImportFrom, ())
-    return {alias.asname for node in imports for alias in node.names if alias.name == name and alias.asname}  # type: ignore[attr-defined]
+    imports = module.structure.every(ast.ImportFrom)
+    return {alias.asname for node in imports for alias in node.names if alias.name == name and alias.asname}
 
 
 def may_read_method(module: Module, name: str) -> bool:
     """True if a file reads methods by names that only a run knows, maybe this one: `getattr(self, f"do_{kind}")`."""
-    for call in module.structure.nodes.get(ast.Call, ()):
-        assert isinstance(call, ast.Call)
+    for call in module.structure.every(ast.Call):
         if last_name(call) == "getattr" and len(call.args) > 1 and not isinstance(call.args[1], ast.Constant):
             asked = call.args[1]
             start = asked.values[0] if isinstance(asked, ast.JoinedStr) and asked.values else asked
@@ -101,8 +100,8 @@ def may_read_method(module: Module, name: str) -> bool:
 
 def _reads_itself_by_name(module: Module) -> bool:
     """True if a file reads its own functions by names that only a run knows: `globals()[name]`."""
-    calls = module.structure.nodes.get(ast.Call, ())
-    return any(isinstance(call, ast.Call) and not call.args and last_name(call) in _BY_NAME for call in calls)
+    calls = module.structure.every(ast.Call)
+    return any(not call.args and last_name(call) in _BY_NAME for call in calls)
 
 
 def _is_read_by_name(view: View, module: Module) -> bool:

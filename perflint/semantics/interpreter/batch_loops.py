@@ -76,8 +76,7 @@ def _element(target: ast.expr, value: Value, moved: set[str]) -> Value:
 def _batches(structure: Structure) -> Moves:
     runs = Moves()
     moving: dict[ast.AST, set[str]] = {}
-    for call in structure.nodes.get(ast.Call, ()):
-        assert isinstance(call, ast.Call)
+    for call in structure.every(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda"):
             moving.setdefault(_statement(structure, call), set()).add(root_of(call.func.value))
         elif conventions.is_model(last_name(call.func)):

@@ -365,7 +365,7 @@ def _is_own(inner: Frame, info: FunctionInfo) -> bool:
     if not private:
         return False
     structure = inner.module.structure
-    for node in (*structure.nodes.get(ast.Name, ()), *structure.nodes.get(ast.Attribute, ())):
+    for node in structure.every(ast.Name, ast.Attribute):
         if last_name(node) == info.name and isinstance(node.ctx, ast.Load):
             around = structure.parents.get(node)
             called = isinstance(around, ast.Call) and around.func is node

@@ -95,8 +95,7 @@ def _rebindings(module: Module) -> dict[str, list[ast.expr]]:
     structure = module.structure
     if structure.rebound is None:
         structure.rebound = {}
-        for node in structure.nodes.get(ast.Global, ()):
-            assert isinstance(node, ast.Global)
+        for node in structure.every(ast.Global):
             around = next(outer for outer in module.symbols.ancestors(node) if isinstance(outer, _SCOPES))
             for inner in walk(around):
                 target = inner.targets[0] if isinstance(inner, ast.Assign) else None

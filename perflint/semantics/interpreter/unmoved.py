@@ -132,8 +132,8 @@ def _attribute_stays(frame: Frame, target: ast.Attribute, leave_it: frozenset[st
         return False
     if _moves_something(info.node):
         return False
-    for node in module.structure.nodes.get(ast.Attribute, ()):
-        if not isinstance(node, ast.Attribute) or node.attr != name or node is target:
+    for node in module.structure.every(ast.Attribute):
+        if node.attr != name or node is target:
             continue
         other = _class_around(module, node)
         is_of_another = other is not None and other is not info and path_of(node.value) in _receivers(other)

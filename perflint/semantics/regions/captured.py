@@ -50,11 +50,9 @@ class Captures:
         """The functions that run in each capture: no test on the way decides whether they are called."""
         self._module, self._recorder = module, recorder
         graphed: list[ast.Call] = []
-        for node in module.structure.nodes.get(ast.With, ()):
-            assert isinstance(node, ast.With)
+        for node in module.structure.every(ast.With):
             self._with(node)
-        for call in module.structure.nodes.get(ast.Call, ()):
-            assert isinstance(call, ast.Call)
+        for call in module.structure.every(ast.Call):
             target = recorder.targets.get(call, "")
             if target.endswith(".capture_begin") and target.rpartition(".")[0] in GRAPHS:
                 self._between(call)
@@ -90,8 +88,7 @@ class Captures:
         callees = reader.read().callees
         parents = self._module.structure.parents
         queue: deque[tuple[Place, Capture, bool, int]] = deque()
-        for call in self._module.structure.nodes.get(ast.Call, ()):
-            assert isinstance(call, ast.Call)
+        for call in self._module.structure.every(ast.Call):
             block = self._block(call)
             if block is not None:
                 value, always = self._recorder.values.get(call.func), is_untested(parents, call)

@@ -109,8 +109,7 @@ class Reader:
         """All of it."""
         for info in self._module.structure.functions.values():
             self._decorated(info)
-        for node in self._module.structure.nodes.get(ast.Call, ()):
-            assert isinstance(node, ast.Call)
+        for node in self._module.structure.every(ast.Call):
             self._call(node)
         callees = {place: tuple(dict.fromkeys(called)) for place, called in self._callees.items()}
         return Calls(tuple(self._roots), callees, frozenset(self._opaque))

@@ -140,16 +140,14 @@ def _modules_behind(view: View, program: Module) -> list[Module] | None:
 
 def _imports(module: Module) -> Iterator[list[str]]:
     """The modules that a file may import from, for each name that it imports."""
-    for kind in (ast.Import, ast.ImportFrom):
-        for node in module.structure.nodes.get(kind, ()):
-            yield from _imported(module, node)
+    for node in module.structure.every(ast.Import, ast.ImportFrom):
+        yield from _imported(module, node)
 
 
-def _imported(module: Module, node: ast.AST) -> list[list[str]]:
+def _imported(module: Module, node: ast.Import | ast.ImportFrom) -> list[list[str]]:
     """The modules that a statement may import from: for each name that of the whole, and that of the name itself."""
     if isinstance(node, ast.Import):
         return [[alias.name] for alias in node.names]
-    assert isinstance(node, ast.ImportFrom)
     base = module.absolute(node.module, node.level)
     return [[base, f"{base}.{alias.name}"] for alias in node.names]
 
@@ -162,7 +160,7 @@ def _loops_backward(module: Module) -> bool:
 
 def _converts_loss(module: Module) -> bool:
     """True if the loss of a backward pass is also converted to NumPy where it is: `loss.detach().numpy()`."""
-    calls = [node for node in module.structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call)]
+    calls = module.structure.every(ast.Call)
     converted = [call for call in calls if last_name(call) == "numpy" and _is_detached(call)]
     if not converted:
         return False
@@ -193,12 +191,12 @@ def uses_of(view: View, module: str, name: str) -> Iterator[_Use]:
 
 
 def _uses_in(module: Module, name: str) -> Iterator[_Use]:
-    for node in module.structure.nodes.get(ast.Name, ()):
-        if isinstance(node, ast.Name) and module.imports.get(node.id, node.id).rpartition(".")[2] == name:
+    for node in module.structure.every(ast.Name):
+        if module.imports.get(node.id, node.id).rpartition(".")[2] == name:
             yield _Use(module, node)
-    for node in module.structure.nodes.get(ast.Attribute, ()):
-        if isinstance(node, ast.Attribute) and node.attr == name:
-            yield _Use(module, node)
+    for each in module.structure.every(ast.Attribute):
+        if each.attr == name:
+            yield _Use(module, each)
 
 
 def _is_on_cpu(module: Module, node: ast.AST) -> bool:

@@ -55,8 +55,7 @@ def _forward_and_loss(source: Source, structure: Structure, span: Span) -> Seque
 
     Raises Refused.
     """
-    calls = (node for node in structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call))
-    node: ast.AST | None = next((each for each in calls if source.span(each) == span), None)
+    node: ast.AST | None = next((each for each in structure.every(ast.Call) if source.span(each) == span), None)
     while node is not None and not isinstance(node, ast.stmt):
         node = structure.parents.get(node)
     block = block_in(structure.parents.get(node), node) if node is not None else []

@@ -87,7 +87,7 @@ class Made:
     @property
     def calls(self) -> list[ast.Call]:
         """All calls of the file."""
-        return [node for node in self.structure.nodes.get(ast.Call, ()) if isinstance(node, ast.Call)]
+        return self.structure.every(ast.Call)
 
     def _moves(self, statement: ast.stmt) -> bool:
         """True for `model.to(device)` and `model = model.to(device)` on lines of their own."""
@@ -108,7 +108,7 @@ class Made:
 def made_at(source: Source, span: Span) -> Made:
     """The object that the call at `span` constructs. Raises Refused if no statement can follow it."""
     structure = scan(source.tree)
-    found = next((node for node in structure.nodes.get(ast.Call, ()) if _is_at(source, node, span)), None)
+    found = next((node for node in structure.every(ast.Call) if _is_at(source, node, span)), None)
     if found is None:
         raise Refused("the place is not a call any more")
     node: ast.AST = found
