@@ -44,7 +44,7 @@ def told(folder: Path, goes_on: bool) -> tuple[dict[str, str], int]:
     source = Source(str(path), STALE)
     project.adopt(source)
     model = Model(source, project)
-    rounds = model.analysis.rounds
+    rounds = model.run.analysis.rounds
     nodes = [node for node in ast.walk(model.module.tree) if isinstance(node, ast.expr)]
     return {f"{node.lineno}: {ast.unparse(node)}": repr(model.value(node)) for node in nodes}, rounds
 
