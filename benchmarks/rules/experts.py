@@ -184,8 +184,8 @@ def decoding() -> Iterator[Pair]:
     """Tokens one after the other."""
     count = 4 if OPTIONS.quick else 64
 
-    def generated(bad: bool) -> Run:
-        model, prompt = small().bfloat16(), ids(8, 512)
+    def generated(bad: bool, make: Callable[[], GPT]) -> Run:
+        model, prompt = make().bfloat16(), ids(8, 512)
 
         def result() -> None:
             given = prompt
@@ -197,14 +197,17 @@ def decoding() -> Iterator[Pair]:
         return evaluated(model, result)
 
     words = "the whole sequence computed again for each token against a cache"
-    where = "GPT-2 of 124 M parameters, 64 tokens after 8 × 512"
-    yield step("decoding-without-cache-gpt", "TPF317", words, HALVED, where, generated)
+    models = (("gpt", "GPT-2 of 124 M parameters", small), ("decoder", LARGE, large))
+    for name, where, maker in models:
+        run = partial(generated, make=maker)
+        yield step(f"decoding-without-cache-{name}", "TPF317", words, HALVED, f"{where}, 64 tokens after 8 × 512", run)
 
-    def continued(bad: bool, graph: bool) -> Run:
-        model, last = small().bfloat16(), ids(8, 1)[:, :1]
+    def continued(bad: bool, graph: bool, make: Callable[[], GPT], batch: int, before: int) -> Run:
+        model, last = make().bfloat16(), ids(batch, 1)[:, :1]
         heads, width = model.blocks[0].heads, model.norm.normalized_shape[0]
-        known = torch.randn(len(last), heads, 512 if bad else 1024, width // heads, device=OPTIONS.device).bfloat16()
-        position = None if bad else torch.tensor([512], device=OPTIONS.device)
+        rows = before if bad else before + 512
+        known = torch.randn(len(last), heads, rows, width // heads, device=OPTIONS.device).bfloat16()
+        position = None if bad else torch.tensor([before], device=OPTIONS.device)
         token = evaluated(
             attending(model, lambda: Cache(position, (known, known.clone()))), lambda: model.features(last)
         )
@@ -218,10 +221,12 @@ def decoding() -> Iterator[Pair]:
 
         return result
 
-    where += ", without these"
-    for name, graph, more in (("", False, ""), ("-graph", True, ", replayed as a CUDA graph")):
-        words = f"a cache that grows by torch.cat against a buffer for 1024 tokens{more}"
-        yield step(f"growing-cache-gpt{name}", "TPF318", words, HALVED, where, partial(continued, graph=graph))
+    for (name, where, maker), batch, before in zip(models, (8, 16), (512, 4096), strict=True):
+        for end, graph, more in (("", False, ""), ("-graph", True, ", replayed as a CUDA graph")):
+            words = f"a cache that grows by torch.cat against a buffer with room for 512 more{more}"
+            place = f"{where}, 64 tokens after {batch} × {before}, without these"
+            run = partial(continued, graph=graph, make=maker, batch=batch, before=before)
+            yield step(f"growing-cache-{name}{end}", "TPF318", words, HALVED, place, run)
 
 
 def vocabularies() -> Iterator[Pair]:

@@ -71,7 +71,12 @@ def captured(run: Run, pool: tuple[int, int] | None = None) -> Run:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool=pool):
         run()
-    return graph.replay
+
+    def replay(kept: Run = run) -> None:
+        """Replay the graph, which does not keep alive what `run` reads."""
+        graph.replay()
+
+    return replay
 
 
 def device_times(runs: list[Run]) -> list[float]:
