@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
-from perflint.rules._memory.flows import made
+from perflint.rules._memory.flows import flow_around, made
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._sources import names_behind, passed_to
 from perflint.rules._turns import iteration_around
@@ -16,7 +16,7 @@ from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -210,5 +210,19 @@ def _behind(model: Model, node: ast.expr) -> Iterator[ast.expr]:
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "float":
             node = node.func.value
+        elif isinstance(node, ast.Name) and (whole := _unpacked(model, node)) is not None:
+            node = whole
         else:
             return
+
+
+def _unpacked(model: Model, part: ast.Name) -> ast.expr | None:
+    """The value that an assignment has unpacked to a name, `model(ids)` for `logits, loss = model(ids)`.
+
+    None if it has unpacked a cache, too.
+    """
+    found = flow_around(model, part).used.get(part)
+    target = None if found is None or found.whole or found.node is None else model.parent(found.node)
+    if found is None or not isinstance(target, ast.Tuple):
+        return None
+    return None if any(_CACHES.search(path_of(each)) for each in target.elts) else found.value

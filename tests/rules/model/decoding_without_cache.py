@@ -54,7 +54,36 @@ def through_a_function(model, tokens: torch.Tensor, steps: int):
     return tokens
 
 
+class WithLoss(nn.Module):
+    """Returns the scores, and a loss if there are targets."""
+
+    def __init__(self, body: nn.Module, words: int):
+        super().__init__()
+        self.body, self.head = body, nn.Linear(768, words, bias=False)
+
+    def forward(self, ids: torch.Tensor, targets: torch.Tensor | None = None):
+        logits = self.head(self.body(ids))
+        loss = None if targets is None else nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return logits, loss
+
+    @torch.no_grad()
+    def generate(self, ids: torch.Tensor, steps: int) -> torch.Tensor:
+        for _ in range(steps):
+            logits, _ = self(ids)  # error: TPF317
+            probabilities = torch.softmax(logits[:, -1, :], dim=-1)
+            ids = torch.cat((ids, torch.multinomial(probabilities, num_samples=1)), dim=1)
+        return ids
+
+
 # Look-alikes
+
+
+@torch.inference_mode()
+def with_a_state(model, ids: torch.Tensor, steps: int):
+    for _ in range(steps):
+        logits, state = model(ids)
+        ids = torch.cat([ids, logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return ids, state
 
 
 @torch.inference_mode()
