@@ -15,7 +15,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk
-from perflint.semantics.values import Const, Instance, Origin, Scalar, scalar_type
+from perflint.semantics.values import Const, Instance, Mapping, Origin, Scalar, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
@@ -29,8 +29,8 @@ class ReboundGraphInput(Rule):
     ## What it does
     Finds assignments such as `static_x = batch.cuda()` between the capture of a CUDA graph that reads
     `static_x` and a `replay()` of it; also of attributes (`self.static_x = x`) in the methods of the
-    class that captures. Python numbers that a graph has read count too, also a learning rate that a scheduler, or
-    `group["lr"] = rate`, changes between replays of a recorded `optimizer.step()`.
+    class that captures, and of entries of a dict. Python numbers that a graph has read count too, also a learning rate
+    that a scheduler, or `group["lr"] = rate`, changes between replays of a recorded `optimizer.step()`.
 
     ## Why is this bad
     A graph holds addresses. It reads the memory that `static_x` had when it was recorded, whatever
@@ -138,13 +138,27 @@ def _rebound(model: Model, block: Recorded) -> Iterator[tuple[_Rebinding, str]]:
         if len(targets) != 1:
             continue
         path = place_of(targets[0])
-        if not path or path not in block.reads or not is_visible(model, block, assignment, path):
+        if path not in block.reads:
+            path = _entry_of_dict(model, block, targets[0])
+        if not path or not is_visible(model, block, assignment, path):
             continue
         if any(is_inside(model, assignment, statement) or assignment is statement for statement in block.capture.body):
             continue
         brings_data = _is_number(model, block, path) or _brings_data(assignment, path)
         if _precedes_replay(model, block, assignment, every) and brings_data:
             yield assignment, path
+
+
+def _entry_of_dict(model: Model, block: Recorded, target: ast.expr) -> str:
+    """The text of an entry of a dict that a recorded block reads as a whole, `static[name]`; empty for others."""
+    path = path_of(target.value) if isinstance(target, ast.Subscript) else ""
+    # `static[name] = x` changes a tensor in place.
+    if not isinstance(target, ast.Subscript) or not isinstance(model.value(target.value), Mapping):
+        return ""
+    parts = (part for statement in block.capture.body for part in walk(statement))
+    uses = (part for part in parts if isinstance(part, (ast.Name, ast.Attribute)) and path_of(part) == path)
+    is_read = any(not isinstance(model.parent(use), (ast.Subscript, ast.Attribute)) for use in uses)
+    return model.source.written(target) if is_read else ""
 
 
 def _precedes_replay(model: Model, block: Recorded, assignment: _Rebinding, every: list[ast.Call]) -> bool:

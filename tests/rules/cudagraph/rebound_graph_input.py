@@ -86,7 +86,47 @@ class Scheduled:
         self.scheduler.step()  # error: TPF803
 
 
+def of_a_dict(model: nn.Module, example: dict[str, torch.Tensor], queue) -> None:
+    static = {name: tensor.cuda() for name, tensor in example.items()}
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = model(**static)
+    for batch in queue:
+        for name, tensor in batch.items():
+            static[name] = tensor.cuda(non_blocking=True)  # error: TPF803
+        graph.replay()
+        print(y.sum())
+
+
+class OfADict:
+    def __init__(self, model: nn.Module) -> None:
+        self.static = {"ids": torch.zeros(8, device="cuda"), "mask": torch.zeros(8, device="cuda")}
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.out = model(self.static)
+
+    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
+        self.static["ids"] = ids.cuda()  # error: TPF803
+        self.graph.replay()
+        return self.out.clone()
+
+
 # Look-alikes
+
+
+def filled(model: nn.Module, example: dict[str, torch.Tensor], queue) -> None:
+    static = {name: tensor.cuda() for name, tensor in example.items()}
+    x = torch.zeros(8, 3, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = model(x, **static)
+    outputs = {}
+    for i, batch in enumerate(queue):
+        for name, tensor in batch.items():
+            static[name].copy_(tensor, non_blocking=True)
+        x[i] = batch["row"].cuda()
+        graph.replay()
+        outputs[i] = y.clone()
 
 
 def of_a_tensor(model: nn.Module, static_x: torch.Tensor, loader) -> None:
