@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_done_once
 from perflint.rules._methods import in_tests
-from perflint.rules._turns import nodes_of, turn_around
+from perflint.rules._turns import nodes_of, places, turn_around
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import graph_of, loop_around, recorded, replays
 from perflint.semantics.around import is_inside
@@ -132,12 +133,30 @@ def _graphs(start: ast.expr) -> list[ast.Name]:
 
 
 def _is_kept(model: Model, graph: ast.Name) -> bool:
-    """True if a graph goes to other code than its capture and its replays: into a container, or to the caller."""
+    """True if a graph goes to other code than its capture and its replays, here or in the caller: into a container."""
     for use in model.symbols.variable(graph).uses:
         parent = model.parent(use)
         parent = model.parent(parent) if isinstance(parent, ast.keyword) else parent
         is_method = isinstance(parent, ast.Attribute) and parent.value is use
         is_capture = isinstance(parent, ast.Call) and path_of(parent.func).endswith("graph")
-        if not (is_method or is_capture):
+        if is_method or is_capture:
+            continue
+        received = _received(model, use)
+        if received is None or _is_kept(model, received):
             return True
     return False
+
+
+def _received(model: Model, returned: ast.expr) -> ast.Name | None:
+    """The name that the only call of a function gives to a result, alone or as a part of a tuple."""
+    outer, at = model.parent(returned), None
+    if isinstance(outer, ast.Tuple):
+        at, outer = outer.elts.index(returned), model.parent(outer)
+    call = next(itertools.islice(places(model, returned), 1, None), None)
+    if not isinstance(outer, ast.Return) or call is None or is_done_once(model, call):
+        return None
+    statement = model.parent(call)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if at is not None:
+        target = target.elts[at] if isinstance(target, ast.Tuple) and at < len(target.elts) else None
+    return target if isinstance(target, ast.Name) else None
