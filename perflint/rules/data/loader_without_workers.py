@@ -129,7 +129,7 @@ class LoaderWithoutWorkers(Rule):
     measured = ("images-without-workers-resnet50",)
     costs = "images unpacked by the training process make training of a ResNet-50 {0} slower than with eight workers"
     listens = (Calls(*LOADERS),)
-    mentions = Mentions("backward(", "def training_step(")
+    mentions = Mentions("backward(", "def training_step(", "def train_dataloader(")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         if not is_off(site, "num_workers") or in_tests(site.model):

@@ -93,3 +93,13 @@ def of_a_list(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
 
 def streamed(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     train(model, optimizer, DataLoader(Stream(), batch_size=64))
+
+
+class OfLightning:
+    """A file with such a class alone has no step of a training."""
+
+    def setup(self, stage: str) -> None:
+        self.data = ImageFolder("train")
+
+    def train_dataloader(self) -> DataLoader:
+        return DataLoader(self.data, batch_size=64, shuffle=True)  # error: TPF401
