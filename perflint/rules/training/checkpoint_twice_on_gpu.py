@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to
 from perflint.rules._states import is_state
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.placement import place_confidence
 from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Device, Value
 from perflint.source.quoting import quoted
+
+_OPEN = (Device.CALLER, Device.UNKNOWN)
 
 
 class CheckpointTwiceOnGpu(Rule):
@@ -64,13 +67,18 @@ class CheckpointTwiceOnGpu(Rule):
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         model, place = site.model, passed_to(site.model, site.node, "map_location", 1)
-        sure = None if place is None else place_confidence(site.value(place))
-        if sure is not Confidence.HIGH or in_tests(model) or not is_state(model, site.node):
+        sure = None if place is None or _is_open(site.value(place)) else place_confidence(site.value(place))
+        if sure is None or in_tests(model) or not is_state(model, site.node):
             return
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} holds all weights on the GPU a second time, beside those of the model",
-            confidence=Confidence.HIGH,
+            confidence=sure,
             heat=Heat.WARM,
             help='Pass `map_location="cpu", mmap=True`: `load_state_dict` copies the tensors to the GPU.',
         )
+
+
+def _is_open(place: Value) -> bool:
+    """True for a device that the file does not show, which may be the CPU."""
+    return place.is_unknown or any(getattr(each, "device", None) in _OPEN for each in place.members)

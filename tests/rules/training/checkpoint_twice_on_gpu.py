@@ -25,6 +25,12 @@ def from_options(model: nn.Module, path: str):
     model.load_state_dict(torch.load(path, **options))  # audit: TPF964
 
 
+def to_the_device_of_the_model(model: nn.Module, path: str, device="cuda"):
+    model.to(device)
+    state = torch.load(path, map_location=device)  # audit: TPF964
+    model.load_state_dict(state["model"])
+
+
 # Look-alikes
 
 
