@@ -147,6 +147,12 @@ def _calls(model: Model) -> Mapping[FunctionNode, list[ast.Call]]:
     return found
 
 
+def calls_of(model: Model, function: ast.AST | None) -> list[ast.Call]:
+    """The calls of a function in its file."""
+    info = model.module.defined_by(function)
+    return [] if info is None else _calls(model).get(info.node, [])
+
+
 @once
 def _only_calls(model: Model) -> Mapping[FunctionNode, ast.Call]:
     """The functions of a file that one call runs, with that call."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._statements import block_of
+from perflint.rules._turns import calls_of
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.model import Model
@@ -23,7 +25,8 @@ class CollectivePerStep(Rule):
 
     ## What it does
     Finds two or more `all_reduce` calls in one block of code that runs each step, if each reduces
-    one number, and one in a loop over numbers that are written out, or over entries of a dict or list in each step.
+    one number, one in a loop over numbers that are written out, or over entries of a dict or list in each step, and one
+    in a function that such a block calls several times.
 
     ## Why is this bad
     Each collective launches a kernel on every device and waits for the slowest of them; for one
@@ -83,18 +86,25 @@ class CollectivePerStep(Rule):
     listens = (Calls(*_REDUCES),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if site.heat is not Heat.HOT or not _is_number(site):
+        if site.heat is not Heat.HOT:
             return
-        others, looped = _others(site), _loop_over_numbers(site)
-        if (not others and looped is None) or (others and others[0].lineno < site.node.lineno):
+        is_number = _is_number(site)
+        others = _others(site) if is_number else []
+        if others and others[0].lineno < site.node.lineno:
             # One finding for all of them, at the first.
             return
         call = quoted(site.text(site.node))
+        if others:
+            said = f"{call} and {len(others)} more in this block reduce one number each"
+        elif is_number and _loop_over_numbers(site) is not None:
+            said = f"{call} reduces one number in each iteration of this loop"
+        elif (calls := _most_calls(site)) > 1:
+            said = f"{call} reduces one number for each of {calls} calls in a block"
+        else:
+            return
         yield self.finding(
             site,
-            f"{call} reduces one number in each iteration of this loop (runs every step)"
-            if looped is not None
-            else f"{call} and {len(others)} more in this block reduce one number each (runs every step)",
+            f"{said} (runs every step)",
             confidence=Confidence.MEDIUM,
             help="Stack the numbers and reduce them at once.",
         )
@@ -102,7 +112,11 @@ class CollectivePerStep(Rule):
 
 def _is_number(site: CallSite) -> bool:
     given = site.argument("tensor", 0)
-    tensor = None if given is None else site.value(given).tensor
+    return given is not None and _has_rank_0(site.model, given)
+
+
+def _has_rank_0(model: Model, node: ast.expr) -> bool:
+    tensor = model.value(node).tensor
     return tensor is not None and tensor.rank == 0
 
 
@@ -138,6 +152,21 @@ def _others(site: CallSite) -> list[ast.Call]:
     block = [each for each in block_of(model, statement) if isinstance(each, (ast.Expr, ast.Assign))]
     calls = [part for each in block for part in walk(each) if isinstance(part, ast.Call) and part is not site.node]
     return [call for call in calls if _is_alike(model, site, call)]
+
+
+def _most_calls(site: CallSite) -> int:
+    """How often one block of code that runs each step calls the function around a site for a number."""
+    model = site.model
+    blocks: Counter[ast.stmt] = Counter()
+    for call in calls_of(model, model.function(site.node)):
+        statement = statement_of(model, call)
+        if (
+            statement is not None
+            and model.heat(call) is Heat.HOT
+            and any(_has_rank_0(model, each) for each in call.args)
+        ):
+            blocks[block_of(model, statement)[0]] += 1
+    return max(blocks.values(), default=0)
 
 
 def _is_alike(model: Model, site: CallSite, call: ast.Call) -> bool:
