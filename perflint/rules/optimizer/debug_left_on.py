@@ -11,8 +11,11 @@ from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import removal
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import sentence
+from perflint.semantics.around import loops_around
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword, last_name, walk
 from perflint.semantics.values import NONE, Const
 from perflint.source.quoting import quoted
 
@@ -22,6 +25,9 @@ _GRADCHECKS = tuple(
     f"torch.autograd.{home}{name}" for home in ("", "gradcheck.") for name in ("gradcheck", "gradgradcheck")
 )
 _RANGES = tuple(f"torch.autograd.profiler.{name}" for name in ("emit_nvtx", "emit_itt"))
+_PROFILES = ("torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile")
+_UNMEASURED = frozenset((*_GRADCHECKS, *_RANGES, *_PROFILES))
+"""Debugging whose cost has not been measured."""
 
 
 class DebugLeftOn(Rule):
@@ -29,18 +35,20 @@ class DebugLeftOn(Rule):
 
     ## What it does
     Finds `torch.autograd.set_detect_anomaly(True)` and `torch.autograd.detect_anomaly()` that no flag
-    guards, `gradcheck` in code that runs each step, and `emit_nvtx()` around it.
+    guards, `gradcheck` in code that runs each step, and `emit_nvtx()` around it. Finds profilers without a `schedule`
+    around all steps of a training.
 
     ## Why is this bad
     Anomaly detection stores a Python stack for every operation of the forward pass. In the backward
     pass it checks the result of each operation for a NaN, which makes the CPU wait for the GPU each
     time. It made training of a 124 M parameter GPT 4.5 times slower on an H200; users found the
     switch in code that they had inherited. `gradcheck` runs the function twice for each number of
-    its inputs. `emit_nvtx` records an event for each operation.
+    its inputs. `emit_nvtx` records an event for each operation, and so does a profiler, which keeps them all in memory.
 
     ## When it is fine
     - A flag of the command line or of a configuration turns it on, or a function for debugging does.
     - Tests, and a current search for a NaN.
+    - Profilers of a few steps: with a schedule, or around a loop that ends by `break`. Not reported.
     - `check_nan=False` keeps the stacks, but does not wait.
 
     ## Bad
@@ -81,7 +89,7 @@ class DebugLeftOn(Rule):
     effect, severity = Effect.SYNC, Severity.ERROR
     measured = ("detect-anomaly-step-gpt",)
     costs = None
-    listens = (Calls(*_SWITCHES, *_CONTEXTS, *_GRADCHECKS, *_RANGES),)
+    listens = (Calls(*_SWITCHES, *_CONTEXTS, *_GRADCHECKS, *_RANGES, *_PROFILES),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         if not _is_left_on(site):
@@ -89,14 +97,16 @@ class DebugLeftOn(Rule):
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} {_what(site)}",
-            severity=Severity.INFO if site.target in (*_GRADCHECKS, *_RANGES) else None,
+            severity=Severity.INFO if site.target in _UNMEASURED else None,
             confidence=_confidence(site),
             # It is said once, and holds for every step.
             heat=Heat.HOT,
-            help="Turn it on with a flag, only while you look for the fault.",
+            help="Record a few steps: pass a `schedule`, and call `step()` of the profiler after each one."
+            if site.target in _PROFILES
+            else "Turn it on with a flag, only while you look for the fault.",
             fix=_fix(site),
             cost=None
-            if site.target in (*_GRADCHECKS, *_RANGES)
+            if site.target in _UNMEASURED
             else sentence("anomaly detection makes GPT-2 training {0} slower", *self.measured),
         )
 
@@ -105,7 +115,21 @@ def _is_left_on(site: CallSite) -> bool:
     """True if a check runs in each step, or a switch is on whatever the settings are."""
     if site.target in _GRADCHECKS:
         return site.heat is Heat.HOT
+    if site.target in _PROFILES and not _records_training(site):
+        return False
     return _is_on(site) and not is_guarded(site.model, site.node) and not _turns_it_on(site)
+
+
+def _records_training(site: CallSite) -> bool:
+    """True if a profiler records each iteration of a loop that trains."""
+    around = next((each for each in site.model.ancestors(site.node) if isinstance(each, ast.With)), None)
+    if around is None or keyword(site.node, "schedule") is not None or site.has_unpacking:
+        return False
+    calls = [part for each in around.body for part in walk(each) if isinstance(part, ast.Call)]
+    if not any(last_name(call) == "backward" and site.model.heat(call) is Heat.HOT for call in calls):
+        return False
+    loops = [*loops_around(site.model, site.node), *(part for part in walk(around) if isinstance(part, LOOPS))]
+    return not any(isinstance(part, ast.Break) for loop in loops for part in walk(loop))
 
 
 def _turns_it_on(site: CallSite) -> bool:
@@ -117,8 +141,8 @@ def _turns_it_on(site: CallSite) -> bool:
 def _what(site: CallSite) -> str:
     if site.target in _GRADCHECKS:
         return "checks gradients by finite differences (runs every step)"
-    if site.target in _RANGES:
-        return "records an event for every operation"
+    if site.target in (*_RANGES, *_PROFILES):
+        return "records an event for every operation of every step"
     return "keeps a stack for every operation, and the CPU waits after each backward one to look for NaN"
 
 
@@ -128,14 +152,14 @@ def _is_on(site: CallSite) -> bool:
     if site.target in _CONTEXTS:
         given = site.argument("check_nan", 0)
         return given is None or site.value(given) == Const(True)
-    given = site.argument("enabled", 0)
+    given = None if site.target.startswith("torch.profiler.") else site.argument("enabled", 0)
     return given is None or site.value(given) in (Const(True), NONE)
 
 
 def _confidence(site: CallSite) -> Confidence:
     if in_tests(site.model):
         return Confidence.LOW
-    return Confidence.LOW if site.target in _RANGES else Confidence.HIGH
+    return Confidence.MEDIUM if site.target in (*_RANGES, *_PROFILES) else Confidence.HIGH
 
 
 def _fix(site: CallSite) -> Fix | None:

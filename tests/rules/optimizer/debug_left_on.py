@@ -5,6 +5,7 @@ import argparse
 import torch
 from torch import autograd
 from torch.autograd import gradcheck, set_detect_anomaly
+from torch.profiler import profile, schedule
 from torch.utils.data import DataLoader
 
 torch.autograd.set_detect_anomaly(True)  # error: TPF606
@@ -27,6 +28,33 @@ def profiled(model: torch.nn.Module, loader: DataLoader) -> None:
     with torch.autograd.profiler.emit_nvtx():  # audit: TPF606
         for x in loader:
             model(x).sum().backward()
+
+
+def recorded(model: torch.nn.Module, loader: DataLoader) -> None:
+    with profile(record_shapes=True, with_stack=True) as recording:  # audit: TPF606
+        for x in loader:
+            model(x).sum().backward()
+    recording.export_chrome_trace("trace.json")
+    with torch.autograd.profiler.profile(use_cuda=True), torch.enable_grad():  # audit: TPF606
+        for x in loader:
+            model(x).sum().backward()
+
+
+def recorded_for_a_while(model: torch.nn.Module, loader: DataLoader, on: bool) -> None:
+    with profile(schedule=schedule(wait=1, warmup=1, active=3)) as recording:
+        for x in loader:
+            model(x).sum().backward()
+            recording.step()
+    with profile(with_stack=True):
+        for step, x in enumerate(loader):
+            model(x).sum().backward()
+            if step == 10:
+                break
+    with torch.autograd.profiler.profile(enabled=on):
+        for x in loader:
+            model(x).sum().backward()
+    with profile():
+        model(x).sum().backward()
 
 
 if __name__ == "__main__":
