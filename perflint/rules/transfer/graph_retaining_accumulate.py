@@ -10,12 +10,14 @@ from perflint.fixes.edits import insert
 from perflint.rules._memory.flows import body_around
 from perflint.rules._memory.operators import records
 from perflint.rules._methods import calls_named
+from perflint.rules._sources import results
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_private
 from perflint.rules.base import Files, Rule
 from perflint.rules.transfer._loops import Loop, is_bound_before
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
@@ -32,7 +34,8 @@ class GraphRetainingAccumulate(Rule):
 
     ## What it does
     Finds `total += loss`, `sums["loss"] += loss` and `losses.append(loss)` in loops that call `loss.backward()`, if the
-    sum or list was created before the loop and its gradient is never computed.
+    sum or list was created before the loop and its gradient is never computed. In methods that return the loss to a
+    trainer, such as `training_step`, the sum or list is an attribute.
 
     ## Why is this bad
     The sum references the loss, and the loss references the nodes of its graph. The nodes of every
@@ -91,19 +94,15 @@ class GraphRetainingAccumulate(Rule):
     code, name = "TPF210", "graph-retaining-accumulate"
     effect, severity = Effect.MEMORY, Severity.INFO
     measured = ("sum-with-graph-step-gpt",)
-    listens = (Files("backward(", also=("+=", ".append(")),)
+    listens = (Files("backward(", "def training_step(", "compute_loss(", also=("+=", ".append(")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        for call in calls_named(site, "backward"):
-            loss = _loss(model, call.node)
-            loop = None if loss is None else iteration_around(model, call.node)
-            if loss is None or loop is None:
-                continue
+        for loop, loss, start in _losses(site):
             for kept, name, holder in _kept(model, loop, loss):
                 if not _lasts(model, loop, name, holder) or _asks_for_gradient(model, loop, name):
                     continue
-                if _is_rebound(model, loop, loss, call.node, kept):
+                if _is_rebound(model, loop, loss, start, kept):
                     continue
                 yield self.finding(
                     Site(model, kept),
@@ -113,6 +112,30 @@ class GraphRetainingAccumulate(Rule):
                     help=f"Add `{loss}.detach()`.",
                     fix=_fix(model, kept, name, holder),
                 )
+
+
+def _losses(site: FileSite) -> Iterator[tuple[Loop | FunctionNode, str, ast.expr]]:
+    """The code that runs each step, the name of a loss in it, and the place that starts its backward pass."""
+    model = site.model
+    for call in calls_named(site, "backward"):
+        loss = _loss(model, call.node)
+        loop = None if loss is None else iteration_around(model, call.node)
+        if loss is not None and loop is not None:
+            yield loop, loss, call.node
+    for function in model.nodes(ast.FunctionDef):
+        if isinstance(model.parent(function), ast.ClassDef) and rule_conventions.returns_loss(function.name):
+            for result in results(model, function):
+                value = _of_result(result)
+                if isinstance(value, ast.Name):
+                    yield function, value.id, value
+
+
+def _of_result(result: ast.expr) -> ast.expr:
+    """The loss of a result, which is it, or the entry of a dict."""
+    if not isinstance(result, ast.Dict):
+        return result
+    named = zip(result.keys, result.values, strict=True)
+    return next((value for key, value in named if isinstance(key, ast.Constant) and key.value == "loss"), result)
 
 
 def _lasts(model: Model, loop: Loop | FunctionNode, name: str, holder: ast.AST) -> bool:
@@ -159,7 +182,8 @@ def _kept(model: Model, loop: Loop | FunctionNode, loss: str) -> Iterator[tuple[
             continue
         found = None if name == loss else _with_graph(model, value, loss)
         statement = None if found is None or not records(model, node) else statement_of(model, node)
-        if found is not None and statement is not None and iteration_around(model, statement) is loop:
+        around = None if statement is None else iteration_around(model, statement) or model.function(statement)
+        if found is not None and around is loop:
             yield found, name, held
 
 

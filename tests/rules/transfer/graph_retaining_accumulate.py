@@ -1,6 +1,8 @@
 """Losses that are kept with their graph, and losses that are not."""
 
+import lightning as L
 import torch
+import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -248,3 +250,33 @@ def in_a_dict_of_each_step(model, loader, optimizer):
         optimizer.step()
         sums["loss"] += loss
         print(sums)
+
+
+class Lit(L.LightningModule):
+    def training_step(self, batch, index):
+        loss = F.cross_entropy(self.net(batch["x"]), batch["y"])
+        self.losses.append(loss)  # audit: TPF210
+        return {"loss": loss}
+
+    def validation_step(self, batch, index):
+        loss = F.cross_entropy(self.net(batch["x"]), batch["y"])
+        self.losses.append(loss)
+        return loss
+
+
+class LitWithoutGraphs(L.LightningModule):
+    def training_step(self, batch, index):
+        parts = []
+        loss = F.cross_entropy(self.net(batch["x"]), batch["y"])
+        parts.append(loss)
+        self.losses.append(loss.detach())
+        self.total += loss.item()
+        self.latest = loss
+        return loss
+
+
+class OwnTrainer:
+    def compute_loss(self, model, inputs):
+        loss = model(**inputs).mean()
+        self.total += loss  # audit: TPF210
+        return loss
