@@ -195,13 +195,13 @@ while tokens.shape[1] < 100:            # hot
     logits = model(tokens)              # hot
     tokens = torch.cat([tokens, logits.argmax(-1, keepdim=True)], 1)    # hot
     if tokens[0, -1] == 2:              # hot
-        break                           # hot
+        break                           # cold
 
 def generate(model: nn.Module, tokens: Tensor, n: int):
     for _ in range(n):
         logits = model(tokens)          # hot
         if logits.argmax() == 2:        # hot
-            return tokens               # hot
+            return tokens               # warm
     return tokens                       # warm
 
 @torch.no_grad()
@@ -217,7 +217,7 @@ def rollout(policy: nn.Module, env):
         action = policy(state)          # hot
         state, done = env.step(action.item())   # hot
         if done:
-            break                       # hot
+            break                       # warm
 
 def count(xs):
     for x in xs:
@@ -1917,6 +1917,38 @@ def show(model: nn.Module, x):
     while True:
         y = model(x)                        # warm
         return y.sum().item()               # warm
+def until(model: nn.Module, loader):
+    for x in torch.utils.data.DataLoader(data):
+        y = model(x)
+        if y.ndim > 2:
+            y.sum().item()                  # warm
+            with torch.no_grad():
+                y.max().item()              # warm
+            for z in y.chunk(2):
+                if z.ndim:
+                    continue
+                z.sum().item()              # warm
+            break
+        elif y.ndim > 1:
+            y.sum().item()                  # hot
+            if y.dtype:
+                continue
+            break
+        y.max().item()                      # hot
+def until_found(model: nn.Module, loader):
+    for epoch in range(9):
+        for x in torch.utils.data.DataLoader(data):
+            if model(x).ndim > 2:
+                return x.sum().item()       # warm
+            if x.ndim:
+                x.sum().item()              # warm
+                break
+class Searching(nn.Module):
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+            if x.ndim > 2:
+                return x.sum().item()       # hot
 def search(model: nn.Module, loader):
     for x in torch.utils.data.DataLoader(data):
         if x.ndim > 2:
@@ -1956,6 +1988,17 @@ class Hook:
             x.sum().item()                  # cold
         if self.should_log_now():
             x.sum().item()                  # cold
+        if step == self.warm_up:
+            x.sum().item()                  # cold
+        if self.warm_up != step:
+            x.sum().item()                  # hot
+        if self.micro_step == self.parts - 1:
+            x.sum().item()                  # hot
+        started = [stage for stage in self.stages if stage.start == step]
+        if started:
+            x.sum().item()                  # cold
+        if [stage for stage in self.stages if stage.is_on]:
+            x.sum().item()                  # hot
         if not self.should_log:
             x.sum().item()                  # hot
         if self.should_stop(step):

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from perflint.findings import Heat
+from perflint.semantics.binders import own_nodes
 from perflint.semantics.heat.data_tests import is_for_other_kind, is_for_other_place, tells_of_tensor
 from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing, is_for_single
 from perflint.semantics.heat.gaps import fills_gaps
 from perflint.semantics.heat.guards import fails, fills_cache, leaves, mends_place, rarely, returns_kept
 from perflint.semantics.heat.steps import WorkMap
 from perflint.semantics.heat.switches import is_switched_off
-from perflint.semantics.heat.turns import Counts, Loop, asks_for_first, counts_of, loop_that_raises
+from perflint.semantics.heat.turns import Counts, Loop, asks_for_first, counts_of, leaves_loop, loop_that_raises
 from perflint.semantics.heat.work import NO_WORK
-from perflint.semantics.structure import block_in, names_in, place_in, walk
+from perflint.semantics.structure import block_in, names_in, place_in
 from perflint.semantics.values import Function
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Branches:
         self._rare: dict[tuple[ast.If | ast.IfExp, bool], bool] = {}
         """True if the branches of a test rarely run."""
         self._flags: dict[str, list[ast.Name]] | None = None
+        self._left: dict[ast.stmt, Loop | None] = {}
+        """The loops that blocks leave, by their last statements."""
 
     def guard(self, parent: ast.AST, node: ast.AST) -> ast.expr | None:
         """The test that lets a node run only now and then, if one does."""
@@ -67,6 +70,18 @@ class Branches:
         if test is None and isinstance(node, (ast.stmt, ast.expr)):
             test = self._earlier_guards().get(node)
         return None if test is None or self._selects_within_step(test) else test
+
+    def loop_left(self, node: ast.AST) -> Loop | None:
+        """The loop that the branch of a statement leaves as it ends: `if is_done: report(loss.item()); break`."""
+        branch = self._model.parent(node)
+        block = block_in(branch, node) if isinstance(branch, ast.If) else []
+        last = block[-1] if block else None
+        if not isinstance(last, (ast.Break, ast.Return)):
+            return None
+        if last not in self._left:
+            loops = list(loops_around(self._model, last)) if leaves_loop(block) else []
+            self._left[last] = (loops[0] if isinstance(last, ast.Break) else loops[-1]) if loops else None
+        return self._left[last]
 
     def _is_rare(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
         """True if a branch rarely runs, by its test; one that steps an optimizer accumulates gradients."""
@@ -110,6 +125,9 @@ class Branches:
         """A comparison with the value of the name that it asks: of `rest == 0` after `rest = step % 100`."""
         if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
             return None
+        if self._model.parent(test) is None:
+            # The test is of another file.
+            return None
         if len(self._model.symbols.variable(test.left).bindings) != 1:
             return None
         bound = self._bound_flags(test.left)
@@ -128,15 +146,15 @@ class Branches:
         return counting is not None and self._heat.of(counting) is not Heat.HOT
 
     def _returned(self, test: ast.expr) -> list[ast.expr]:
-        """The results of a function of the file that a test calls: `self.is_due(step)`."""
+        """The results of a function of the project that a test calls: `self.is_due(step)`."""
         callee = self._model.value(test.func) if isinstance(test, ast.Call) else None
-        if not isinstance(callee, Function) or callee.module != self._model.module.name:
+        module = self._model.view.loaded(callee.module) if isinstance(callee, Function) else None
+        if not isinstance(callee, Function) or module is None:
             return []
-        info = self._model.module.function(callee.line, callee.column)
+        info = module.function(callee.line, callee.column)
         if info is None or isinstance(info.node, ast.Lambda):
             return [] if info is None or not isinstance(info.node, ast.Lambda) else [info.node.body]
-        returns = [node for node in walk(info.node) if isinstance(node, ast.Return)]
-        return [node.value or _ANYTHING for node in returns if self._model.function(node) is info.node]
+        return [node.value or _ANYTHING for node in own_nodes(info.node) if isinstance(node, ast.Return)]
 
     def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
         """The value of a flag in its function: `is_eval_step = step % 100 == 0`."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
+from perflint.semantics.binders import COMPREHENSIONS
 from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.cpu_runs import runs_on_cpu
@@ -37,6 +38,9 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
         return bool(tells) and not _is_reached(test, rare, outcome)
     if isinstance(test, ast.NamedExpr):
         return rarely(test.value, outcome, values)
+    if isinstance(test, COMPREHENSIONS):
+        # `[stage for stage in stages if stage.start == step]`
+        return outcome and any(rarely(each, True, values) for part in test.generators for each in part.ifs)
     if runs_on_cpu(test, outcome, values):
         # Code is linted for a machine with a GPU.
         return True
@@ -174,6 +178,7 @@ _TRUE_FOR_FEW = (ast.Eq, ast.Is, ast.Lt, ast.LtE)
 def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
     """The outcome of a comparison that is rare, None if there is none."""
     left, operator, right = test.left, test.ops[0], test.comparators[0]
+    sides = (left, right)
     if _is_interval(left, values) or _is_interval(right, values):
         return isinstance(operator, _TRUE_FOR_FEW)
     if (low := is_low(left, operator, right)) is not None:
@@ -193,6 +198,9 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
         # `if step in save_steps`; a range may hold most steps.
         is_range = isinstance(right, ast.Call) and last_name(right) == "range"
         return None if is_range else isinstance(operator, ast.In)
+    if isinstance(operator, (ast.Eq, ast.NotEq)) and any(_counts_steps(each) and not _is_epoch(each) for each in sides):
+        # `if step == self.warm_up`: a step of that number comes once.
+        return isinstance(operator, ast.Eq)
     if _counts_on(left) and _ends_batches(right, values):
         # `i == len(loader) - 1`: the last batch of an epoch.
         return isinstance(operator, (ast.Eq, ast.Gt, ast.GtE))

@@ -65,6 +65,9 @@ class HeatMap:
         rested_on, questions.provisional = questions.provisional, WHOLE
         heats: dict[ast.AST, Heat] = {}
         for inner in reversed(chain):
+            left = self._branches.loop_left(inner) if heat is not Heat.COLD else None
+            if left is not None:
+                heat = heats[left] if left in heats else self._known[left]
             heat = heats[inner] = self._step(inner, heat)
         if questions.provisional == WHOLE:
             self._known.update(heats)

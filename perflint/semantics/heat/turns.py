@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from perflint.semantics.structure import children, last_name, walk
@@ -16,9 +16,14 @@ _FEW_TURNS = 10
 
 def turns_once(loop: Loop) -> bool:
     """True if the body of a loop always leaves the loop in its first iteration: `for batch in loader: …; break`."""
-    if not isinstance(loop.body[-1], (ast.Break, ast.Return, ast.Raise)):
+    return leaves_loop(loop.body)
+
+
+def leaves_loop(block: Sequence[ast.stmt]) -> bool:
+    """True if a block always leaves the loop around it as it ends, so that it runs at most once for each loop."""
+    if not isinstance(block[-1], (ast.Break, ast.Return, ast.Raise)):
         return False
-    stack: list[ast.AST] = list(loop.body)
+    stack: list[ast.AST] = list(block)
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Continue):

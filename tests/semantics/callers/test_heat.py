@@ -525,3 +525,50 @@ class Net(torch.nn.Module):
 @programs(NAMES_OF_SET_UP)
 def test_a_call_in_each_step_beats_a_name_of_set_up(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
+
+
+TESTS_OF_OTHER_FILES = """
+# file: settings.py
+class Settings:
+    def is_due(self, step):
+        if self.off:
+            return False
+        return step % self.every == 0
+    def is_odd(self, step):
+        return step % 2 == 1
+    def is_allowed(self, step):
+        return self.allows
+# file: train.py
+from settings import Settings
+def train(model, loader, optimizer, settings: Settings):
+    for step, x in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if settings.is_due(step):
+            loss.item()                 # cold
+        if settings.is_odd(step):
+            loss.item()                 # hot
+        if settings.is_allowed(step):
+            loss.item()                 # hot
+===
+# file: settings.py
+def is_due(count):
+    rest = count % 100
+    return rest == 0
+# file: train.py
+from settings import is_due
+rest = 3
+def train(model, loader, optimizer):
+    for step, x in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if is_due(step):
+            loss.item()                 # cold  # fails: names in a function of another file are not followed
+"""
+
+
+@programs(TESTS_OF_OTHER_FILES)
+def test_a_function_of_another_file_tells_how_often_a_branch_runs(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
