@@ -1224,6 +1224,14 @@ class Layer(nn.Module):
             return x.mean().item()              # cold
         if not (x > 3).any():
             return x.mean().item()              # cold
+        valid = (x > 3).sum()
+        if valid == 0:
+            return x.mean().item()              # cold
+        if valid == 2:
+            return x.mean().item()              # hot
+        total = self.count(x)
+        if total == 0:
+            return x.mean().item()              # hot
         if not bool((x > 3).any()):
             return x.mean().item()              # cold
         if int((x > 3).sum().item()) < 1:

@@ -56,7 +56,7 @@ class Branches:
             is_body = is_in_body(parent, node) if isinstance(parent, ast.If) else node is parent.body
             if isinstance(parent, ast.If) and not isinstance(node, ast.Raise):
                 fills = is_body and self._fills_cache(parent)
-                is_trivial = is_body and leaves(parent.body) and finds_nothing(parent.test, True)
+                is_trivial = is_body and leaves(parent.body) and finds_nothing(parent.test, True, self._bound_flags)
                 if fills or is_trivial or fails(parent.body if is_body else parent.orelse):
                     return parent.test
                 if is_for_nothing(parent.test, is_body, self._bound_flags):
@@ -65,7 +65,7 @@ class Branches:
                 return parent.test
             if self._is_rare(parent, is_body):
                 test = parent.test
-            elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body):
+            elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body, self._bound_flags):
                 return parent.test
         if test is None and isinstance(node, (ast.stmt, ast.expr)):
             test = self._earlier_guards().get(node)

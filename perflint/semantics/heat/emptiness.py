@@ -12,13 +12,16 @@ Bound = Callable[[ast.Name], list[ast.expr]]
 """The expressions that a name is assigned in its function."""
 
 
-def finds_nothing(test: ast.expr, outcome: bool) -> bool:
+def finds_nothing(test: ast.expr, outcome: bool, bound: Bound) -> bool:
     """True if a test that comes out as `outcome` says that there are no elements: `len(x) == 0`, `not x.numel()`.
 
-    A mask without a true element counts, too: `not mask.any()`.
+    A mask without a true element counts, too: `not mask.any()`, or `count == 0` after `count = mask.sum()`.
     """
     counted = _nothing(test, outcome)
-    return counted is not None and (_counts_elements(counted) or _counts_true(counted))
+    numbers = bound(counted) if isinstance(counted, ast.Name) else [counted]
+    return bool(numbers) and all(
+        number is not None and (_counts_elements(number) or _counts_true(number)) for number in numbers
+    )
 
 
 def is_for_nothing(test: ast.expr, outcome: bool, bound: Bound) -> bool:

@@ -370,7 +370,7 @@ def _fills_empty(branch: ast.If) -> bool:
         holder: ast.expr | None = test.operand
     else:
         sizes = (node for node in walk(test) if isinstance(node, ast.Call) and last_name(node) == "len" and node.args)
-        size = next(sizes, None) if finds_nothing(test, True) else None
+        size = next(sizes, None) if finds_nothing(test, True, lambda name: []) else None
         holder = None if size is None else size.args[0]
     if holder is None:
         return False
