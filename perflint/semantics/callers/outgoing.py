@@ -19,6 +19,7 @@ from perflint.semantics.interpreter.functions import any_such
 from perflint.semantics.lattice import widen
 from perflint.semantics.regions.compile_calls import Place
 from perflint.semantics.regions.compiled import Compiled
+from perflint.semantics.special_methods import special_calls
 from perflint.semantics.values import Class, Function, Instance, Partial, Value
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def summarised(model: Heated, compiled: Mapping[Place, Compiled], round: int, is
     Only checks ask how often calls run, and they ask the last round.
     """
     maker = _Maker(model, is_last)
-    calls = _grouped((call.callee, call) for node in model.nodes(ast.Call) for call in maker.calls(node))
+    made = [*(call for node in model.nodes(ast.Call) for call in maker.calls(node)), *maker.special()]
+    calls = _grouped((call.callee, call) for call in made)
     on_unknown = _grouped(maker.on_unknown())
     overrides, foreign = dict(maker.overrides()), frozenset(maker.foreign())
     # Last, since the questions above may load more modules.
@@ -87,6 +89,13 @@ class _Maker:
                     for key in self._key(member):
                         yield self._made(node, key, None)
 
+    def special(self) -> Iterator[Call]:
+        """The calls of special methods of the project: `with timer:`, `boxes[keep]`."""
+        for place, receiver, method, given in special_calls(self._model):
+            key = next(self._inherited(receiver.cls, method), None)
+            if key is not None:
+                yield self._made(place, key, _kept(given))
+
     def on_unknown(self) -> Iterator[tuple[str, Call]]:
         """The calls of methods of objects that the file does not know, with the names of the methods."""
         for node in self._model.nodes(ast.Call):
@@ -131,7 +140,7 @@ class _Maker:
         module = None if facts is None else self._model.view.loaded(facts.module)
         return None if module is None or facts is None else FunctionKey(module.path, facts.qualname)
 
-    def _made(self, node: ast.Call, callee: FunctionKey, arguments: Arguments | None) -> Call:
+    def _made(self, node: ast.expr | ast.stmt, callee: FunctionKey, arguments: Arguments | None) -> Call:
         function = self._model.function(node)
         while isinstance(function, ast.Lambda):
             function = self._model.function(function)
@@ -170,8 +179,13 @@ class _Maker:
     def _run_by(self, called: Class | Instance) -> FunctionKey | None:
         """The method that a call of a class or an object of the project runs."""
         names = ("__init__", "__post_init__") if isinstance(called, Class) else ("forward", "__call__")
-        lineage = self._model.lineage(called.name if isinstance(called, Class) else called.cls)
-        return next((key for name in names for base in lineage for key in self._method(base, name)), None)
+        cls = called.name if isinstance(called, Class) else called.cls
+        return next((key for name in names for key in self._inherited(cls, name)), None)
+
+    def _inherited(self, cls: str, name: str) -> Iterator[FunctionKey]:
+        """The methods of a name in a class and its bases, nearest first."""
+        for base in self._model.lineage(cls):
+            yield from self._method(base, name)
 
     def _key(self, function: Function) -> Iterator[FunctionKey]:
         module = self._model.view.loaded(function.module)

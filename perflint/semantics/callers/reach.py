@@ -68,7 +68,8 @@ class Reach:
         constructs = name in ("__init__", "__post_init__")
         found: dict[tuple[Path, str], None] = {}
         for path, cls in self.family(key.path, owner.rpartition(".")[2]) if owner else ((key.path, ""),):
-            word = cls if constructs else name if name not in ("forward", "__call__") else ""
+            # Syntax calls special methods without their names.
+            word = cls if constructs else "" if name == "forward" or name.startswith("__") else name
             nearest = (path, *self.importers(path))
             found.update(dict.fromkeys((each, word) for each in nearest))
             if owner and not constructs:

@@ -53,5 +53,5 @@ def _is_of_training(model: Heated, function: FunctionNode) -> bool | None:
     return False if is_called else None
 
 
-def _caller(model: Heated, call: ast.Call) -> FunctionInfo | None:
+def _caller(model: Heated, call: ast.AST) -> FunctionInfo | None:
     return model.module.defined_by(model.function(call))

@@ -70,7 +70,7 @@ class Demand:
         after = next((load for load in loads if (load.lineno, load.col_offset) > end), None)
         return after is not None and self._is_copied(after, left - 1)
 
-    def _makes_results(self, node: ast.expr, left: int = _MOST_CALLS) -> bool:
+    def _makes_results(self, node: ast.expr | ast.stmt, left: int = _MOST_CALLS) -> bool:
         function = self._outermost(node)
         if function is None:
             return False

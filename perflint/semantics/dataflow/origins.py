@@ -330,7 +330,7 @@ class Origins:
         return "", None
 
 
-def may_meet(model: Heated, first: ast.expr, later: ast.expr) -> bool:
+def may_meet(model: Heated, first: ast.AST, later: ast.AST) -> bool:
     """True if control flow may lead from one of two places to the other. Two branches of an `if` exclude each other."""
     return _Reaching(model, later).reaches(first, False) or _Reaching(model, first).reaches(later, True)
 
@@ -338,7 +338,7 @@ def may_meet(model: Heated, first: ast.expr, later: ast.expr) -> bool:
 class _Reaching:
     """The bindings and other places that control flow may lead from to a place."""
 
-    def __init__(self, model: Heated, node: ast.expr) -> None:
+    def __init__(self, model: Heated, node: ast.AST) -> None:
         self._model = model
         self._around = dict(ways_out(node, model.ancestors(node)))
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from perflint.semantics.special_methods import special_calls
 from perflint.semantics.values import Function, Instance, Partial, Value
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ class CallGraph:
         # The model owns its graph: no circle, so that both go when the file is done.
         self._model: Inferred = weakref.proxy(model)
 
-    def calls(self, info: FunctionInfo) -> list[ast.Call]:
-        """The calls in this file that call a function, or may."""
+    def calls(self, info: FunctionInfo) -> list[ast.expr | ast.stmt]:
+        """The places in this file that call a function, or may."""
         module = self._model.module.name
         if isinstance(info.node, ast.Lambda):
-            return self._by_plain_name.get(self.bound_name(info.node), [])
+            return [*self._by_plain_name.get(self.bound_name(info.node), ())]
         known = list(self._callers.get(f"{module}.{info.qualname}", ()))
         if info.name == "__init__" and not self._model.is_module(Instance(f"{module}.{info.owner}")):
             # An object that is made in each step: a distribution, an output.
@@ -49,12 +50,19 @@ class CallGraph:
         return target.id if isinstance(target, ast.Name) else ""
 
     @cached_property
-    def _callers(self) -> dict[str, list[ast.Call]]:
+    def _callers(self) -> dict[str, list[ast.expr | ast.stmt]]:
         """Calls by full name of the callee, or by the name of a method with a dot in front."""
-        found: dict[str, list[ast.Call]] = {}
+        found: dict[str, list[ast.expr | ast.stmt]] = {}
         for node in self._model.nodes(ast.Call):
             for target in self._may_call(node):
                 found.setdefault(target, []).append(node)
+        module = self._model.module
+        for place, receiver, method, _ in special_calls(self._model):
+            for cls in self._model.lineage(receiver.cls):
+                info = module.klass(cls.removeprefix(f"{module.name}."))
+                if info is not None and method in info.methods:
+                    found.setdefault(f"{cls}.{method}", []).append(place)
+                    break
         return found
 
     @cached_property

@@ -17,7 +17,7 @@ _TAKES_ALL = frozenset("list tuple set frozenset dict sorted sum min max any all
 """Functions of Python that take all results of a generator at once."""
 
 
-def consumer(model: Inferred, call: ast.Call) -> ast.AST:
+def consumer(model: Inferred, call: ast.expr | ast.stmt) -> ast.AST:
     """The first statement of the loop that goes over the results of a call; the call itself if none does.
 
     `for batch in tqdm(batches(x))`, or `found = batches(x)` and then `for batch in found`.
@@ -33,7 +33,7 @@ def consumer(model: Inferred, call: ast.Call) -> ast.AST:
     return call if loop is None else loop.body[0]
 
 
-def _outermost(model: Inferred, node: ast.expr) -> ast.expr:
+def _outermost(model: Inferred, node: ast.expr | ast.stmt) -> ast.expr | ast.stmt:
     """The outermost call that goes over an expression bit by bit: `tqdm(zip(x, y))`."""
     parent = model.parent(node)
     while isinstance(parent, ast.Call) and node in parent.args and last_name(parent) not in _TAKES_ALL:
@@ -41,7 +41,7 @@ def _outermost(model: Inferred, node: ast.expr) -> ast.expr:
     return node
 
 
-def _loop_over(model: Inferred, node: ast.expr) -> ast.For | ast.AsyncFor | None:
+def _loop_over(model: Inferred, node: ast.AST) -> ast.For | ast.AsyncFor | None:
     parent = model.parent(node)
     return parent if isinstance(parent, (ast.For, ast.AsyncFor)) and node is parent.iter else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -172,7 +172,7 @@ class HeatMap:
         is_once = info is not None and info.is_generator and not runs_by_result(info, statement)
         return Heat.WARM if is_once and heat is Heat.HOT else heat
 
-    def place(self, call: ast.Call, info: FunctionInfo) -> ast.AST:
+    def place(self, call: ast.expr | ast.stmt, info: FunctionInfo) -> ast.AST:
         """The node that runs as often as the function that a call calls: for a generator, in the loop over it."""
         return consumer(self._model, call) if info.is_generator else call
 
@@ -236,7 +236,7 @@ class HeatMap:
         is_closed = self._model.module.is_program or self._is_only_for(callers, info)
         return bool(callers) and is_closed and all(map(self._is_guarded, callers))
 
-    def _is_guarded(self, call: ast.Call) -> bool:
+    def _is_guarded(self, call: ast.AST) -> bool:
         for outer, inner in ways_out(call, self._model.ancestors(call)):
             if isinstance(outer, FUNCTIONS):
                 return False
@@ -274,13 +274,13 @@ class HeatMap:
         """How often a function runs by the settings."""
         return self._model.view.project.declared.heat(self._model.module.name, info.qualname)
 
-    def _is_only_for(self, callers: list[ast.Call], info: FunctionInfo) -> bool:
+    def _is_only_for(self, callers: Sequence[ast.AST], info: FunctionInfo) -> bool:
         """True if a function has no other callers than these in any file: it is private, or helps constructors."""
         if info.name.startswith("_") or info.outer is not None:
             return True
         return not conventions.may_run_again(info.name) and all(map(self._constructs, callers))
 
-    def _constructs(self, call: ast.Call) -> bool:
+    def _constructs(self, call: ast.AST) -> bool:
         function = self._model.function(call)
         info = self._model.module.defined_by(function)
         return info is not None and info.constructs
@@ -309,9 +309,10 @@ class HeatMap:
                 return outer is function
         return False
 
-    def _is_sure(self, call: ast.Call, info: FunctionInfo) -> bool:
+    def _is_sure(self, call: ast.AST, info: FunctionInfo) -> bool:
         """True if a call is of a function for set-up, and not only until it has been set up."""
-        if last_name(call) not in (info.name, info.owner.rpartition(".")[2]) or not self._model.target(call):
+        names = (info.name, info.owner.rpartition(".")[2])
+        if not isinstance(call, ast.Call) or last_name(call) not in names or not self._model.target(call):
             return False
         return _runs_again(call, self._model.ancestors(call), info)
 
@@ -329,11 +330,11 @@ class HeatMap:
         """True if this file gives a function to other code, which may call it."""
         return bool(self._calls.given(info))
 
-    def callers(self, info: FunctionInfo) -> list[ast.Call]:
-        """The calls in this file that call a function, or may, and the hot ones that are given it to call."""
+    def callers(self, info: FunctionInfo) -> list[ast.expr | ast.stmt]:
+        """The places in this file that call a function, or may, and the hot ones that are given it to call."""
         # A hook or a factory is given away once and called often, so a cold place does not make it cold.
         given = [call for call in self._calls.given(info) if self.of(call) is Heat.HOT]
-        return self._calls.calls(info) + given
+        return [*self._calls.calls(info), *given]
 
 
 def _registers_hook(call: ast.Call) -> bool:
@@ -342,7 +343,7 @@ def _registers_hook(call: ast.Call) -> bool:
     return name.startswith("register_") and name.endswith("hook") and "state_dict" not in name
 
 
-def _runs_again(call: ast.Call, ancestors: Iterable[ast.AST], info: FunctionInfo) -> bool:
+def _runs_again(call: ast.AST, ancestors: Iterable[ast.AST], info: FunctionInfo) -> bool:
     """True if a call of a function for set-up does not depend on earlier results, so that it runs again and again."""
     inner: ast.AST = call
     for outer in ancestors:

@@ -179,6 +179,6 @@ class HeatReasons:
         if heat is Heat.COLD:
             text = f"in {name}, which is only called from code that rarely runs"
         else:
-            verb = "is" if self._model.target(call) else "may be"
+            verb = "may be" if isinstance(call, ast.Call) and not self._model.target(call) else "is"
             text = f"in {name}, which {verb} called: {quote(self._model, call)} on line {call.lineno}"
         return Step(text, line), self._heat.place(call, info)

@@ -83,7 +83,7 @@ class TestCode:
         closure.drop({info.node for info in helpers if info.node in closure.reached() and self._is_imported(info)})
         return frozenset(roots | closure.reached())
 
-    def _around(self, call: ast.Call) -> Iterator[ast.AST]:
+    def _around(self, call: ast.AST) -> Iterator[ast.AST]:
         """The functions around a call, or the statement of the file."""
         function = self._model.function(call)
         if function is None:

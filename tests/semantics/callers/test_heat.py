@@ -451,7 +451,7 @@ class Timer:
     def __enter__(self):
         return self
     def __exit__(self, *args):
-        self.total.item()           # hot  # fails: special methods are not followed
+        self.total.item()           # hot
 # file: train.py
 from ops import Timer
 timer = Timer()
@@ -460,9 +460,9 @@ timer = Timer()
 # file: ops.py
 class Pool:
     def __getitem__(self, index):
-        return self.x[index].item() # hot  # fails: special methods are not followed
+        return self.x[index].item() # hot
     def __len__(self):
-        return self.x.item()        # hot  # fails: special methods are not followed
+        return self.x.item()        # hot
 # file: train.py
 from ops import Pool
 pool = Pool()
