@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from perflint.findings import Heat
 from perflint.frozen import replace
 from perflint.semantics.callers.by_name import tells
+from perflint.semantics.callers.by_syntax import special_calls
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
 from perflint.semantics.facts import processes
 from perflint.semantics.facts.arguments import Arguments
@@ -19,7 +20,6 @@ from perflint.semantics.interpreter.functions import any_such
 from perflint.semantics.lattice import widen
 from perflint.semantics.regions.compile_calls import Place
 from perflint.semantics.regions.compiled import Compiled
-from perflint.semantics.special_methods import special_calls
 from perflint.semantics.values import Class, Function, Instance, Partial, Value
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from perflint.semantics.special_methods import special_calls
+from perflint.semantics.callers.by_syntax import special_calls
 from perflint.semantics.values import Function, Instance, Partial, Value
 
 if TYPE_CHECKING:
