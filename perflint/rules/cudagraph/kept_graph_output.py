@@ -7,9 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
+from perflint.rules._memory.flows import uses_of
+from perflint.rules._memory.operators import records
+from perflint.rules._statements import block_of
 from perflint.rules._turns import call_in_loop
 from perflint.rules.base import Files, Rule
-from perflint.rules.cudagraph._outputs import Output, outputs, records_again, runs_graphs
+from perflint.rules.cudagraph._outputs import Output, graphs_of, outputs, records_again, runs_graphs
 from perflint.rules.cudagraph._replays import loop_around
 from perflint.semantics.around import is_inside
 from perflint.semantics.dataflow.definitions import definitions
@@ -28,9 +31,10 @@ class KeptGraphOutput(Rule):
 
     ## What it does
     Finds outputs of a CUDA graph that a loop, a comprehension or a method collects in a list or dict without
-    `clone()`, and those that the next iteration of a loop reads: tensors that a captured block created, after
-    `replay()`, results of callables of `make_graphed_callables`, and results of functions and modules that are
-    compiled with `mode="reduce-overhead"`, `mode="max-autotune"` or `backend="cudagraphs"`.
+    `clone()`, those that the next iteration of a loop reads, and those that are read after the next call: tensors
+    that a captured block created, after `replay()`, results of callables of `make_graphed_callables`, and results of
+    functions and modules that are compiled with `mode="reduce-overhead"`, `mode="max-autotune"` or
+    `backend="cudagraphs"`.
 
     ## Why is this bad
     A graph writes to the same memory each time. After `graph.replay()` all entries of the list are
@@ -91,7 +95,9 @@ class KeptGraphOutput(Rule):
 
     code, name = "TPF805", "kept-graph-output"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (Files("append", "insert", "] =", "+= [", " for ", "self."),)
+    listens = (
+        Files("append", "insert", "] =", "+= [", " for ", "self.", "reduce-overhead", "autotune", "make_graphed"),
+    )
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
@@ -99,7 +105,8 @@ class KeptGraphOutput(Rule):
         if not runs_graphs(model):
             return
         seen: set[ast.expr] = set()
-        for kept, around in (*_collected(model), *_read_in_next_iteration(model), *_read_in_next_call(model)):
+        later = (*_read_in_next_iteration(model), *_read_in_next_call(model), *_read_after_next_run(model))
+        for kept, around in (*_collected(model), *later):
             found = _overwritten(model, kept, around)
             if found is None or kept in seen:
                 continue
@@ -191,6 +198,25 @@ def _read_in_next_call(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:
             if is_read and _place(found.run) < _place(read) < _place(assignment) and not _is_asked(model, read):
                 yield kept, method
                 break
+
+
+def _read_after_next_run(model: Model) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """The outputs that are read after the same callable has run again in their block: `a, b = run(x), run(y)`."""
+    for assignment in model.nodes(ast.Assign):
+        target = assignment.targets[0]
+        found = next(outputs(model, assignment.value), None) if isinstance(target, ast.Name) else None
+        if found is None or not isinstance(target, ast.Name):
+            continue
+        by, callee = graphs_of(model, found.run), path_of(found.run.func)
+        # Under torch.compile, outputs stay while a backward pass still needs them.
+        if not by or not callee or ("make_graphed" not in by and records(model, found.run)):
+            continue
+        block = block_of(model, assignment)
+        after = [part for each in block[block.index(assignment) + 1 :] for part in walk(each)]
+        again = next((part for part in after if isinstance(part, ast.Call) and path_of(part.func) == callee), None)
+        reads = () if again is None else uses_of(model, target) or ()
+        if again is not None and any(_place(again) < _place(use) and not is_inside(model, use, again) for use in reads):
+            yield assignment.value, loop_around(model, assignment) or model.function(assignment) or model.source.tree
 
 
 def _is_asked(model: Model, read: ast.Attribute) -> bool:

@@ -44,6 +44,49 @@ with torch.cuda.graph(shared_graph):
     shared_y = shared_x * 2
 
 
+@torch.inference_mode()
+def read_after_the_next_call(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    a = step(left.cuda())  # error: TPF805
+    b = step(right.cuda())
+    return a + b
+
+
+class Twice:
+    def __init__(self, model: nn.Module) -> None:
+        self.model = torch.compile(model.cuda().eval(), mode="reduce-overhead")
+
+    @torch.no_grad()
+    def guided(self, x: torch.Tensor) -> torch.Tensor:
+        one = self.model(x.cuda())[0]  # error: TPF805
+        if x.shape[0] > 1:
+            one = one + self.model(x.cuda() * 2)[0]
+        return one
+
+    @torch.no_grad()
+    def copied(self, x: torch.Tensor) -> torch.Tensor:
+        one = self.model(x.cuda())[0].clone()
+        return one + self.model(x.cuda() * 2)[0]
+
+    @torch.no_grad()
+    def used_up(self, x: torch.Tensor) -> torch.Tensor:
+        one = self.model(x.cuda())
+        total = one.sum()
+        return total + self.model(one).sum()
+
+    @torch.no_grad()
+    def by_branch(self, x: torch.Tensor, is_first: bool) -> torch.Tensor:
+        if is_first:
+            y = self.model(x.cuda())
+        else:
+            y = self.model(x.cuda() * 2)
+        return y
+
+    def trained(self, x: torch.Tensor) -> None:
+        one = self.model(x.cuda())
+        two = self.model(x.cuda() * 2)
+        (one - two).square().mean().backward()
+
+
 def replayed_elsewhere(batches) -> list:
     outputs = []
     for x in batches:
