@@ -24,6 +24,7 @@ from perflint.source.quoting import quoted
 
 _WAIT_FOR_KERNELS = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
 _RUNS_ON_THE_CPU = "PYTORCH_ENABLE_MPS_FALLBACK"
+_WAIT_FOR_COLLECTIVES = ("TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
 _DISTRIBUTED = "TORCH_DISTRIBUTED_DEBUG"
 _CUDNN = "torch.backends.cudnn."
 _FLOAT64 = ("torch.float64", "torch.double")
@@ -75,6 +76,12 @@ _CHECKED = _Switch(
     "compares the arguments of each collective over all processes first",
     "Set it on the command line, only while you look for processes that wait for each other.",
 )
+_WAITING = _Switch(
+    Effect.SYNC,
+    None,
+    "makes the CPU wait for each collective",
+    "Leave it out: `TORCH_NCCL_ASYNC_ERROR_HANDLING`, which is on, ends processes whose collectives fail.",
+)
 _DOUBLE = _Switch(
     Effect.COMPUTE,
     "float64-step-gpt",
@@ -82,7 +89,11 @@ _DOUBLE = _Switch(
     "Leave float32 as the default, and make the tensors that need it with `dtype=torch.float64`.",
     "float64 makes GPT-2 training {0} slower",
 )
-_VARIABLES = {**dict.fromkeys(_WAIT_FOR_KERNELS, _BLOCKING), _RUNS_ON_THE_CPU: _FALLBACK}
+_VARIABLES = {
+    **dict.fromkeys(_WAIT_FOR_KERNELS, _BLOCKING),
+    **dict.fromkeys(_WAIT_FOR_COLLECTIVES, _WAITING),
+    _RUNS_ON_THE_CPU: _FALLBACK,
+}
 
 
 class SlowSwitches(Rule):
@@ -90,11 +101,10 @@ class SlowSwitches(Rule):
 
     ## What it does
     Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)`, Lightning's
-    `Trainer(deterministic=True)` and
-    `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag guards. On Apple's GPUs, finds
-    `os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"`, and with several processes
-    `os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"`. In files that train on a GPU, finds
-    `torch.set_default_dtype(torch.float64)`.
+    `Trainer(deterministic=True)` and `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag
+    guards. On Apple's GPUs, finds `os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"`, and with several processes
+    `os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"` and `os.environ["TORCH_NCCL_BLOCKING_WAIT"] = "1"`. In files
+    that train on a GPU, finds `torch.set_default_dtype(torch.float64)`.
 
     ## Why is this bad
     They apply to the whole program. Without cuDNN, convolutions and recurrent layers use slower
@@ -104,8 +114,9 @@ class SlowSwitches(Rule):
     waits for each kernel, so that the CPU prepares nothing while the GPU computes: 1.6 × for a
     small network, 1.8 × for the GPT-2. With `PYTORCH_ENABLE_MPS_FALLBACK`, an operator that MPS lacks waits for the
     GPU and copies its tensors to the CPU and back. `TORCH_DISTRIBUTED_DEBUG=DETAIL` runs an extra collective before
-    each one to compare its arguments; torch's notes say that it may slow a program down. Neither was measured, so they
-    are information. Training of a GPT-2 in float64 was 1.4 × slower than in float32, without TF32, on an H200, whose
+    each one to compare its arguments; torch's notes say that it may slow a program down. `TORCH_NCCL_BLOCKING_WAIT`
+    makes the CPU wait for a collective where otherwise the stream does. None of them was measured, so they are
+    information. Training of a GPT-2 in float64 was 1.4 × slower than in float32, without TF32, on an H200, whose
     units for float64 are as wide as those for float32; most other GPUs have 2 to 64 times fewer of them.
 
     ## When it is fine

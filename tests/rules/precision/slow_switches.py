@@ -111,10 +111,14 @@ def all_off() -> None:
 
 def between_processes() -> None:
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"  # audit: TPF358
+    os.environ["TORCH_NCCL_BLOCKING_WAIT"] = "1"  # audit: TPF358
+    os.environ["NCCL_BLOCKING_WAIT"] = "1"  # audit: TPF358
 
 
 def between_processes_for_less() -> None:
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "INFO"
+    os.environ["TORCH_NCCL_BLOCKING_WAIT"] = "0"
+    os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "1"
 
 
 def in_float64(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer) -> None:
