@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
+from perflint.rules._memory.flows import flow_around
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR
 from perflint.semantics.purpose.words import often
@@ -105,7 +106,6 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 
 def _is_parameter(site: CallSite, node: ast.expr) -> bool:
-    function = site.model.function(site.node)
-    if function is None or not isinstance(node, ast.Name):
-        return False
-    return any(isinstance(inner, ast.arg) and inner.arg == node.id for inner in ast.walk(function.args))
+    """True for a parameter that still has the value which the caller passed."""
+    found = flow_around(site.model, node).used.get(node) if isinstance(node, ast.Name) else None
+    return found is not None and isinstance(found.node, ast.arg)

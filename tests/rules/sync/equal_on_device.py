@@ -66,3 +66,13 @@ class Table:
 
 def a_method_of_the_same_name(table: Table):
     return table.equal(table)
+
+
+class Settles(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor, other: torch.Tensor):
+        x = self.layer(x)
+        return x if torch.equal(x, other) else other  # error: TPF121
