@@ -1,4 +1,4 @@
-"""TPF314 for weights of the attention that a program asks for and does not read."""
+"""TPF314 for weights of the attention that a program asks for and does not read, and for kernels that it forbids."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LOADED = (
 PLAIN = LOADED.format("")
 
 
-def found(text: str) -> list[int]:
-    return [finding.span.line for finding in lint(text, [SlowAttention], "default")]
+def found(text: str, profile: str = "default") -> list[int]:
+    return [finding.span.line for finding in lint(text, [SlowAttention], profile)]
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,20 @@ def test_weights_that_nobody_reads(text: str, line: int) -> None:
 )
 def test_weights_that_may_be_read(text: str) -> None:
     assert not found(text)
+
+
+FLASH, EFFICIENT = (f"torch.backends.cuda.enable_{name}_sdp" for name in ("flash", "mem_efficient"))
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "pedantic"),
+    [
+        (f"import torch\n\n{FLASH}(False)\n", [], [3]),
+        (f"import torch\n\n{FLASH}(False)\n{EFFICIENT}(False)\n", [4], [4]),
+        (f"import torch\n\n{EFFICIENT}(False)\n", [], []),
+        (f"import torch\n\nON = False\n{FLASH}(True)\nif ON:\n    {FLASH}(False)\n", [], []),
+    ],
+    ids=["flash", "both", "the other", "flag"],
+)
+def test_a_kernel_that_is_forbidden(text: str, default: list[int], pedantic: list[int]) -> None:
+    assert (found(text), found(text, "pedantic")) == (default, pedantic)

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
+from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._sources import given, passed_to, sources
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Calls, Files, Rule
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.purpose.words import often
+from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
@@ -28,12 +30,14 @@ class SlowAttention(Rule):
     Finds `attn_implementation="eager"` for models of transformers, `sdpa_kernel(SDPBackend.MATH)`, and
     `enable_flash_sdp(False)` with `enable_mem_efficient_sdp(False)`, that no flag of the program guards. Finds
     `output_attentions=True` in files that read no `attentions`: models of transformers then leave the fused kernels.
+    Finds `enable_flash_sdp(False)` alone, and `scaled_dot_product_attention(q.float(), k.float(), …)`.
 
     ## Why is this bad
     The scores and the weights, of shape (batch, heads, tokens, tokens), are written to memory and read again, and kept
     for the backward pass. The fused kernels, which `"sdpa"` and the default choose where they can, store neither.
     Attention of this form made a training step of six layers at 1024 tokens 1.5 × slower under bfloat16 autocast on an
-    H200, and 8% slower in float32.
+    H200, and 8% slower in float32. FlashAttention, one of the fused kernels, computes in 16 bits only: a cast to
+    float32 rules it out, as its switch does. What that costs has not been measured, so it is information.
 
     ## When it is fine
     - The weights of the attention are read: files that mention `.attentions` are not reported.
@@ -41,6 +45,7 @@ class SlowAttention(Rule):
       `jvp` or `hessian` are not reported.
     - Models whose authors ask for it, such as Gemma with its capped scores: files that name it are not reported.
     - Comparisons, tests, and choices of a flag.
+    - Scores that overflow in 16 bits. Often a norm of the queries and keys helps more.
 
     ## Bad
     ```python
@@ -76,10 +81,33 @@ class SlowAttention(Rule):
     listens = (
         Files("attn_implementation", "sdpa_kernel", "enable_flash_sdp", unlike=_NEEDS_IT),
         Files("output_attentions", unlike=r"(?<!output_)attentions\b"),
+        Calls("torch.nn.functional.scaled_dot_product_attention"),
     )
 
-    def check(self, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite | CallSite) -> Iterator[Finding]:
+        yield from self._cast(site) if isinstance(site, CallSite) else self._chosen(site)
+
+    def _cast(self, site: CallSite) -> Iterator[Finding]:
+        operands = [site.argument(name, at) for at, name in enumerate(("query", "key"))]
+        if site.heat is Heat.COLD or not all(each is not None and _is_cast(site.model, each) for each in operands):
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} computes in float32, for which there is no FlashAttention{often(site)}",
+            severity=Severity.INFO,
+            help="Leave the tensors as they are: the fused kernels add up in float32.",
+        )
+
+    def _chosen(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
+        for call in () if in_tests(model) else _without_flash(model):
+            yield self.finding(
+                model.call(call),
+                f"{quoted(model.source.written(call))} leaves attention to slower kernels than FlashAttention",
+                severity=Severity.INFO,
+                heat=Heat.HOT,
+                help="Leave the choice to torch.",
+            )
         asks = model.says("output_attentions")
         for node in () if in_tests(model) else _unread(model) if asks else (*_eager(model), *_plain(model)):
             if is_guarded(model, node):
@@ -131,6 +159,25 @@ def _plain(model: Model) -> Iterator[ast.Call]:
     off = [call for call in calls if model.target(call) in _FAST and is_false(given(call, "enabled", 0))]
     if {model.target(call) for call in off} == set(_FAST):
         yield off[-1]
+
+
+def _without_flash(model: Model) -> Iterator[ast.Call]:
+    """The calls that switch one fused kernel off, FlashAttention, for the whole program."""
+    off = [
+        call for call in model.nodes(ast.Call) if model.target(call) in _FAST and is_false(given(call, "enabled", 0))
+    ]
+    if {model.target(call) for call in off} == {_FAST[0]}:
+        yield from (call for call in off if not is_guarded(model, call))
+
+
+def _is_cast(model: Model, node: ast.expr) -> bool:
+    """True for `q.float()` and `q.to(torch.float32)`."""
+    node = made(model, node)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "float":
+        return True
+    return node.func.attr == "to" and any(model.symbols.full_name(each) == "torch.float32" for each in node.args)
 
 
 def _is_plain(model: Model, call: ast.Call) -> bool:

@@ -35,7 +35,23 @@ def switch_off():
     torch.backends.cuda.enable_mem_efficient_sdp(False)  # error: TPF314
 
 
+def in_float32(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    y = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), is_causal=True)  # audit: TPF314
+    q, k = q.to(torch.float32), k.to(torch.float32)
+    return y + F.scaled_dot_product_attention(q, k, value=v.float())  # audit: TPF314
+
+
 # Look-alikes
+
+
+def without_cudnn():
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def in_the_type_of_the_cache(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    y = F.scaled_dot_product_attention(q.to(k.dtype), k, v)
+    q, k, v = (each.to(torch.bfloat16) for each in (q, k, v))
+    return y + F.scaled_dot_product_attention(q.half(), k.half(), v.half())
 
 
 def switch_on():
