@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Severity
 from perflint.fixes.imports import spell
-from perflint.rules._methods import is_true
+from perflint.rules._methods import is_false, is_true
+from perflint.rules._sources import passed_to
+from perflint.rules._trainers import TRAINING_ARGUMENTS
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, may_pin, move_in
 from perflint.rules.worth import sentence
@@ -19,7 +21,8 @@ class PinMemoryOff(Rule):
 
     ## What it does
     Finds `DataLoader`s without a `pin_memory` argument, if a loop over them in the same file moves
-    their batches to the GPU, also one in a function that gets the loader.
+    their batches to the GPU, also one in a function that gets the loader. Finds `dataloader_pin_memory=False` of
+    `transformers.TrainingArguments`.
 
     ## Why is this bad
     A copy from pageable memory goes through a buffer of the driver, and the CPU waits for it. From
@@ -79,9 +82,22 @@ class PinMemoryOff(Rule):
         "copy-pageable-nonblocking-pinned-resnet50",
         "copy-pageable-nonblocking-pinned-resnet50-host-work",
     )
-    listens = (Calls(*LOADERS),)
+    listens = (Calls(*LOADERS, *TRAINING_ARGUMENTS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
+        yield from self._of_trainer(site) if site.target in TRAINING_ARGUMENTS else self._of_loader(site)
+
+    def _of_trainer(self, site: CallSite) -> Iterator[Finding]:
+        if is_false(passed_to(site.model, site.node, "dataloader_pin_memory")):
+            yield self.finding(
+                site,
+                "`dataloader_pin_memory=False` makes the trainer copy each batch from pageable memory",
+                severity=Severity.INFO,
+                heat=Heat.HOT,
+                help="Leave it out: pinned memory is the default.",
+            )
+
+    def _of_loader(self, site: CallSite) -> Iterator[Finding]:
         if not is_off(site, "pin_memory"):
             return
         model = site.model

@@ -17,6 +17,7 @@ from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
 _MODULE = "lightning.LightningModule"
+_PROFILERS = (Const("advanced"), Const("pytorch"))
 
 
 class LightningLogEachStep(Rule):
@@ -24,8 +25,8 @@ class LightningLogEachStep(Rule):
 
     ## What it does
     Finds in `training_step` of Lightning modules: `self.log(name, loss.item())`, `self.log(…,
-    prog_bar=True)` and `self.log(…, sync_dist=True)` for each step; and `Trainer(log_every_n_steps=1)` and
-    `Trainer(detect_anomaly=True)`.
+    prog_bar=True)` and `self.log(…, sync_dist=True)` for each step; and `Trainer(log_every_n_steps=1)`,
+    `Trainer(profiler="advanced")` and `Trainer(detect_anomaly=True)`.
 
     ## Why is this bad
     `.item()` waits in each step, although Lightning accepts tensors and reads them when it logs. A
@@ -136,12 +137,21 @@ class LightningLogEachStep(Rule):
                 heat=Heat.HOT,
                 help="Leave it at the default, which logs every 50 steps.",
             )
+        profiler = passed_to(site.model, site.node, "profiler")
+        if profiler is not None and site.value(profiler) in _PROFILERS:
+            yield self.finding(
+                site,
+                f"{quoted(f'profiler={site.text(profiler)}')} records every call or operation of the training",
+                confidence=Confidence.MEDIUM,
+                severity=Severity.INFO,
+                heat=Heat.HOT,
+                help='Turn it on with a flag, for a few steps. `"simple"` times the hooks alone.',
+            )
         if is_true(anomalies):
             yield self.finding(
                 site,
                 "`detect_anomaly=True` keeps a stack for every operation, and the CPU waits after each backward one "
-                "to look "
-                "for NaN",
+                "to look for NaN",
                 confidence=Confidence.HIGH,
                 heat=Heat.HOT,
                 help="Turn it on with a flag, only while you look for the fault.",

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
+from perflint.rules._trainers import TRAINING_ARGUMENTS
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 
-_ARGUMENTS = tuple(
-    f"transformers.{home}TrainingArguments"
-    for home in ("", "Seq2Seq", "training_args.", "training_args_seq2seq.Seq2Seq")
-)
 _FORMATS = ("bf16", "fp16", "tf32", "deepspeed", "use_cpu", "no_cuda", "use_mps_device", "jit_mode_eval")
 _SAID = (
     r"float16|\.half\(|allow_tf32|matmul_precision|fp32_precision|dtype|load_in_|mixed_precision|quantization_config"
@@ -64,7 +61,7 @@ class TrainerInFloat32(Rule):
 
     code, name = "TPF950", "trainer-in-float32"
     effect, severity = Effect.COMPUTE, Severity.INFO
-    listens = (Calls(*_ARGUMENTS),)
+    listens = (Calls(*TRAINING_ARGUMENTS),)
     mentions = Mentions("TrainingArguments", unlike=_SAID)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

@@ -8,16 +8,12 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import with_one_more
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to
+from perflint.rules._trainers import TRAINING_ARGUMENTS
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
 
-_ARGUMENTS = tuple(
-    f"transformers.{home}{name}TrainingArguments"
-    for home in ("", "training_args.", "training_args_seq2seq.")
-    for name in ("", "Seq2Seq")
-)
 _OFTEN = 10
 """Caches that are emptied every 10 steps, or more often, are never warm for long."""
 
@@ -73,7 +69,7 @@ class TrainerReadsEachStep(Rule):
     code, name = "TPF942", "trainer-reads-each-step"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("scalar-read-in-loop-gpt", "scalar-read-in-loop-gpt-host-work")
-    listens = (Calls(*_ARGUMENTS),)
+    listens = (Calls(*TRAINING_ARGUMENTS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         logging, empty = (

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
+from transformers import TrainingArguments
 
 
 def train(model: nn.Module, data: Dataset, device: torch.device) -> None:
@@ -110,3 +111,8 @@ def move_all(model: nn.Module, batches: DataLoader) -> None:
 def moved_in_a_function(model: nn.Module, data: Dataset) -> None:
     loader = DataLoader(data, batch_size=64)  # audit: TPF402
     move_all(model, loader)
+
+
+def trained_by_transformers():
+    TrainingArguments("out", dataloader_pin_memory=False)  # audit: TPF402
+    return TrainingArguments("out"), TrainingArguments("out", dataloader_pin_memory=True)

@@ -73,7 +73,12 @@ class NoModule:
         return loss
 
 
+def profiled() -> None:
+    L.Trainer(max_epochs=3, profiler="advanced")  # audit: TPF941
+
+
 def other_trainers(debug: bool) -> None:
+    L.Trainer(max_epochs=3, profiler="simple")
     L.Trainer(max_epochs=3)
     L.Trainer(log_every_n_steps=50, detect_anomaly=debug)
 
