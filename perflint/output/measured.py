@@ -10,16 +10,16 @@ from perflint.rules.worth import Cost, Grid, grids, rows
 
 _EXPLANATION = "Median time in ms with the pattern and without; the ratio with its range."
 _GUESS = "No step of a program was measured for this rule yet: its severity is a guess."
-_INSTEAD = "It is a warning because"
+_INSTEAD = ("It is a warning because", "It is information because")
 _SEVERITY = (
     "Rows marked with * decide the severity of the rule: error from a quarter of the step lost, warning from 3%."
 )
 
 
 def is_without_cost(rule: Rule) -> bool:
-    """True if errors or wrong results, rather than time, decide the severity; the page then says so."""
+    """True if something else than time decides the severity, as wrong results; the page then says so."""
     page = " ".join(rule.document.split())
-    return rule.effect is Effect.CORRECTNESS or _INSTEAD in page
+    return rule.effect is Effect.CORRECTNESS or any(each in page for each in _INSTEAD)
 
 
 def measured(rule: Rule) -> str:

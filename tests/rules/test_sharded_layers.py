@@ -37,4 +37,4 @@ def build(mesh):
     ids=["each", "first", "none"],
 )
 def test_layers(before: str, lines: list[int]) -> None:
-    assert [each.span.line for each in lint(STACK.format(before), [OneShardedUnit], "default")] == lines
+    assert [each.span.line for each in lint(STACK.format(before), [OneShardedUnit], "pedantic")] == lines

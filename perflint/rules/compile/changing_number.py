@@ -26,10 +26,11 @@ class ChangingNumber(Rule):
     changes, and such a compilation beside a loader that pads each batch to its own length by `pad_sequence`.
 
     ## Why is this bad
-    `dynamic=False` makes each number and size a constant of the compiled code. Another one compiles again, which takes
-    seconds, up to the limit of eight; then the function runs eagerly. By default, torch compiles twice: with the
-    first number, and with any number. Counted with torch 2.13: 20 different numbers compiled 2 times by default and
-    8 times with `dynamic=False`, for an int and for a float alike. The cost has not been measured here.
+    `dynamic=False` makes each number and size a constant of the compiled code. Another one compiles again, which
+    takes seconds, up to the limit of eight; then the function runs eagerly. By default, torch compiles twice: with
+    the first number, and with any number. Counted with torch 2.13: 20 different numbers compiled 2 times by default
+    and 8 times with `dynamic=False`, for an int and for a float alike. Two blocks of width 512 on an H200: the
+    first twelve runs take 12.0 s instead of 1.7, and each one after the limit 24% longer.
 
     ## When it is fine
     - A few values, each used often.
@@ -74,7 +75,9 @@ class ChangingNumber(Rule):
     """
 
     code, name = "TPF717", "changing-number"
-    effect, severity = Effect.RECOMPILE, Severity.INFO
+    effect, severity = Effect.RECOMPILE, Severity.WARNING
+    measured = ("changing-number",)
+    costs = "past the limit, a forward of two small blocks is {0} slower than with the default"
     listens = (Files("dynamic", also=("compile",)),)
     since = (2, 0)
 

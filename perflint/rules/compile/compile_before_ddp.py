@@ -21,12 +21,11 @@ class CompileBeforeDdp(Rule):
     `FullyShardedDataParallel`, also if the compiled model is assigned to a name in between.
 
     ## Why is this bad
-    DDP sends gradients while the backward pass still computes others. The backward of a compiled
-    model is one piece: all gradients become ready when it ends, and are sent only then. If the
-    wrapper is compiled instead, `torch.compile` recognizes it and cuts the graph at the borders of
-    DDP's buckets, so that sending overlaps with computing again. A training step of GPT-2 on two H200s of one
-    host took 2% longer. FSDP must gather parameters before
-    each layer, which a single compiled graph does not take into account.
+    DDP sends gradients while the backward pass still computes others. The backward of a compiled model is one
+    piece: all gradients become ready when it ends, and are sent only then. If the wrapper is compiled instead,
+    `torch.compile` recognizes it and cuts the graph at the borders of DDP's buckets, so that sending overlaps with
+    computing again. A training step of GPT-2 on two H200s of one host took no longer beyond chance. FSDP must
+    gather parameters before each layer, which a single compiled graph does not take into account.
 
     ## When it is fine
     Each layer is compiled separately, there is only one process, or
@@ -70,6 +69,7 @@ class CompileBeforeDdp(Rule):
 
     code, name = "TPF714", "compile-before-ddp"
     effect, severity = Effect.PIPELINE, Severity.INFO
+    measured = ("compile-before-ddp",)
     listens = (Calls(*DDP, *FSDP),)
     mentions = Mentions(without=("optimize_ddp",))
     since = (2, 0)

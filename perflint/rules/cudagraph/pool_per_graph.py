@@ -22,9 +22,10 @@ class PoolPerGraph(Rule):
     Finds captures without `pool=` in code that a loop runs: `torch.cuda.graph(graph)` and `graph.capture_begin()`.
 
     ## Why is this bad
-    A graph keeps the memory of all its intermediate results for as long as it lives. Graphs that never run at the same
-    time can share it: with one pool, and the largest size first, the memory is that of the largest graph. Without
-    one it is the sum of all. How much that is depends on the model; it has not been measured here.
+    A graph keeps the memory of all its intermediate results for as long as it lives. Graphs that never run at the
+    same time can share it: with one pool, and the largest size first, the memory is that of the largest graph.
+    Without one it is the sum of all. How much that is depends on the model: six graphs of GPT-2, for 1 to 32 × 256
+    tokens, took 1.28 GiB instead of 0.89 on an H200, and the same time.
 
     ## When it is fine
     - Graphs that run at the same time, or whose outputs are read after another one was replayed: they need pools of
@@ -75,6 +76,7 @@ class PoolPerGraph(Rule):
 
     code, name = "TPF813", "pool-per-graph"
     effect, severity = Effect.MEMORY, Severity.INFO
+    measured = ("pool-per-graph-gpt",)
     listens = (Files("torch", also=("cuda.graph", "capture_begin", "CUDAGraph")),)
     since = (1, 10)
 

@@ -27,9 +27,9 @@ class RaggedLastBatch(Rule):
     capture CUDA graphs or compile with them (`mode="reduce-overhead"`).
 
     ## Why is this bad
-    The last batch of an epoch is smaller than the others. A captured graph cannot run it; with
-    `reduce-overhead` the model compiles once more, with dynamic sizes, and records a graph for each
-    of them. The cost has not been measured here.
+    The last batch of an epoch is smaller than the others. A captured graph cannot run it; with `reduce-overhead`
+    the model compiles once more, with dynamic sizes, and records a graph for each of them. The full batches take no
+    longer after it, as measured on an H200; it is the compilation that costs: seconds, once.
 
     ## When it is fine
     - The size of the data set is a multiple of the batch size.
@@ -82,6 +82,7 @@ class RaggedLastBatch(Rule):
 
     code, name = "TPF407", "ragged-last-batch"
     effect, severity = Effect.RECOMPILE, Severity.INFO
+    measured = ("ragged-last-batch",)
     listens = (Calls(*LOADERS),)
     mentions = Mentions(pattern=_GRAPHS)
 

@@ -83,6 +83,7 @@ class CollectivePerStep(Rule):
 
     code, name = "TPF923", "collective-per-step"
     effect, severity = Effect.PIPELINE, Severity.INFO
+    measured = ("collective-per-step",)
     listens = (Calls(*_REDUCES),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

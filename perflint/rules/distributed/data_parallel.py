@@ -28,13 +28,11 @@ class DataParallel(Rule):
     Lightning's `Trainer(strategy="dp")`.
 
     ## Why is this bad
-    One process with one thread for each device runs all of them: in each forward pass it copies the
-    whole model to every device and scatters the batch, and gathers outputs and gradients on the
-    first one, while all threads share one interpreter lock. `DistributedDataParallel` runs one
-    process for each device, keeps the copies, and reduces gradients while the backward pass runs.
-    The documentation recommends it even on one machine. The cost depends on the model and the
-    number of devices; it has not been measured here. It is a warning because the wrapper does all of that in
-    each step, and one machine with one GPU cannot measure it.
+    One process with one thread for each device runs all of them: in each forward pass it copies the whole model to
+    every device and scatters the batch, and gathers outputs and gradients on the first one, while all threads share
+    one interpreter lock. `DistributedDataParallel` runs one process for each device, keeps the copies, and reduces
+    gradients while the backward pass runs. The documentation recommends it even on one machine. The cost depends on
+    the model and the number of devices: a training step of GPT-2 on two H200s takes 5.1 × as long (160 ms, not 32).
 
     ## When it is fine
     - One device: the wrapper then only calls the model.
@@ -77,7 +75,9 @@ class DataParallel(Rule):
     """
 
     code, name = "TPF921", "data-parallel"
-    effect, severity = Effect.TRANSFER, Severity.WARNING
+    effect, severity = Effect.TRANSFER, Severity.ERROR
+    measured = ("data-parallel",)
+    costs = "on two GPUs, a training step of GPT-2 is {0} slower than with DistributedDataParallel"
     listens = (Calls(*_WRAPPERS, *LIGHTNING),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

@@ -29,10 +29,10 @@ class GradientByGradient(Rule):
     Finds `all_reduce(p.grad)` in a loop over parameters, and `all_reduce(g)` in a loop over a list of `p.grad`.
 
     ## Why is this bad
-    Each of some hundred collectives launches a kernel on every device and waits for the slowest of them, and all begin
-    after the backward pass. `DistributedDataParallel` packs gradients into buckets of 25 MB and reduces each while
-    the backward pass goes on. It is a warning because the source shows that there is a collective for each parameter;
-    the cost has not been measured here.
+    Each of some hundred collectives launches a kernel on every device and waits for the slowest of them, and all
+    begin after the backward pass. `DistributedDataParallel` packs gradients into buckets of 25 MB and reduces each
+    while the backward pass goes on. On two H200s of one host, a training step of GPT-2 took 21% longer in the
+    median of five runs, but less time in one of them. Between hosts each collective costs a round trip.
 
     ## When it is fine
     - Once after training, or for some parameters that are not replicated: code that tests the parameter is not
@@ -79,7 +79,8 @@ class GradientByGradient(Rule):
     """
 
     code, name = "TPF928", "gradient-by-gradient"
-    effect, severity = Effect.PIPELINE, Severity.WARNING
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    measured = ("gradient-by-gradient",)
     listens = (Calls("torch.distributed.all_reduce", "torch.distributed.reduce"),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

@@ -32,10 +32,11 @@ class OneShardedUnit(Rule):
     if no other code of the project shards the layers.
 
     ## Why is this bad
-    A unit is gathered as a whole: before the forward pass, all parameters of the model are copied to each GPU. Nothing
-    overlaps with that, and the memory at its peak is that of the whole model, which sharding was to avoid. With a unit
-    for each block, one is gathered while the one before computes. It is a warning because the source shows that all
-    parameters are gathered at once; the cost has not been measured here.
+    A unit is gathered as a whole: before the forward pass, all parameters of the model are copied to each GPU.
+    Nothing overlaps with that, and the memory at its peak is that of the whole model, which sharding was to avoid.
+    With a unit for each block, one is gathered while the one before computes. It is a matter of memory: a small
+    model does not gain time by units. A training step of GPT-2 on two H200s of one host took 55 ms as one unit, and
+    100 ms with a unit for each of its 12 blocks, as each unit launches work of its own.
 
     ## When it is fine
     - The layers are sharded elsewhere: projects with other calls, and files with a policy, are not reported.
@@ -74,7 +75,8 @@ class OneShardedUnit(Rule):
     """
 
     code, name = "TPF931", "one-sharded-unit"
-    effect, severity = Effect.PIPELINE, Severity.WARNING
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    measured = ("one-sharded-unit",)
     listens = (Calls(*FSDP, *FULLY_SHARD),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

@@ -27,9 +27,9 @@ class DropoutInEvaluation(Rule):
 
     ## Why is this bad
     These functions do not read the mode of the module: `F.dropout` drops unless it gets `training=False`, and the
-    attention always drops. After `model.eval()` the results are random and wrong, and the work for it, random numbers
-    and a mask, is done in each step. It is a warning because the results are wrong; the cost has not been measured
-    here.
+    attention always drops. After `model.eval()` the results are random and wrong, and the work for it, random
+    numbers and a mask, is done in each step. The results matter more than the time: dropout of attention costs a
+    forward pass of GPT-2 6%.
 
     ## When it is fine
     - The probability is zero, or set to zero for an evaluation.
@@ -70,6 +70,8 @@ class DropoutInEvaluation(Rule):
 
     code, name = "TPF505", "dropout-in-evaluation"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
+    measured = ("dropout-in-evaluation-gpt",)
+    costs = "dropout of attention makes a forward pass of GPT-2 {0} slower"
     listens = (Calls(_ATTENTION, *_DROPS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

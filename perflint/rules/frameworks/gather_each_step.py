@@ -25,9 +25,9 @@ class GatherEachStep(Rule):
     Finds `gather`, `gather_for_metrics`, `reduce` and `print` of an `Accelerator` in loops that train.
 
     ## Why is this bad
-    Each gathers over all processes, which wait for the slowest of them, and the result is usually
-    read at once: a second wait. For a loss in the log, the mean of one process is enough in most
-    steps. The cost depends on the number of processes; it has not been measured here.
+    Each gathers over all processes, which wait for the slowest of them, and the result is usually read at once: a
+    second wait. For a loss in the log, the mean of one process is enough in most steps. The cost depends on the
+    number of processes: on two H200s of one host, training of GPT-2 took no longer.
 
     ## When it is fine
     - Under an interval, and in evaluation, where metrics need all results: not reported.
@@ -76,6 +76,7 @@ class GatherEachStep(Rule):
 
     code, name = "TPF944", "gather-each-step"
     effect, severity = Effect.PIPELINE, Severity.INFO
+    measured = ("gather-each-step",)
     listens = (Calls(*_GATHERS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

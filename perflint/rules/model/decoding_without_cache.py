@@ -31,9 +31,10 @@ class DecodingWithoutCache(Rule):
     cache, of whose result they use the last position. Finds `use_cache=False` for `generate`, too.
 
     ## Why is this bad
-    Each token computes the keys and values of all tokens before it again: n tokens cost n²/2 positions in place of n.
-    A key-value cache keeps them, and the model gets one token at a time. It is a warning because the source shows that
-    the whole sequence is computed for each token; the cost has not been measured here.
+    Each token computes the keys and values of all tokens before it again: n tokens cost n²/2 positions in place of
+    n. A key-value cache keeps them, and the model gets one token at a time. Measured on an H200 in bfloat16: 64
+    tokens after 8 × 512 take a decoder of 1.3 billion parameters 3.3 × as long. GPT-2 with 124 million is too small
+    to lose anything there: launching its kernels takes longer than 4608 positions.
 
     ## When it is fine
     - A handful of tokens, or a model whose later tokens change the earlier ones (no causal mask).
@@ -78,7 +79,11 @@ class DecodingWithoutCache(Rule):
     """
 
     code, name = "TPF317", "decoding-without-cache"
-    effect, severity = Effect.COMPUTE, Severity.WARNING
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = ("decoding-without-cache-decoder", "decoding-without-cache-gpt")
+    costs = (
+        "without a cache, 64 tokens after 8 × 512 are {0} slower with 1.3 billion parameters, and no slower with GPT-2"
+    )
     listens = (
         Calls("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"),
         Files("use_cache", also=("generate(", "GenerationConfig(")),

@@ -28,10 +28,12 @@ class GrowingCache(Rule):
     and the same with the entries of a dict or list.
 
     ## Why is this bad
-    Each token allocates a new cache and copies all of the old one: over n tokens that is n²/2 rows in place of n, in
-    each layer, and memory for two caches at a time. The shapes change with each token, so that neither a compiled graph
-    nor a CUDA graph can be used again. A buffer of the greatest length is written in place. It is a warning because the
-    source shows that the whole cache is copied for each token; the cost has not been measured here.
+    Each token allocates a new cache and copies all of the old one: over n tokens that is n²/2 rows in place of n,
+    in each layer, and memory for two caches at a time. The shapes change with each token, so that neither a
+    compiled graph nor a CUDA graph can be used again. A buffer of the greatest length is written in place. Measured
+    on an H200 in bfloat16: 64 tokens after 16 × 4096 take a decoder of 1.3 billion parameters 4.4 × as long as with
+    a buffer, and 8.8 × as long as with a buffer and a CUDA graph. GPT-2, after 8 × 512, loses nothing by itself:
+    writing to the buffer launches as many kernels. With a graph, which only the buffer allows, it is 7.2 × as fast.
 
     ## When it is fine
     - A few tokens, or a cache that is filled once.
@@ -85,7 +87,9 @@ class GrowingCache(Rule):
     """
 
     code, name = "TPF318", "growing-cache"
-    effect, severity = Effect.ALLOCATION, Severity.WARNING
+    effect, severity = Effect.ALLOCATION, Severity.ERROR
+    measured = ("growing-cache-decoder", "growing-cache-decoder-graph", "growing-cache-gpt", "growing-cache-gpt-graph")
+    costs = "decoding after 16 × 4096 tokens is {0} slower than with a buffer, and {1} than with its graph"
     listens = (Files("torch.cat(", "torch.concat", "cat(", also=("self.", "[")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:

@@ -31,9 +31,9 @@ class LogitsOfAllPositions(Rule):
 
     ## Why is this bad
     The layer computes and stores the results of all other positions for nothing. It is the largest product of many
-    language models: for 128,256 words and 8 prompts of 4,096 tokens, the logits alone are 8.4 GB in bfloat16, of which
-    2 MB are used. It is a warning because the source shows that all results but one position are thrown away; the cost
-    has not been measured here.
+    language models: for 128,256 words and 8 prompts of 4,096 tokens, the logits alone are 8.4 GB in bfloat16, of
+    which 2 MB are used. On an H200 in bfloat16, a decoder of 1.3 billion parameters with as many words takes 25%
+    longer for 8 prompts of 1,024 tokens, and 4.60 GiB instead of 3.05.
 
     ## When it is fine
     - The other positions are used, too: for a loss, or to check proposed tokens. Not reported.
@@ -82,6 +82,8 @@ class LogitsOfAllPositions(Rule):
 
     code, name = "TPF313", "logits-of-all-positions"
     effect, severity = Effect.COMPUTE, Severity.WARNING
+    measured = ("logits-of-all-positions",)
+    costs = "with 128256 words and 1.3 billion parameters, a forward pass of 8 × 1024 tokens is {0} slower"
     listens = (Calls("torch.nn.Module.__call__", "torch.nn.Linear.forward", "torch.nn.functional.linear"),)
     mentions = Mentions("-1")
 

@@ -29,9 +29,11 @@ class LossOfLargeVocabulary(Rule):
     shows them: in the layer, or in a `view(-1, 128256)`.
 
     ## Why is this bad
-    The scores, their copy in float32, and their gradients are the largest tensors of the step. For 8,192 tokens
-    and 128,256 words each is 4.2 GB in float32. A loss that computes them in chunks holds those of one chunk, which
-    leaves memory for a larger batch. The time has not been measured here.
+    The scores, their copy in float32, and their gradients are the largest tensors of the step. For 8,192 tokens and
+    128,256 words each is 4.2 GB in float32. A loss that computes them in chunks holds those of one chunk, which
+    leaves memory for a larger batch. Measured on an H200 with AdamW and four layers of width 2048: eight chunks
+    lower the peak from 21.3 to 13.3 GiB, and a step takes 74.8 ms instead of 58.1, as the scores are computed a
+    second time. So it is a matter of memory.
 
     ## When it is fine
     - Memory to spare.
@@ -81,6 +83,7 @@ class LossOfLargeVocabulary(Rule):
 
     code, name = "TPF319", "loss-of-large-vocabulary"
     effect, severity = Effect.MEMORY, Severity.INFO
+    measured = ("loss-of-large-vocabulary",)
     listens = (Calls("torch.nn.functional.cross_entropy", "torch.nn.Module.__call__"),)
     mentions = Mentions("cross_entropy", "CrossEntropyLoss")
 

@@ -47,13 +47,12 @@ class AccumWithoutNoSync(Rule):
     the like. Also `with model.no_sync():` around the backward pass alone.
 
     ## Why is this bad
-    Each backward pass of a wrapped model reduces all gradients over all processes. Only the last
-    reduction before the optimizer's step is needed: with an accumulation over four micro-steps,
-    three of four reductions are wasted. The cost depends on the network between the devices: without the
-    needless reductions, a user's training with four micro-steps over Ethernet became 1.63 times as fast. It is a
-    warning because the source shows how many reductions are wasted; one machine cannot measure them.
-    `DistributedDataParallel` decides in the forward pass whether the backward pass
-    reduces, so `no_sync` around `backward()` alone changes nothing.
+    Each backward pass of a wrapped model reduces all gradients over all processes. Only the last reduction before
+    the optimizer's step is needed: with an accumulation over four micro-steps, three of four reductions are wasted.
+    The cost depends on the network between the devices: without the needless reductions, a user's training with
+    four micro-steps over Ethernet became 1.63 times as fast. On two H200s of one host, which NVLink joins, four
+    micro-steps of GPT-2 take 16% longer. `DistributedDataParallel` decides in the forward pass whether the backward
+    pass reduces, so `no_sync` around `backward()` alone changes nothing.
 
     ## When it is fine
     - The model is wrapped in some runs only, and those do not accumulate.
@@ -106,6 +105,8 @@ class AccumWithoutNoSync(Rule):
 
     code, name = "TPF604", "accum-without-no-sync"
     effect, severity = Effect.PIPELINE, Severity.WARNING
+    measured = ("accumulation-without-no-sync",)
+    costs = "on two GPUs of one host, four micro-steps of GPT-2 that all reduce are {0} slower"
     listens = (Files("DistributedDataParallel", "fully_shard", "Accelerator", "Fabric", also=("backward",)),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:

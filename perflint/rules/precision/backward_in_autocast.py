@@ -27,9 +27,10 @@ class BackwardInAutocast(Rule):
     that it decorates.
 
     ## Why is this bad
-    Autocast is for the forward pass and the loss. The backward pass of an operator uses the type that the operator had.
-    Under autocast, backward code that is written in Python, and code in hooks, is cast a second time, and the optimizer
-    may end up in the block as well. torch does not recommend it. The cost has not been measured here.
+    Autocast is for the forward pass and the loss. The backward pass of an operator uses the type that the operator
+    had. Under autocast, backward code that is written in Python, and code in hooks, is cast a second time, and the
+    optimizer may end up in the block as well. torch does not recommend it. Training of GPT-2 took no longer on an
+    H200 than chance explains (1.5%): it counts only where backward code is written in Python.
 
     ## When it is fine
     - `torch.autograd.grad` for a penalty that is a part of the loss: not reported.
@@ -74,6 +75,7 @@ class BackwardInAutocast(Rule):
 
     code, name = "TPF360", "backward-in-autocast"
     effect, severity = Effect.COMPUTE, Severity.INFO
+    measured = ("backward-in-autocast-gpt",)
     listens = (Files("autocast", also=(".backward(",)),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:

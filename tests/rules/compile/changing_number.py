@@ -18,7 +18,7 @@ def mix_any(a: torch.Tensor, b: torch.Tensor, weight: float) -> torch.Tensor:
 
 def average(a: torch.Tensor, b: torch.Tensor, steps: int):
     for step in range(steps):
-        a = mix(a, b, 1.0 / (step + 1))  # audit: TPF717
+        a = mix(a, b, 1.0 / (step + 1))  # error: TPF717
     return a
 
 
@@ -26,7 +26,7 @@ def counted(model: nn.Module, x: torch.Tensor):
     fast = torch.compile(model.cuda(), dynamic=False)
     at = 0
     while at < 100:
-        x = fast(x, at)  # audit: TPF717
+        x = fast(x, at)  # error: TPF717
         at += 1
     return x
 
@@ -36,7 +36,7 @@ def collate(items):
 
 
 def padded(model: nn.Module, dataset):
-    fast = torch.compile(model.cuda(), dynamic=False)  # audit: TPF717
+    fast = torch.compile(model.cuda(), dynamic=False)  # error: TPF717
     for x in DataLoader(dataset, 32, collate_fn=collate):
         fast(x.cuda())
 

@@ -10,7 +10,7 @@ def train(model: nn.Module, loader, optimizer: torch.optim.Optimizer):
     for x, y in loader:
         F.cross_entropy(model(x.cuda()), y.cuda()).backward()
         for p in model.parameters():
-            dist.all_reduce(p.grad)  # error: TPF928
+            dist.all_reduce(p.grad)  # audit: TPF928
             p.grad /= dist.get_world_size()
         optimizer.step()
 
@@ -18,14 +18,14 @@ def train(model: nn.Module, loader, optimizer: torch.optim.Optimizer):
 def average(model: nn.Module) -> None:
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and parameter.grad is not None:
-            dist.all_reduce(parameter.grad.data, op=dist.ReduceOp.SUM)  # error: TPF928
+            dist.all_reduce(parameter.grad.data, op=dist.ReduceOp.SUM)  # audit: TPF928
             parameter.grad.data /= dist.get_world_size()
 
 
 def in_a_list(model: nn.Module) -> None:
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     for gradient in gradients:
-        dist.all_reduce(gradient, async_op=True)  # error: TPF928
+        dist.all_reduce(gradient, async_op=True)  # audit: TPF928
 
 
 def of_groups(optimizer: torch.optim.Optimizer) -> None:
@@ -33,7 +33,7 @@ def of_groups(optimizer: torch.optim.Optimizer) -> None:
         for p in group["params"]:
             if p.grad is None:
                 continue
-            dist.all_reduce(p.grad)  # error: TPF928
+            dist.all_reduce(p.grad)  # audit: TPF928
 
 
 # Look-alikes
@@ -73,7 +73,7 @@ def sent(model: nn.Module) -> None:
 def reduced(gradients, world: int):
     for gradient in gradients:
         gradient.div_(world)
-        dist.all_reduce(gradient)  # error: TPF928
+        dist.all_reduce(gradient)  # audit: TPF928
 
 
 def with_a_list(model: nn.Module, loader, optimizer: torch.optim.Optimizer):

@@ -9,19 +9,19 @@ from torch.distributed.fsdp import fully_shard
 
 
 def build(model: nn.Module):
-    return FSDP(model, device_id=torch.cuda.current_device())  # error: TPF931
+    return FSDP(model, device_id=torch.cuda.current_device())  # audit: TPF931
 
 
 class Trainer:
     def __init__(self, model: nn.Module):
-        self.model = fully_shard(model)  # error: TPF931
+        self.model = fully_shard(model)  # audit: TPF931
 
 
 class Engine:
     def __init__(self, model: nn.Module, mesh):
         from torch.distributed._composable.fsdp import fully_shard as shard
 
-        shard(model, mesh=mesh)  # error: TPF931
+        shard(model, mesh=mesh)  # audit: TPF931
 
 
 # Look-alikes
