@@ -40,6 +40,18 @@ def test_calls_are_known_by_their_lines(tmp_path: Path) -> None:
     assert report["steps"] == [["a.py", 9, 1]]
 
 
+def test_functions_that_are_called_again_are_known(tmp_path: Path) -> None:
+    text = "def once():\n    return [*turns()]\n\ndef turns():\n    yield step()\n    yield step()\n\n"
+    text += "@staticmethod\ndef step():\n    pass\n\nonce()\n"
+    calls = StepCalls(str(tmp_path))
+    calls.start()
+    try:
+        exec(compile(text, str(tmp_path / "a.py"), "exec"), {})
+    finally:
+        calls.stop()
+    assert calls.report()["again"] == [("a.py", 8)]
+
+
 def test_models_are_known_by_the_line_that_calls_them(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     text = "inner = torch.nn.Sequential(torch.nn.Linear(2, 1))\nloss = torch.nn.MSELoss()\n"
