@@ -155,7 +155,8 @@ def unparsable(source: Source) -> Problem | None:
             line, column = _place_of(source, "\0")
         return Problem(source.path, f"syntax error: {error.msg}", help=_SYNTAX, line=line, column=column)
     except (ValueError, RecursionError, MemoryError) as error:
-        return Problem(source.path, f"cannot be parsed: {error or type(error).__name__}")
+        reason = str(error) or "it is nested too deeply, or too large for the memory"
+        return Problem(source.path, f"cannot be parsed: {reason}")
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _STANDS_IN_BRACKETS = (ast.NamedExpr, ast.Yield, ast.YieldFrom)
 """Expressions that the grammar allows almost nowhere without brackets; their own spans leave the brackets out."""
+_LONG_NUMBER = re.compile(r"0[xXoObB][\da-fA-F_]{3500}")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -24,7 +26,19 @@ def parse(text: str) -> ast.Module:
     """The syntax tree of a text, without Python's warnings about it. Raises as `ast.parse` does."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return type_comments.parse(text)
+        tree = type_comments.parse(text)
+    if _LONG_NUMBER.search(text):
+        _require_printable(tree)
+    return tree
+
+
+def _require_printable(tree: ast.Module) -> None:
+    """Raise SyntaxError for a number that Python reads, such as a long hexadecimal one, but does not print."""
+    digits = sys.get_int_max_str_digits()
+    for node in ast.walk(tree) if digits else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= 10**digits:
+            message = f"the number has more than {digits} digits, so that nothing can print it"
+            raise SyntaxError(message, ("", node.lineno, node.col_offset + 1, None))
 
 
 class Source:

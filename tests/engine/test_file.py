@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perflint.config.settings import Profile, Settings
+from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.findings import Confidence, Edit, Finding, Fix, Heat, Report, Safety, Severity, Span
 from perflint.frozen import replace
@@ -118,7 +119,15 @@ def test_a_syntax_error_is_a_problem() -> None:
 @pytest.mark.parametrize("text", ["x = 1\0\n", "(" * 500 + ")" * 500, "-" * 100_000 + "1"])
 def test_text_that_the_parser_refuses_otherwise(text: str) -> None:
     (problem,) = check(text, Zeros()).problems
-    assert not problem.internal
+    assert not problem.internal and not problem.message.endswith(": ")
+
+
+@pytest.mark.parametrize("number", [f"0x{'f' * 4000}", f"0b{'1' * 15_000}", f"-0o{'7_7' * 3000}"])
+def test_a_number_that_python_does_not_print_is_an_error(number: str) -> None:
+    (problem,) = check(f"import torch\nx = torch.zeros({number})\n", Zeros()).problems
+    assert problem.message == "syntax error: the number has more than 4300 digits, so that nothing can print it"
+    assert problem.line == 2
+    assert not check(f"import torch\nx = 0x{'f' * 3500}\n", Zeros()).problems
 
 
 def test_a_place_that_python_does_not_know_is_none() -> None:
@@ -278,3 +287,11 @@ def test_findings_that_only_a_judge_has_get_their_fixes_as_users_do() -> None:
     # Another code than those of the rules that are on.
     assert new not in judged(TEXT, replace(new, code="TPF999"), Zeros())
     assert len(judged(TEXT, replace(new, fix=None), Zeros())) == len(check(TEXT, Zeros()).findings) + 1
+
+
+@pytest.mark.parametrize("test", ["int(1e999)", "x[mask].max() > 1 and x[()].max() > 1"])
+def test_constants_that_mean_nothing_are_no_fault(test: str) -> None:
+    text = f"import torch\nx = torch.zeros(3).cuda()\nmask = x > 1\nif {test}:\n    x[()] = x[()].item()\n"
+    settings = replace(Settings(), profile=Profile.AUDIT)
+    source = Source("a.py", text)
+    assert not check_source(source, Project(), active_rules(settings), settings).problems

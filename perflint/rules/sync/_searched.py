@@ -95,7 +95,8 @@ def _mask(site: SubscriptSite) -> Part | None:
         return None
     found = parts(site)
     written = site.node.slice.elts if isinstance(site.node.slice, ast.Tuple) else [site.node.slice]
-    if len(written) != len(found) or not all(_is_full(each) for each in written[1:]):
+    # `x[()]` has no index at all.
+    if not written or len(written) != len(found) or not all(_is_full(each) for each in written[1:]):
         return None
     mask = found[0]
     if mask.kind is not Index.MASK or not is_tensor(model, mask.node, mask.value):

@@ -24,6 +24,8 @@ _SET_BY_LAUNCHERS = ("RANK", "SIZE", "SLURM", "DIST", "DDP")
 _CONVERSIONS: dict[str, Callable[[Any], object]] = {"int": int, "bool": bool, "str": str}
 _METHODS = frozenset({"lower", "upper", "strip", "casefold"})
 _BEGINS = frozenset({"startswith", "endswith"})
+_FAULTS = (TypeError, ValueError, OverflowError)
+"""What a conversion of a constant raises; `int(1e999)` is the last one."""
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -54,7 +56,7 @@ def needs_switch(test: ast.expr) -> bool:
         return False
     try:
         return not _value(test, _default)
-    except (_Unknown, TypeError, ValueError):
+    except (_Unknown, *_FAULTS):
         return False
 
 
@@ -104,7 +106,7 @@ def _settled(model: Inferred, test: ast.expr) -> bool | None:
 
     try:
         return bool(_value(test, value))
-    except (_Unknown, TypeError, ValueError):
+    except (_Unknown, *_FAULTS):
         return None
 
 
@@ -154,7 +156,7 @@ def _depends_on(test: ast.expr, names: Container[str]) -> bool:
 
     try:
         _value(test, ask)
-    except (TypeError, ValueError):
+    except _FAULTS:
         # A text cannot stand for a number.
         return True
     except _Unknown:
@@ -163,7 +165,7 @@ def _depends_on(test: ast.expr, names: Container[str]) -> bool:
 
 
 def _value(node: ast.expr, switch: _Switch) -> Any:
-    """The value of an expression if nothing turns its switches on. Raises _Unknown, TypeError, ValueError."""
+    """The value of an expression if nothing turns its switches on. Raises _Unknown, and `_FAULTS`."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
