@@ -90,8 +90,6 @@ def _settings(root: str) -> str:
 
 def _switch_on(root: str) -> Path | None:
     """Take the # from the setting that `perflint init` wrote; the file, or None if there is no such comment."""
-    import tomllib
-
     from perflint.cli.fix import write_fixed
 
     for name in (*OWN_FILES, PYPROJECT):
@@ -99,20 +97,30 @@ def _switch_on(root: str) -> Path | None:
         if not path.is_file():
             continue
         text = read(str(path))
-        lines = [
-            line.removeprefix("# ") if line.strip() == f"# {SETTING}" else line
-            for line in text.text.splitlines(keepends=True)
-        ]
-        changed = "".join(lines)
-        try:
-            table = tomllib.loads(changed)
-        except tomllib.TOMLDecodeError:
-            continue
-        own = table if name in OWN_FILES else table.get("tool", {}).get("perflint", {})
-        # The comment may have moved to another table.
-        if changed != text.text and own.get("baseline") == NAME:
-            return path if write_fixed(str(path), text, changed) is None else None
+        lines = text.text.splitlines(keepends=True)
+        for index, line in enumerate(lines):
+            if line.strip() == f"# {SETTING}":
+                changed = "".join([*lines[:index], line.replace("# ", "", 1), *lines[index + 1 :]])
+                if _is_switched_on(text.text, changed, name in OWN_FILES):
+                    return path if write_fixed(str(path), text, changed) is None else None
     return None
+
+
+def _is_switched_on(before: str, after: str, is_own: bool) -> bool:
+    """True if a changed text has the setting, and else the same values.
+
+    The comment may have moved to another table, and such a line of a text is no comment.
+    """
+    import tomllib
+
+    try:
+        old, new = map(tomllib.loads, (before, after))
+    except ValueError:
+        return False
+    own: object = new
+    for part in () if is_own else ("tool", "perflint"):
+        own = own.get(part) if isinstance(own, dict) else None
+    return isinstance(own, dict) and own.pop("baseline", None) == NAME and old == new
 
 
 def _told(path: Path, before: Baseline, now: Baseline, codes: set[str], new: int, is_left: bool) -> str:

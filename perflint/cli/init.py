@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,7 +112,14 @@ def _write(folder: Path, lines: list[str]) -> Path:
     before = text.text
     newline = "\r\n" if "\r\n" in before else "\n"
     gap = "" if not before else newline if before.endswith("\n") else newline * 2
-    problem = write_fixed(str(path), text, before + gap + newline.join(["[tool.perflint]", *lines]) + newline)
+    after = before + gap + newline.join(["[tool.perflint]", *lines]) + newline
+    try:
+        # A table at the end is not allowed behind `tool = {black = {}}`.
+        tomllib.loads(after)
+    except ValueError as error:
+        help = "`perflint init --print` prints the settings, for perflint.toml or another place"
+        raise ConfigurationError(f"{path} is not valid TOML with [tool.perflint] at its end: {error}", help) from None
+    problem = write_fixed(str(path), text, after)
     if problem is not None:
         raise ConfigurationError(f"{path}: {problem.message}", problem.help)
     return path

@@ -77,6 +77,26 @@ def test_the_baseline_is_used_once_it_is_written(perflint: Command, project: byt
     assert perflint("check").code == 0
 
 
+def test_a_text_that_looks_like_the_comment_stays(perflint: Command) -> None:
+    line = '# baseline = "perflint-baseline.json"'
+    text = f"[project]\ndescription = '''\n{line}\n'''\n[tool.perflint]\n  {line}\n"
+    perflint.write("pyproject.toml", text)
+    perflint.write("train.py", BAD)
+    assert perflint("baseline").code == 0
+    new = (perflint.folder / "pyproject.toml").read_text()
+    assert new == text.replace(f"  {line}", f"  {line[2:]}")
+
+
+@pytest.mark.parametrize("text", ["tool = {black = {}}\n", "tool = 1\n", "[project\n", "[project]\rname = 1\r"])
+def test_a_file_that_cannot_take_the_table_stays(perflint: Command, text: str) -> None:
+    perflint.write("pyproject.toml", text)
+    perflint.write("train.py", BAD)
+    ran = perflint("init")
+    assert ran.code == 2 and "is not valid TOML with [tool.perflint] at its end" in ran.err
+    assert (perflint.folder / "pyproject.toml").read_bytes() == text.encode()
+    assert "crashed" not in perflint("baseline").err
+
+
 def test_a_baseline_that_the_settings_do_not_mention(perflint: Command) -> None:
     perflint.write("train.py", BAD)
     moved = '[tool.perflint]\nprofile = "audit"\n[tool.other]\n# baseline = "perflint-baseline.json"\n'
