@@ -599,3 +599,45 @@ def test_a_graph_is_made_in_front_of_the_decorators_of_a_function() -> None:
     body = LOOP[LOOP.index("        out") : LOOP.index("        shown")].replace("        ", "    ")
     text = f"{HEAD}\n\n@print\ndef update(x):\n{body}"
     assert "optimizer)\n\n@print\ndef update(x):" in outline(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        ("", 'for group in optimizer.param_groups:\n            group["lr"] *= 0.9'),
+        ("groups = optimizer.param_groups\n", 'group = groups[0]\n        group["lr"] *= 0.9'),
+        ("", "seen = shown\n        seen += [1.0]"),
+    ],
+)
+def test_a_change_of_an_object_that_was_there_is_no_part_of_a_graph(before: str, change: str) -> None:
+    text = HEAD + before + LOOP.replace("loss.backward()", f"{change}\n        loss.backward()")
+    with pytest.raises(Refused, match="outside of the step is changed"):
+        outline(text)
+    own = HEAD + LOOP.replace(
+        "loss = ", "parts = {}\n        parts['a'] = out * 2\n        loss = parts['a'].mean() + "
+    )
+    assert "GraphedStep" in outline(own)
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    "made", ["from math import pi as factor", "def factor():\n        pass", "class factor:\n        pass"]
+)
+def test_names_that_a_function_imports_or_defines_are_its_own(made: str) -> None:
+    body = ["def update(x):", made, "loss = model(x).mean()", "loss = loss * factor" if "pi" in made else "factor()"]
+    body += ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()", "return loss"]
+    loop = "for _ in range(3):\n    shown.append(update(torch.rand(5, 4)).item())\n"
+    text = HEAD + "\n\n" + "\n    ".join(body) + "\n\n\n" + loop
+    try:
+        new = outline(text)
+    except Refused:
+        assert "pi" not in made
+    else:
+        assert ran(new) == ran(text)
+
+
+def test_an_optimizer_whose_step_is_no_part_of_the_graph_is_refused() -> None:
+    text = HEAD + "class Own(torch.optim.SGD):\n    def step(self):\n        print()\n\n\n" + LOOP
+    call = Called("a.py", line_of(text, "optimizer.step()"), "a.py", line_of(text, "def step"))
+    with pytest.raises(Refused):
+        outline(text, [call])

@@ -92,7 +92,7 @@ class Sorter:
 
     def _require_kept(self, names: Sequence[str]) -> None:
         """Raise Refused if each call of the function makes an object that the step calls, so that each had a graph."""
-        made = set(stored_names(self._scope)) & self._called()
+        made = {*stored_names(self._scope), *_definitions(self._scope)} & self._called()
         if name := next((name for name in names if name in made), ""):
             raise Refused(f"each call of the function makes `{name}`", self._region.kept[0])
 
@@ -168,8 +168,10 @@ class Sorter:
 
     def _varies(self, name: str, anchor: ast.stmt | None) -> bool:
         """True if a name may stand for something else in another step."""
+        made = set(_definitions(self._scope)) if isinstance(self._scope, Function) else set()
         if (name in self._imports or name in dir(builtins)) and not self._stored_in(self._tree, name):
-            return False
+            if name not in made:
+                return False
         if self._switches_modes and name in self._called() and not self._is_function(name):
             return True
         if isinstance(self._scope, Function) and self._is_local(name):
@@ -179,6 +181,8 @@ class Sorter:
 
     def _stored_in(self, node: ast.AST, name: str) -> bool:
         """True if code inside a node binds a name, an element of it, or changes it as a container."""
+        if node is not self._tree and name in _definitions(node):
+            return True
         for each in ast.walk(node):
             if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store):
                 return True
@@ -194,7 +198,7 @@ class Sorter:
     def _is_local(self, name: str) -> bool:
         assert isinstance(self._scope, Function)
         arguments = {each.arg for each in ast.walk(self._scope.args) if isinstance(each, ast.arg)}
-        return name in arguments or name in set(stored_names(self._scope))
+        return name in arguments or name in {*stored_names(self._scope), *_definitions(self._scope)}
 
     def _is_self(self, name: str) -> bool:
         """True for the first argument of a method."""
@@ -286,6 +290,15 @@ def _own_loops(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _definitions(node: ast.AST) -> Iterator[str]:
+    """The names of the functions and classes that code inside a node defines, and of what it imports."""
+    for each in ast.walk(node):
+        if isinstance(each, (*_DEFINITIONS, ast.ClassDef)) and each is not node:
+            yield each.name
+        elif isinstance(each, (ast.Import, ast.ImportFrom)):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in each.names)
 
 
 def free(name: str, known: Collection[str]) -> str:

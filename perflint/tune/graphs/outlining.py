@@ -130,7 +130,10 @@ class _Outliner:
         finder = self._finder(Finder, self._purity(self._is_step), self._is_step)
         region = finder.find()
         _require_no_reader(self._trees, self._path, region)
-        return self._written(STEP, region, finder.optimizers(region))
+        optimizers = finder.optimizers(region)
+        if not optimizers:
+            raise Refused("the step of the optimizer cannot be part of a graph", region.whole[-1])
+        return self._written(STEP, region, optimizers)
 
     def backward(self) -> str:
         """The text with a graph of the forward and backward pass."""

@@ -37,6 +37,7 @@ _ON_OPTIMIZERS = frozenset("backward zero_grad".split())
 _CLIPS = frozenset(f"torch.nn.utils.{name}" for name in "clip_grad_norm_ clip_grad_value_".split())
 _CONTEXTS = frozenset("no_grad enable_grad set_grad_enabled autocast".split())
 _IMPURE_BUILTINS = frozenset(name for name in dir(builtins) if name.islower()) - _PURE_BUILTINS
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
 _BOUND_BY = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 
 
@@ -100,6 +101,7 @@ class Purity:
         self._reached = reached
         self._is_own = is_own
         self.begins = begins
+        self._aliases = set(_aliases(tree))
 
     def require(self, statement: ast.stmt, bound: set[str]) -> None:
         """Raise Refused if a graph cannot stand for a statement. Adds the names that it binds to `bound`."""
@@ -154,7 +156,10 @@ class Purity:
             for each in elements:
                 name = root_of(each)
                 is_new = isinstance(each, ast.Name) and not isinstance(statement, ast.AugAssign)
-                if not is_new and (isinstance(each, (ast.Attribute, ast.Starred)) or name not in bound):
+                is_outside = isinstance(each, (ast.Attribute, ast.Starred)) or name not in bound
+                # A change of tensors is repeated, one of other objects is not.
+                is_object = isinstance(each, ast.Subscript) or isinstance(statement.value, (ast.List, ast.ListComp))
+                if not is_new and (is_outside or (is_object and name in self._aliases)):
                     raise Refused(f"`{ast.unparse(each)}` outside of the step is changed", statement)
                 self._require_expression(each)
         bound |= {name for target in targets for name in stored_names(target)}
@@ -246,6 +251,17 @@ def _scalers(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             if path_of(node.value.func).rpartition(".")[2] == "GradScaler":
                 yield from map(path_of, node.targets)
+
+
+def _aliases(tree: ast.Module) -> Iterator[str]:
+    """The names that code of a file binds to objects that are there already: elements, attributes, other names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            yield from stored_names(node.target)
+        elif isinstance(node, ast.Assign) and not isinstance(
+            node.value, (ast.Call, ast.BinOp, ast.UnaryOp, *_DISPLAYS)
+        ):
+            yield from (name for target in node.targets for name in stored_names(target))
 
 
 def is_gradient(node: ast.AST, imports: Imports) -> bool:
