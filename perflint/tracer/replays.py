@@ -11,6 +11,9 @@ from perflint.tracer import simulation
 from perflint.tracer.identity import ByIdentity
 
 _captured: ByIdentity[list[Callable[[], object]]] = ByIdentity()
+_EAGER = 3
+"""The calls that a graph is not made of."""
+_calls: ByIdentity[int] = ByIdentity()
 _open: dict[int, list[Callable[[], object]]] = {}
 """By thread, the list of the graph that it captures."""
 
@@ -29,6 +32,7 @@ def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
     Raises ValueError for inputs and results that a graph would treat differently.
     """
     import torch
+    from torch.nn.modules.module import register_module_forward_pre_hook
     from torch.utils._pytree import tree_flatten
 
     tensors = [each for each in tree_flatten(inputs)[0] if isinstance(each, torch.Tensor)]
@@ -36,10 +40,27 @@ def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
         raise ValueError("an input of the step needs a gradient, and a graph gets copies of its inputs")
     versions = [each._version for each in tensors]
     actions = _open[get_ident()] = []
+    modules: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+    def note(module: Any, _: Any) -> None:
+        if id(module) not in modules:
+            modules[id(module)] = module, _attributes(module)
+
+    hook = register_module_forward_pre_hook(note)
     try:
         result = function(*inputs)
     finally:
         _open.pop(get_ident(), None)
+        hook.remove()
+    calls = (_calls.get(function) or 0) + 1
+    _calls[function] = calls
+    # The first calls are eager anyway, and may fill caches.
+    for module, before in modules.values() if calls > _EAGER else ():
+        after = _attributes(module)
+        changed = next((name for name in {**before, **after} if before.get(name) != after.get(name)), None)
+        if changed is not None:
+            kind = type(module).__name__
+            raise ValueError(f"each call of a {kind} changes its `{changed}`, which a graph does not repeat")
     if versions != [each._version for each in tensors]:
         raise ValueError("the step writes to one of its inputs, and a graph gets copies of them")
     for each in tree_flatten(result)[0]:
@@ -48,6 +69,19 @@ def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
     for do in actions:
         do()
     return result
+
+
+def _attributes(module: Any) -> dict[str, Any]:
+    """What shows that code assigned an attribute of a module, or made a list of it longer.
+
+    What needs a gradient is computed from the parameters in each call, such as a normalized weight.
+    """
+    found: dict[str, Any] = {}
+    for name, value in (*vars(module).items(), *module._buffers.items()):
+        if getattr(value, "grad_fn", None) is None:
+            is_number = isinstance(value, (bool, int, float, str))
+            found[name] = value if is_number else (id(value), len(value) if isinstance(value, (list, dict)) else 0)
+    return found
 
 
 @functools.cache

@@ -17,15 +17,17 @@ REFUSED = {
     "added_before": "`penalty.backward()` may leave gradients to which the step adds its own",
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
     "given_model": "the backward pass is not in the block of the optimizer's step",
+    "counting_module": "each call of a Metric changes its `total`, which a graph does not repeat",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
     "manual_backward": "`self.manual_backward(loss)` has an effect that a graph does not repeat",
     "two_loops": "`self.scale` is read, which a.py:33 changes",
     "scheduled_before": "`scheduler.step()` has an effect that a graph does not repeat",
-    "wrapped_optimizer": "`self.count` outside of the step is changed",
+    "wrapped_optimizer": "`group['lr']` outside of the step is changed",
     "writes_input": "the step writes to one of its inputs, and a graph gets copies of them",
 }
 
 BACKWARD = {
+    "counting_module": REFUSED["counting_module"],
     "copied": "the step calls no model with parameters",
     "mixed": "`scaler.step(optimizer)` has an effect that a graph does not repeat",
     "phases": "`optimizer.step()` has an effect that a graph does not repeat",

@@ -641,3 +641,22 @@ def test_an_optimizer_whose_step_is_no_part_of_the_graph_is_refused() -> None:
     call = Called("a.py", line_of(text, "optimizer.step()"), "a.py", line_of(text, "def step"))
     with pytest.raises(Refused):
         outline(text, [call])
+
+
+@needs_torch
+def test_inputs_have_names_of_their_own() -> None:
+    text = HEAD + LOOP.replace("loss.backward()", "loss = loss * model.a.x * model.b.x\n        loss.backward()")
+    text = text.replace("for epoch", "model.a, model.b = nn.Identity(), nn.Identity()\nfor epoch")
+    text = text.replace("    for index", "    model.a.x, model.b.x = 1.0 + epoch, 2.0\n    for index")
+    new = outline(text)
+    assert "def training_step(x, x_2, x_2_2):" in new and ran(new) == ran(text)
+
+
+@needs_torch
+def test_names_of_comprehensions_are_no_results() -> None:
+    text = HEAD + LOOP.replace(
+        "loss.backward()", "loss = loss + sum([loss * k for k in range(3)])\n        loss.backward()"
+    )
+    text = text.replace("        shown.append(", "        k = 1\n        shown.append(k * ")
+    new = outline(text)
+    assert "return (loss,)" in new and ran(new) == ran(text)

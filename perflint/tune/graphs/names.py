@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator, Sequence
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.graphs.parts import Function, Region
 from perflint.tune.graphs.purity import CHANGING, Purity, loaded_names, short, stored_names
@@ -83,12 +83,21 @@ class Sorter:
         ]
         given += self._tests(anchor)
         given += self._paths(anchor, {place for each in given for place in each.places})
+        given = list(self._renamed(given))
         returned = self._returned(needed)
         unsure = [name for name in returned if name not in sure and name not in needed]
         if unsure:
             raise Refused(f"`{unsure[0]}` is bound in only one branch of the step", self._region.kept[0])
         self._require_no_counter(given)
         return Names(tuple(given), tuple(returned), anchor)
+
+    def _renamed(self, given: Sequence[Given]) -> Iterator[Given]:
+        """Inputs with names of their own."""
+        known = {each.name for each in given if not each.places}
+        for each in given:
+            name = free(each.name, known) if each.places else each.name
+            known.add(name)
+            yield replace(each, name=name)
 
     def _require_kept(self, names: Sequence[str]) -> None:
         """Raise Refused if each call of the function makes an object that the step calls, so that each had a graph."""

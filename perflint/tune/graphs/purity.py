@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from perflint.semantics.structure import path_of, root_of
@@ -313,10 +314,13 @@ def _is_none_test(test: ast.expr) -> bool:
 
 
 def stored_names(node: ast.AST) -> Iterator[str]:
-    """The names that a target, or the targets inside a node, bind."""
-    for each in ast.walk(node):
+    """The names that a target, or the targets inside a node, bind, without those that only a comprehension has."""
+    waiting = deque([node])
+    while waiting:
+        each = waiting.popleft()
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
             yield each.id
+        waiting.extend([each.iter, *each.ifs] if isinstance(each, ast.comprehension) else ast.iter_child_nodes(each))
 
 
 def loaded_names(node: ast.AST) -> Iterator[ast.Name]:
