@@ -63,9 +63,24 @@ class Look:
             finally:
                 self._waited(loader, began)
 
+        self._watch_evaluations()
         loader_class._get_iterator = begun
         base.__next__, base.__init__ = timed, made
         self._watch_loaders(dataloader.DataLoader)
+
+    def _watch_evaluations(self) -> None:
+        """Note who switches models to evaluation, which often comes after the steps that are watched."""
+        import torch
+
+        kind: Any = torch.nn.Module
+        switch = kind.eval
+
+        @functools.wraps(switch)
+        def switched(module: Any) -> Any:
+            self._calls.switched(sys._getframe(1))
+            return switch(module)
+
+        kind.eval = switched
 
     def _waited(self, loader: Any, began: float) -> None:
         place = self._places.get(id(loader), ("", 0, 0))

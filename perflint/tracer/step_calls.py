@@ -38,6 +38,8 @@ class StepCalls:
         self._training: set[CodeType] = set()
         self._evaluating: dict[CodeType, str] = {}
         """The functions that call models with gradients and without, these with their file."""
+        self._switching: dict[CodeType, str] = {}
+        """The functions that switch models to evaluation, also after `stop`, with their file."""
         self._model_call: CodeType | None = None
         self._compile: CodeType | None = None
         self._backward: CodeType | None = None
@@ -88,6 +90,13 @@ class StepCalls:
             self._steps[place] = self._steps.get(place, 0) + 1
             self._stacks.add(tuple(each.f_code for each in self._own(frame)))
 
+    def switched(self, frame: FrameType | None) -> None:
+        """A model was switched to evaluation below a frame."""
+        own = self._own(frame)
+        is_function = bool(own) and own[0].f_code.co_name != "<module>"
+        if is_function and not any(each.f_code is self._model_call for each in _upwards(frame)):
+            self._switching[own[0].f_code] = self._file(own[0].f_code.co_filename)
+
     def report(self) -> dict[str, Any]:
         """The calls, each with the file and line of both sides, the counts of steps, and the models of the step.
 
@@ -96,20 +105,25 @@ class StepCalls:
         first line of the function. `compiles` is true if the process compiles something, `reduces` if
         hooks of a model add up its gradients. `lines` are those of the project that made any call, `backwards` those
         below which a backward pass began, `again` the functions that were called several times.
-        Evaluations are functions that call models without gradients only, by their file and line.
+        Evaluations are functions that call models without gradients only, or that switch them to evaluation and make
+        no step, by their file and line.
         """
         compiler = getattr(sys.modules.get("torch"), "compiler", None)
         # Only these versions can leave a function as it is.
         stepping = self._stepping()
         has_eager = stepping and hasattr(compiler, "set_stance")
-        evaluating = self._evaluating.keys() - self._training - stepping if has_eager else set()
+        training = self._training | stepping
+        switching = self._switching.keys() - {code for stack in self._stacks for code in stack}
+        evaluating = (self._evaluating.keys() | switching) - training if has_eager else set()
         models = {found for found, codes in self._models if codes & stepping or not stepping}
         return {
             "calls": sorted(set(self._calls.values())),
             "lines": sorted(self._lines),
             "steps": [[*place, count] for place, count in sorted(self._steps.items())],
             "models": sorted(models),
-            "evaluations": sorted((self._evaluating[code], code.co_firstlineno) for code in evaluating),
+            "evaluations": sorted(
+                ((self._evaluating | self._switching)[code], code.co_firstlineno) for code in evaluating
+            ),
             "compiles": self._compiles,
             "reduces": self._reduces,
             "backwards": sorted(self._backwards),

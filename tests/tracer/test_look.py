@@ -1,4 +1,4 @@
-"""The facts of a run for `perflint tune`: the places of loaders."""
+"""The facts of a run for `perflint tune`: the places of loaders, and evaluations."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+from torch.nn import Module
 from torch.utils.data import DataLoader, dataloader
 
 from perflint.tracer import look
+from perflint.tracer.step_calls import StepCalls
 
 LIBRARY = "def prepared(loader):\n    return type(loader)(loader.dataset, batch_size=loader.batch_size)\n"
 PROGRAM = """
@@ -30,7 +32,8 @@ for _ in other:
 def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> look.Look:
     """A look at programs in a folder, which leaves torch as it was."""
     base = dataloader._BaseDataLoaderIter
-    for kind, names in ((base, ("__next__", "__init__")), (DataLoader, ("_get_iterator", "__init__"))):
+    watched = ((base, ("__next__", "__init__")), (DataLoader, ("_get_iterator", "__init__")), (Module, ("eval",)))
+    for kind, names in watched:
         for name in names:
             monkeypatch.setattr(kind, name, getattr(kind, name))
     monkeypatch.setattr(look, "listen", lambda _: None)
@@ -44,3 +47,15 @@ def test_a_loader_that_a_library_makes_of_another_has_its_place(seen: look.Look,
     names = {"__name__": "program", "seen": seen, "prepared": library["prepared"]}
     exec(compile(PROGRAM, str(tmp_path / "a.py"), "exec"), names)
     assert [place[:3] for place in seen.report()["loaders"]] == [["a.py", 4, 0], ["a.py", 6, 0]]
+
+
+def test_an_evaluation_is_seen_where_it_switches_the_model(
+    seen: look.Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switched: list[int] = []
+    monkeypatch.setattr(StepCalls, "switched", lambda _, frame: switched.append(frame.f_lineno))
+    seen.start()
+    text = "from torch.nn import Linear\nnet = Linear(1, 1)\nassert net.eval() is net and not net.training\n"
+    exec(compile(text, str(tmp_path / "a.py"), "exec"), {"__name__": "program"})
+    seen.report()
+    assert switched == [3]

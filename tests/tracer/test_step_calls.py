@@ -99,3 +99,37 @@ def test_nothing_is_watched_while_torch_compiles(tmp_path: Path) -> None:
         torch._dynamo.reset()
     assert any("eval_frame" in name for name in watched)
     assert not any("symbolic_convert" in name for name in watched)
+
+
+EVALUATIONS = """
+def evaluate():
+    calls.switched(sys._getframe())
+
+def prepare():
+    train()
+    calls.switched(sys._getframe())
+
+def train():
+    calls.stepped(sys._getframe())
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        calls.switched(sys._getframe())
+        return x
+
+prepare()
+calls.start()
+Model()(torch.ones(1))
+calls.stop()
+evaluate()
+"""
+
+
+def test_evaluations_are_seen_after_the_steps_that_are_watched(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "a.py"
+    path.write_text(EVALUATIONS)
+    calls = StepCalls(str(tmp_path))
+    exec(compile(EVALUATIONS, str(path), "exec"), {"calls": calls, "sys": sys, "torch": torch})
+    # The other functions make steps, or run in a model that may be compiled.
+    assert calls.report()["evaluations"] == [("a.py", 2)]
