@@ -12,8 +12,8 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import Recorded, is_between, recorded, replays_of
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
-from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import last_name
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import is_none, last_name
 from perflint.source.quoting import quoted
 
 _DROPS = ("torch.optim.Optimizer.zero_grad", "torch.nn.Module.zero_grad", "")
@@ -23,8 +23,8 @@ class DroppedGradients(Rule):
     """The gradients that a recorded backward pass fills are dropped between two replays.
 
     ## What it does
-    Finds `zero_grad()` beside the replays of a CUDA graph that recorded `backward()`, where the optimizer steps outside
-    of the graph.
+    Finds `zero_grad()` and `p.grad = None` beside the replays of a CUDA graph that recorded `backward()`, where the
+    optimizer steps outside of the graph.
 
     ## Why is this bad
     The graph writes to the memory that the gradients had at the capture. `zero_grad()` sets `grad` to None, and a
@@ -82,27 +82,36 @@ class DroppedGradients(Rule):
 
     code, name = "TPF816", "dropped-gradients"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (Files("zero_grad", also=("replay",)),)
+    listens = (Files("zero_grad", ".grad = None", also=("replay",)),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         found = [(block, replays_of(model, block)) for block in _of_backward(model)] if model.captures.blocks else []
-        for drop in calls_named(site, "zero_grad") if found else ():
-            if drop.target not in _DROPS or is_false(given(drop.node, "set_to_none", 0)) or drop.has_unpacking:
+        for drop in _drops(site) if found else ():
+            if model.captures.of(drop) is not None:
                 continue
-            if model.captures.of(drop.node) is not None:
-                continue
-            capture = next((b.capture for b, every in found if is_between(model, drop.node, b.capture, every)), None)
+            capture = next((b.capture for b, every in found if is_between(model, drop, b.capture, every)), None)
             if capture is not None:
                 yield self.finding(
-                    drop,
-                    f"{quoted(drop.text(drop.node))} drops the gradients that the CUDA graph of line "
+                    Site(model, drop),  # type: ignore[arg-type]
+                    f"{quoted(model.source.written(drop))} drops the gradients that the CUDA graph of line "
                     f"{capture.start.lineno} fills: the optimizer finds none after the next replay",
                     confidence=Confidence.HIGH,
                     heat=Heat.HOT,
                     help="Remove it: each replay overwrites the gradients in place.",
                 )
+
+
+def _drops(site: FileSite) -> Iterator[ast.Call | ast.Assign]:
+    """The calls and assignments of a file that set gradients to None."""
+    for call in calls_named(site, "zero_grad"):
+        if call.target in _DROPS and not is_false(given(call.node, "set_to_none", 0)) and not call.has_unpacking:
+            yield call.node
+    for statement in site.model.nodes(ast.Assign):
+        target = statement.targets[0]
+        if isinstance(target, ast.Attribute) and target.attr == "grad" and is_none(statement.value):
+            yield statement
 
 
 def _of_backward(model: Model) -> list[Recorded]:
