@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._methods import is_true
+from perflint.rules._methods import calls_named, is_true
 from perflint.rules._sources import passed_to, unpacked
-from perflint.rules.base import Calls, Rule
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, Files, Rule
+from perflint.semantics.sites import CallSite, FileSite
 
 _CONFIGS = tuple(f"transformers.{home}BitsAndBytesConfig" for home in ("", "utils.", "utils.quantization_config."))
 
@@ -17,7 +17,8 @@ class FourBitInFloat32(Rule):
     """A model with weights of four bits computes in float32.
 
     ## What it does
-    Finds `BitsAndBytesConfig(load_in_4bit=True)` of transformers without `bnb_4bit_compute_dtype`.
+    Finds `BitsAndBytesConfig(load_in_4bit=True)` of transformers without `bnb_4bit_compute_dtype`,
+    and `from_pretrained(…, load_in_4bit=True)`.
 
     ## Why is this bad
     The weights are unpacked for each product into the type of the argument, which is float32 by default: the
@@ -63,9 +64,17 @@ class FourBitInFloat32(Rule):
     effect, severity = Effect.COMPUTE, Severity.ERROR
     measured = ("four-bit-in-float32-1",)
     costs = "products of one row with weights of 4096 × 4096 are {0} slower than in bfloat16"
-    listens = (Calls(*_CONFIGS),)
+    listens = (Calls(*_CONFIGS), Files("load_in_4bit", also=("from_pretrained",)))
 
-    def check(self, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | FileSite) -> Iterator[Finding]:
+        if isinstance(site, CallSite):
+            yield from self._configured(site)
+            return
+        for call in calls_named(site, "from_pretrained"):
+            if site.model.symbols.full_name(call.node.func).startswith("transformers."):
+                yield from self._configured(call)
+
+    def _configured(self, site: CallSite) -> Iterator[Finding]:
         model, node = site.model, site.node
         is_known = not site.has_unpacking or unpacked(model, node)[1]
         is_chosen = passed_to(model, node, "bnb_4bit_compute_dtype", 6) is not None

@@ -18,7 +18,15 @@ def by_position():
     return BitsAndBytesConfig(False, True)  # error: TPF945
 
 
+def without_a_config(name: str):
+    return AutoModelForCausalLM.from_pretrained(name, load_in_4bit=True, device_map="auto")  # error: TPF945
+
+
 # Look-alikes
+
+
+def by_another_library(library, name: str):
+    return library.from_pretrained(name, load_in_4bit=True), AutoModelForCausalLM.from_pretrained(name)
 
 
 def in_half(name: str):
