@@ -13,7 +13,7 @@ from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import is_none
-from perflint.semantics.values import Const
+from perflint.semantics.values import Const, Scalar
 
 _REDUCES = tuple(f"torch.distributed.{name}" for name in ("all_reduce", "reduce", "broadcast", "all_gather"))
 _OTHERS = r"(?i:win32|windows|\bnt\b)|nccl|ucc|mpi|xccl|hccl|rccl"
@@ -79,14 +79,15 @@ class GlooForGpus(Rule):
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         backend = site.argument("backend", 0)
-        if backend is None or site.value(backend) != Const("gloo"):
+        chosen = None if backend is None else site.value(backend)
+        if (chosen.default if isinstance(chosen, Scalar) else chosen) != Const("gloo"):
             return
         if in_tests(site.model) or is_guarded(site.model, site.node) or not _uses_gpus(site.model):
             return
         yield self.finding(
             site,
             "gloo sends the tensors of the GPUs through the CPUs",
-            confidence=Confidence.HIGH,
+            confidence=Confidence.HIGH if isinstance(chosen, Const) else Confidence.MEDIUM,
             # It is said once, and holds for each step.
             heat=Heat.HOT,
             help='Pass "nccl".',

@@ -24,6 +24,10 @@ if __name__ == "__main__":
     dist.init_process_group(init_method="env://", backend="gloo")  # error: TPF930
 
 
+def by_default_of_a_parameter(rank: int, backend: str = "gloo"):
+    dist.init_process_group(backend, rank=rank)  # error: TPF930
+
+
 # Look-alikes
 
 
