@@ -136,7 +136,7 @@ class PythonParamLoop(Rule):
     def _by_assignment(self, site: FileSite, averaged: ast.Assign, heat: Heat) -> Finding:
         return self.finding(
             site,
-            f"{quoted(site.text(averaged.value))} runs for each entry of the state: several kernels and a new tensor "
+            f"{quoted(site.text(averaged.value))} runs for each entry or parameter: several kernels and a new tensor "
             "for every one",
             confidence=Confidence.MEDIUM,
             heat=heat,
@@ -147,16 +147,21 @@ class PythonParamLoop(Rule):
 
 
 def _averaged(model: Model, loop: ast.For | ast.While, names: set[str]) -> ast.Assign | None:
-    """The assignment to an entry of a dict, under a key of the loop, of its mean with the value of the loop."""
+    """The assignment to an entry of a dict, under a key of the loop, of its mean with the value of the loop.
+
+    Also to the data of a parameter of the loop: `slow.data = decay * slow.data + (1 - decay) * fast.data`.
+    """
     for part in walk(loop):
         target = part.targets[0] if isinstance(part, ast.Assign) else None
         key = target.slice if isinstance(target, ast.Subscript) else None
+        if isinstance(target, ast.Attribute) and target.attr == "data":
+            key = target.value
         if not isinstance(part, ast.Assign) or not isinstance(key, ast.Name) or key.id not in names:
             continue
         sums = [each for each in walk(part.value) if isinstance(each, ast.BinOp)]
         is_mean = any(isinstance(each.op, ast.Add) for each in sums) and len(sums) > 2
         text = ast.unparse(part.targets[0])
-        has_old = any(isinstance(each, ast.Subscript) and ast.unparse(each) == text for each in walk(part.value))
+        has_old = any(isinstance(each, type(target)) and ast.unparse(each) == text for each in walk(part.value))
         if is_mean and has_old and names_in(part.value) & (names - {key.id}):
             return part
     return None

@@ -315,3 +315,21 @@ class Augmented:
             count = 0
             for parameter in model.parameters():
                 count += parameter.numel()
+
+
+class Momentum(nn.Module):
+    def __init__(self, fast: nn.Module, slow: nn.Module):
+        super().__init__()
+        self.fast, self.slow = fast, slow
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for q, k in zip(self.fast.parameters(), self.slow.parameters()):
+            k.data = k.data * 0.99 + q.data * 0.01  # error: TPF603
+        return self.fast(x) - self.slow(x)
+
+
+class Copied(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for q, k in zip(self.fast.parameters(), self.slow.parameters()):
+            k.data = q.data.clone()
+        return self.fast(x)
