@@ -14,6 +14,8 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device, Value
 from perflint.source.quoting import quoted
 
+_SAFE = ("safetensors.torch.load_file",)
+_CURE, _SAFE_CURE = 'Pass `map_location="cpu", mmap=True`', "Leave `device` out"
 _OPEN = (Device.CALLER, Device.UNKNOWN)
 
 
@@ -21,7 +23,8 @@ class CheckpointTwiceOnGpu(Rule):
     """A checkpoint is read to the GPU and copied into a model that is there already.
 
     ## What it does
-    Finds `torch.load(path, map_location="cuda")` whose result goes to `load_state_dict`.
+    Finds `torch.load(path, map_location="cuda")`, and `load_file(path, device="cuda")` of safetensors, whose result
+    goes to `load_state_dict`.
 
     ## Why is this bad
     The GPU holds the weights twice until the checkpoint is freed, and with the states of an optimizer three times
@@ -63,11 +66,12 @@ class CheckpointTwiceOnGpu(Rule):
 
     code, name = "TPF964", "checkpoint-twice-on-gpu"
     effect, severity = Effect.MEMORY, Severity.INFO
-    listens = (Calls("torch.load"),)
+    listens = (Calls("torch.load", *_SAFE),)
     mentions = Mentions("load_state_dict", without=("assign=True",))
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        model, place = site.model, passed_to(site.model, site.node, "map_location", 1)
+        is_safe = site.target in _SAFE
+        model, place = site.model, passed_to(site.model, site.node, "device" if is_safe else "map_location", 1)
         sure = None if place is None or _is_open(site.value(place)) else place_confidence(site.value(place))
         if sure is None or in_tests(model) or not is_state(model, site.node):
             return
@@ -76,7 +80,7 @@ class CheckpointTwiceOnGpu(Rule):
             f"{quoted(site.text(site.node))} holds all weights on the GPU a second time, beside those of the model",
             confidence=sure,
             heat=Heat.WARM,
-            help='Pass `map_location="cpu", mmap=True`: `load_state_dict` copies the tensors to the GPU.',
+            help=f"{_SAFE_CURE if is_safe else _CURE}: `load_state_dict` copies the tensors to the GPU.",
         )
 
 
