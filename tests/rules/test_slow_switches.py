@@ -25,3 +25,18 @@ def test_severity_goes_by_the_switch() -> None:
 
 def test_what_cublas_needs_is_set_on_purpose() -> None:
     assert found(FILE + 'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n') == [(6, "error")]
+
+
+TRAINS = """
+def train(model, loader, optimizer):
+    for x in loader:
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_float64_as_the_default_in_its_forms() -> None:
+    for given in ("dtype(torch.float64)", "tensor_type(torch.cuda.DoubleTensor)", 'tensor_type("torch.DoubleTensor")'):
+        assert found(f"import torch\n\ntorch.set_default_{given}\n{TRAINS}") == [(3, "error")]
+    for given in ("dtype(torch.float32)", "tensor_type(torch.cuda.FloatTensor)"):
+        assert not found(f"import torch\n\ntorch.set_default_{given}\n{TRAINS}")

@@ -27,7 +27,8 @@ _RUNS_ON_THE_CPU = "PYTORCH_ENABLE_MPS_FALLBACK"
 _WAIT_FOR_COLLECTIVES = ("TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
 _DISTRIBUTED = "TORCH_DISTRIBUTED_DEBUG"
 _CUDNN = "torch.backends.cudnn."
-_FLOAT64 = ("torch.float64", "torch.double")
+_FLOAT64 = ("torch.float64", "torch.double", "torch.DoubleTensor", "torch.cuda.DoubleTensor")
+_DEFAULTS = ("torch.set_default_dtype", "torch.set_default_tensor_type")
 _COMPUTES_EXACTLY = re.compile(r"linalg|autograd\.grad\b|\.(?:hessian|jacobian)|create_graph|odeint|gpytorch|\bscipy\b")
 
 
@@ -104,7 +105,7 @@ class SlowSwitches(Rule):
     `Trainer(deterministic=True)` and `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"`, and its equals for AMD, that no flag
     guards. On Apple's GPUs, finds `os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"`, and with several processes
     `os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"` and `os.environ["TORCH_NCCL_BLOCKING_WAIT"] = "1"`. In files
-    that train on a GPU, finds `torch.set_default_dtype(torch.float64)`.
+    that train on a GPU, finds `torch.set_default_dtype(torch.float64)` and its older form.
 
     ## Why is this bad
     They apply to the whole program. Without cuDNN, convolutions and recurrent layers use slower
@@ -184,7 +185,9 @@ class SlowSwitches(Rule):
         "float64-step-gpt",
     )
     costs = None
-    listens = (Files("cudnn", "deterministic", "set_default_dtype", _DISTRIBUTED, *_VARIABLES),)
+    listens = (
+        Files("cudnn", "deterministic", "set_default_dtype", "set_default_tensor_type", _DISTRIBUTED, *_VARIABLES),
+    )
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
@@ -225,7 +228,7 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign | ast.C
         full = names.full_name(call.func) if call.args else ""
         if full in ("torch.use_deterministic_algorithms", "torch.set_deterministic") and is_true(call.args[0]):
             yield call, _ALGORITHMS
-        elif full == "torch.set_default_dtype" and names.full_name(call.args[0]) in _FLOAT64 and _may_be_float32(model):
+        elif full in _DEFAULTS and _is_double(model, call.args[0]) and _may_be_float32(model):
             yield call, _DOUBLE
         elif full in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2:
             if (switch := _variable(*call.args)) is not None:
@@ -237,6 +240,12 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.AugAssign | ast.C
             named = {each.arg: each.value for each in call.keywords if each.arg is not None}
             yield from ((call, switch) for switch in _of_items((given | named).items()))
             yield from ((call, switch) for each in call.args for switch in _of_dict(made(model, each)))
+
+
+def _is_double(model: Model, given: ast.expr) -> bool:
+    """True for `torch.float64` and `torch.cuda.DoubleTensor`, also as a text."""
+    said = given.value if isinstance(given, ast.Constant) else model.symbols.full_name(given)
+    return said in _FLOAT64
 
 
 def _may_be_float32(model: Model) -> bool:
