@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.engine.contracts import held
 from perflint.findings import Confidence, Finding
+from perflint.rules.base import often
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 

@@ -1,4 +1,4 @@
-"""The base class of rules.
+"""The base class of rules, and the words that their messages share.
 
 A rule is a small class in a file of its own. It names the sites that it listens to,
 decides by the facts of the model about a site, and yields findings.
@@ -7,6 +7,7 @@ It holds no state. Its docstring is its page in the docs.
 
 from __future__ import annotations
 
+import ast
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -15,9 +16,10 @@ from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 from perflint.config.settings import OptionValue
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Severity, Span
+from perflint.findings import Confidence, Effect, Finding, Fix, Frequency, Heat, Need, Severity, Span
 from perflint.frozen import dataclass
 from perflint.semantics.sites import FileSite, FormatSite, Site, SubscriptSite, TruthSite
+from perflint.source.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,3 +275,22 @@ class CommentRule(OutsideRule):
 
 class DeclaredRule(OutsideRule):
     """Base of the rules about functions that the settings declare (`engine/declared.py`)."""
+
+
+def shown(site: Site, node: ast.expr | ast.stmt | None = None) -> str:
+    """The code of the expression of a site, or of another node, between backquotes."""
+    return quoted(site.model.source.written(site.node if node is None else node))
+
+
+_RARE = (Frequency.EPOCH, Frequency.NEVER)
+
+
+def often(site: Site) -> str:
+    """How often the code of a site runs, to end a message with: " (runs every step)"; empty if it is not hot."""
+    # A clean file does not pay for the import.
+    from perflint.semantics.purpose.frequency import frequency
+
+    if site.heat is not Heat.HOT:
+        return ""
+    unit = Frequency.STEP if isinstance(site, FileSite) else frequency(site.model, site.node)
+    return "" if unit in _RARE else f" ({unit.words})"

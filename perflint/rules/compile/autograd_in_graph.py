@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Files
+from perflint.rules.base import Calls, Files, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Evidence
-from perflint.source.quoting import quoted
 
 _BACKWARD = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
 
@@ -80,7 +79,7 @@ class AutogradInGraph(BreakRule):
         elif site.target in _BACKWARD or _is_argument(site):
             yield Break(
                 site.node,
-                f"{quoted(site.text(site.node))} calls autograd",
+                f"{shown(site)} calls autograd",
                 "Compile only the code before it, or use `torch.func.grad`.",
                 Confidence.HIGH,
             )
@@ -104,7 +103,7 @@ def _assigned(site: FileSite) -> Iterator[Break]:
             sure = Confidence.HIGH if tensor.evidence > Evidence.USE else Confidence.MEDIUM
             yield Break(
                 node,
-                f"{quoted(site.text(node))} is assigned",
+                f"{shown(site, node)} is assigned",
                 "Set it before the compiled call; inside, use `detach()`.",
                 sure,
             )

@@ -9,13 +9,12 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._results import COMPILE, result_of
 from perflint.rules._sources import names_behind, passed_to
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import loops_around, targets
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword, last_name, names_in, walk
 from perflint.semantics.values import Function, scalar_type
-from perflint.source.quoting import quoted
 
 
 class ChangingNumber(Rule):
@@ -93,7 +92,7 @@ class ChangingNumber(Rule):
     def _found(self, site: FileSite, node: ast.expr, what: str) -> Finding:
         return self.finding(
             site,
-            f"{quoted(site.text(node))} {what}: the code is compiled again for each, up to eight times",
+            f"{shown(site, node)} {what}: the code is compiled again for each, up to eight times",
             confidence=Confidence.MEDIUM,
             heat=Heat.HOT,
             span=site.model.source.span(node),

@@ -8,9 +8,8 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._ddp import DDP
 from perflint.rules._fsdp import FSDP
 from perflint.rules._results import COMPILE, result_of
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 
 class CompileBeforeDdp(Rule):
@@ -85,7 +84,7 @@ class CompileBeforeDdp(Rule):
         what = "gradients" if of_ddp else "parameters"
         yield self.finding(
             site,
-            f"`{wrapper}` wraps the result of {quoted(site.text(call))} (line {call.lineno}): its {what} {why}",
+            f"`{wrapper}` wraps the result of {shown(site, call)} (line {call.lineno}): its {what} {why}",
             confidence=Confidence.HIGH,
             heat=Heat.WARM,
             help=f"Compile the wrapper: `torch.compile({wrapper}(model))`.",

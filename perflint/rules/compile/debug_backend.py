@@ -9,11 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _COMPILE = "torch.compile"
 _DEBUGGING = ("eager", "aot_eager", "pre_dispatch_eager")
@@ -81,7 +80,7 @@ class DebugBackend(Rule):
                 continue
             yield self.finding(
                 site,
-                f"{quoted(model.source.written(node))} {does}",
+                f"{shown(site, node)} {does}",
                 confidence=Confidence.HIGH,
                 severity=None if isinstance(node, ast.expr) else Severity.INFO,
                 # It is said once, and holds for every step.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._data_sized import FIXED, ONE_HOT, REPEATS, SELECTIONS, UNIQUE, data_sized, indexed
 from perflint.rules.sync._indices import parts
 from perflint.semantics.sites import CallSite, SubscriptSite
-from perflint.source.quoting import quoted
 
 _MORE = ("torch.linalg.lstsq",)
 
@@ -85,7 +84,7 @@ class DynamicShapeOp(BreakRule):
         if confidence is not None:
             yield Break(
                 site.node,
-                f"{quoted(site.text(site.node))} {_what(site)}",
+                f"{shown(site)} {_what(site)}",
                 "Keep the size: `torch.where(mask, x, 0)`, a weight of 0, `topk`; or pass it: `num_classes=`,"
                 " `output_size=`, `nonzero_static(size=…)`.",
                 confidence,

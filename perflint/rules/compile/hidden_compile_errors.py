@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.sites import FileSite
 from perflint.semantics.symbols import Symbols
-from perflint.source.quoting import quoted
 
 _LIMITS = {
     "cache_size_limit": 64,
@@ -92,7 +91,7 @@ class HiddenCompileErrors(Rule):
                 if what:
                     yield self.finding(
                         site,
-                        f"{quoted(site.model.source.written(assignment))} {what}",
+                        f"{shown(site, assignment)} {what}",
                         confidence=Confidence.HIGH,
                         heat=Heat.WARM,
                         span=site.model.source.span(assignment),

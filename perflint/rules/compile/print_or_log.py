@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, shown
 from perflint.rules.compile._breaks import Break, BreakRule, guarded, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.semantics.sites import CallSite, FormatSite, device_confidence
-from perflint.source.quoting import quoted
 
 _LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
 _WRITES = (
@@ -89,12 +88,12 @@ class PrintOrLog(BreakRule):
     def at(self, site: CallSite | FormatSite) -> Iterator[Break]:
         cure = "Move it out of the compiled call, or guard it: `if not torch.compiler.is_compiling():`."
         if isinstance(site, CallSite):
-            yield Break(site.node, f"{quoted(site.text(site.node))} writes output", cure,
+            yield Break(site.node, f"{shown(site)} writes output", cure,
                         guarded(site.model, site.node, Confidence.HIGH))  # fmt: skip
             return
         confidence = device_confidence(device_blind(site).value(site.node))
         if confidence is not None and site.sink in _TEXTS and not _is_written(site):
-            yield Break(site.node, f"{quoted(site.text(site.node))} is turned into text", cure,
+            yield Break(site.node, f"{shown(site)} is turned into text", cure,
                         guarded(site.model, site.node, confidence))  # fmt: skip
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 _LAYERS = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
 
@@ -86,8 +85,7 @@ class RnnInGraph(BreakRule):
         if isinstance(called, Instance) and called.cls in _LAYERS:
             yield Break(
                 site.node,
-                f"{quoted(site.text(site.node))} runs `{called.cls.replace('torch.', '')}`, which torch.compile does "
-                "not trace",
+                f"{shown(site)} runs `{called.cls.replace('torch.', '')}`, which torch.compile does not trace",
                 "Compile the code before and after it, or leave it: cuDNN runs the layer.",
                 Confidence.HIGH,
             )

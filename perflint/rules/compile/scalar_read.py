@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import NUMBERS, read_at
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _COMPARED = ("torch.equal", "torch.allclose", "torch.Tensor.equal", "torch.Tensor.allclose")
 
@@ -86,11 +85,9 @@ class ScalarRead(BreakRule):
         if site.target in _COMPARED:
             tensors = [site.value(argument) for argument in site.node.args]
             if any(value.tensor is not None for value in (*tensors, *([site.receiver] if site.receiver else []))):
-                yield Break(site.node, f"{quoted(site.text(site.node))} compares tensors and reads the answer",
+                yield Break(site.node, f"{shown(site)} compares tensors and reads the answer",
                             cure, Confidence.HIGH)  # fmt: skip
             return
         read = read_at(device_blind(site))
         if read is not None:
-            yield Break(
-                read.node, f"{quoted(site.text(read.node))} reads a number from a tensor", cure, read.confidence
-            )
+            yield Break(read.node, f"{shown(site, read.node)} reads a number from a tensor", cure, read.confidence)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._as_numbers import TAKERS, taken_as_numbers
 from perflint.semantics.sites import CallSite, SubscriptSite
-from perflint.source.quoting import quoted
 
 
 class SizeFromTensor(BreakRule):
@@ -76,7 +75,7 @@ class SizeFromTensor(BreakRule):
         for _, confidence in taken_as_numbers(device_blind(site))[:1]:
             yield Break(
                 site.node,
-                f"{quoted(site.text(site.node))} uses a tensor as a Python number",
+                f"{shown(site)} uses a tensor as a Python number",
                 "Get the number on the CPU, where it is known first: from a shape, the collate function or the "
                 "settings.",
                 confidence,

@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.rules._branches import is_choice
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, shown
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import TRUTHS, read_at
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.sites import CallSite, Site, TruthSite
-from perflint.source.quoting import quoted
 
 
 class TensorBranch(BreakRule):
@@ -85,7 +84,7 @@ class TensorBranch(BreakRule):
             return
         yield Break(
             read.node,
-            f"{quoted(site.text(read.node))} decides by a tensor which code runs next",
+            f"{shown(site, read.node)} decides by a tensor which code runs next",
             _cure(site),
             read.confidence,
         )

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._results import COMPILE, result_of
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, often, shown
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name, path_of
 from perflint.semantics.values import Function, Instance
-from perflint.source.quoting import quoted
 
 _GENERATE = "torch.nn.Module.generate"
 """The method of transformers: its models come from calls whose class no file of the project has."""
@@ -112,8 +110,7 @@ class UncompiledMethod(Rule):
                 continue
             yield self.finding(
                 call,
-                f"{quoted(site.text(node))} runs eagerly: `torch.compile` compiles only the call of the module"
-                f"{often(call)}",
+                f"{shown(site, node)} runs eagerly: `torch.compile` compiles only the call of the module{often(call)}",
                 confidence=confidence if _is_sure(model, node, made) else Confidence.LOW,
                 # It runs the layers once for each token.
                 heat=Heat.HOT if call.target == _GENERATE else call.heat,

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import value_of
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.binders import targets
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of
-from perflint.source.quoting import quoted
 
 _LOADS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
 _REGISTERS = (
@@ -92,7 +91,7 @@ class UnregisteredExtension(Rule):
             if model.target(call) in _LOADS and model.function(call) is None:
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(call))} runs a C++ compiler when the module is first imported",
+                    f"{shown(site, call)} runs a C++ compiler when the module is first imported",
                     confidence=Confidence.MEDIUM,
                     effect=Effect.PIPELINE,
                     heat=Heat.WARM,
@@ -107,7 +106,7 @@ class UnregisteredExtension(Rule):
             if compiled is not None:
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(call))} calls an extension that is not registered: this breaks the graph of "
+                    f"{shown(site, call)} calls an extension that is not registered: this breaks the graph of "
                     f"{compiled.options.place}",
                     confidence=Confidence.HIGH,
                     heat=model.heat(call),

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, shown
 from perflint.rules.compile._breaks import Break, BreakRule, guarded
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance, Sequence, Value
-from perflint.source.quoting import quoted
 
 _CLOCKS = tuple(f"time.{name}" for name in "time time_ns perf_counter monotonic process_time sleep".split())
 _NOW = ("datetime.datetime.now", "datetime.datetime.utcnow")
@@ -101,7 +100,7 @@ class UntraceableCall(BreakRule):
         if what:
             yield Break(
                 site.node,
-                f"{quoted(site.text(site.node))} {what}",
+                f"{shown(site)} {what}",
                 "Move it out of the compiled call, or guard it: `if not torch.compiler.is_compiling():`.",
                 guarded(site.model, site.node, Confidence.HIGH),
             )

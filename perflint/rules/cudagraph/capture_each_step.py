@@ -10,14 +10,13 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_done_once
 from perflint.rules._methods import in_tests
 from perflint.rules._turns import nodes_of, places, turn_around
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.cudagraph._replays import graph_of, loop_around, recorded, replays
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import GRAPHED, Capture
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of
-from perflint.source.quoting import quoted
 
 
 class CaptureEachStep(Rule):
@@ -87,7 +86,7 @@ class CaptureEachStep(Rule):
         for start in _starts(model):
             yield self.finding(
                 site,
-                f"{quoted(model.source.written(start))} records a CUDA graph in each step",
+                f"{shown(site, start)} records a CUDA graph in each step",
                 confidence=Confidence.HIGH,
                 heat=Heat.HOT,
                 span=model.source.span(start),

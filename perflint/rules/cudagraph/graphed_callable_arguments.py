@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._autocast import AUTOCAST_OF_MODULE
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import GRAPHED
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import BY_GRAPHED, NONE, Function, Instance, Value, scalar_type
-from perflint.source.quoting import quoted
 
 
 class GraphedCallableArguments(Rule):
@@ -79,7 +78,7 @@ class GraphedCallableArguments(Rule):
             if sure is not None and not _is_shared(site.model, call.func):
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(call))} passes `{named}` by keyword, which a graphed callable does not take",
+                    f"{shown(site, call)} passes `{named}` by keyword, which a graphed callable does not take",
                     confidence=sure,
                     heat=Heat.WARM,
                     span=site.model.source.span(call),
@@ -95,7 +94,7 @@ class GraphedCallableArguments(Rule):
             if _is_no_tensor(site.value(part)):
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(part))} is not a tensor: `make_graphed_callables` refuses it in `sample_args`",
+                    f"{shown(site, part)} is not a tensor: `make_graphed_callables` refuses it in `sample_args`",
                     confidence=Confidence.HIGH,
                     heat=Heat.WARM,
                     span=site.model.source.span(part),
@@ -105,7 +104,7 @@ class GraphedCallableArguments(Rule):
         if caching is not None:
             yield self.finding(
                 site,
-                f"{quoted(site.text(caching))} caches weights, which `make_graphed_callables` refuses",
+                f"{shown(site, caching)} caches weights, which `make_graphed_callables` refuses",
                 confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=site.model.source.span(caching),

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made, target_of
 from perflint.rules._turns import iteration_around, nodes_of
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, often, shown
 from perflint.rules.cudagraph._outputs import graphs_of
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in
-from perflint.source.quoting import quoted
 
 
 class GrowingGraphInput(Rule):
@@ -90,7 +88,7 @@ class GrowingGraphInput(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} gives {quoted(model.source.written(call.func))} another shape, and each "
+            f"{shown(site)} gives {shown(site, call.func)} another shape, and each "
             f"shape is recorded as a CUDA graph of its own{often(site)}",
             confidence=Confidence.HIGH,
             help="Pass the new part alone, with a cache, or a buffer of the full length.",

@@ -11,7 +11,7 @@ from perflint.rules._memory.flows import uses_of
 from perflint.rules._memory.operators import records
 from perflint.rules._statements import block_of
 from perflint.rules._turns import call_in_loop
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.cudagraph._outputs import Output, graphs_of, outputs, records_again, runs_graphs
 from perflint.rules.cudagraph._replays import loop_around
 from perflint.semantics.around import is_inside
@@ -20,7 +20,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.concrete import code, cst
-from perflint.source.quoting import quoted
 
 _KEEPS = frozenset({"append", "appendleft", "insert"})
 _COLLECTS = frozenset({"list", "tuple", "set", "deque"})
@@ -113,7 +112,7 @@ class KeptGraphOutput(Rule):
             seen.add(kept)
             yield self.finding(
                 site,
-                f"{quoted(site.text(kept))} is kept, and {found.clause}",
+                f"{shown(site, kept)} is kept, and {found.clause}",
                 confidence=found.confidence,
                 heat=Heat.WARM,
                 span=model.source.span(kept),

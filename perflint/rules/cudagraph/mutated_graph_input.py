@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode
-from perflint.source.quoting import quoted
 
 
 class MutatedGraphInput(Rule):
@@ -92,7 +91,7 @@ class MutatedGraphInput(Rule):
                 continue
             yield self.finding(
                 site,
-                f"{quoted(site.text(changed))} changes the argument `{name}`: the function of `{compiled.options.text}`"
+                f"{shown(site, changed)} changes the argument `{name}`: the function of `{compiled.options.text}`"
                 " then runs without a CUDA graph",
                 confidence=Confidence.MEDIUM,
                 heat=model.heat(changed),

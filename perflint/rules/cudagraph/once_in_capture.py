@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.cudagraph._replays import loop_around
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
@@ -14,7 +14,6 @@ from perflint.semantics.regions.captured import Capture
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import scalar_type
-from perflint.source.quoting import quoted
 
 _DRAWS = ("random.", "numpy.random.", "secrets.", "time.time", "time.perf_counter")
 _SEEDS = frozenset({"seed", "manual_seed", "getstate", "setstate", "get_state", "set_state", "Random", "default_rng"})
@@ -92,7 +91,7 @@ class OnceInCapture(Rule):
                 continue
             yield self.finding(
                 site,
-                f"{quoted(model.source.written(node))} runs once, while the CUDA graph of line {capture.start.lineno} "
+                f"{shown(site, node)} runs once, while the CUDA graph of line {capture.start.lineno} "
                 "is recorded, and in no replay",
                 confidence=Confidence.HIGH,
                 heat=Heat.WARM,

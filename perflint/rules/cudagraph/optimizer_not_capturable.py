@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import with_one_more
 from perflint.rules._since import CAPTURABLE
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Instance
-from perflint.source.quoting import quoted
 
 
 class OptimizerNotCapturable(Rule):
@@ -87,7 +86,7 @@ class OptimizerNotCapturable(Rule):
         name = made.cls.rpartition(".")[2]
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is recorded by the CUDA graph of line {capture.start.lineno}, and `{name}`"
+            f"{shown(site)} is recorded by the CUDA graph of line {capture.start.lineno}, and `{name}`"
             " counts its steps on the CPU: torch raises an error",
             confidence=Confidence.HIGH,
             heat=Heat.WARM,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._memory.flows import made
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.cudagraph._replays import Recorded, is_between, is_visible, loop_around, place_of, recorded, replays
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
@@ -120,7 +120,7 @@ class ReboundGraphInput(Rule):
         for node, capture in _frozen_rates(model):
             yield self.finding(
                 site,
-                f"{quoted(model.source.written(node))} does not reach the CUDA graph of line {capture.start.lineno}: "
+                f"{shown(site, node)} does not reach the CUDA graph of line {capture.start.lineno}: "
                 "its step still uses the learning rate at the time of the capture",
                 confidence=Confidence.HIGH,
                 heat=Heat.HOT,

@@ -8,14 +8,12 @@ from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, surest
 from perflint.rules._methods import is_false, is_true
-from perflint.rules.base import Files, OutsideRule, Rule
+from perflint.rules.base import Files, OutsideRule, Rule, often, shown
 from perflint.rules.precedence import most_precise
 from perflint.rules.registry import RuleSet, all_rules
-from perflint.semantics.purpose.words import often
 from perflint.semantics.regions.captured import Capture, Captures
 from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.structure import last_name
-from perflint.source.quoting import quoted
 
 _WAITING = (Effect.SYNC, Effect.TRANSFER)
 
@@ -126,7 +124,7 @@ class UncapturableCall(Rule):
             if needs is not None and capture is not None:
                 yield self.finding(
                     site,
-                    f"{quoted(site.model.source.written(call))} {needs[0]} while the CUDA graph of line "
+                    f"{shown(site, call)} {needs[0]} while the CUDA graph of line "
                     f"{capture.start.lineno} records it, which may fail",
                     severity=Severity.INFO,
                     confidence=Confidence.MEDIUM,

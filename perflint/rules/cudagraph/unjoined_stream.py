@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, names_in, path_of, walk
-from perflint.source.quoting import quoted
 
 _STREAMS = ("torch.cuda.stream", "torch.cuda.streams.stream", "torch.cuda.StreamContext")
 _WAITS = frozenset({"wait_stream", "wait_event", "synchronize", "wait", "record_event", "record"})
@@ -98,7 +97,7 @@ class UnjoinedStream(Rule):
     def _found(self, site: FileSite, stream: ast.expr, what: str, severity: Severity) -> Finding:
         return self.finding(
             site,
-            f"the stream {quoted(site.text(stream))} {what}",
+            f"the stream {shown(site, stream)} {what}",
             confidence=Confidence.HIGH,
             severity=severity,
             heat=Heat.WARM,

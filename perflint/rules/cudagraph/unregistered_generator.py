@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 
 class UnregisteredGenerator(Rule):
@@ -85,7 +84,7 @@ class UnregisteredGenerator(Rule):
             name = model.source.written(given)
             yield self.finding(
                 site,
-                f"{quoted(model.source.written(call))} draws from `{name}`, which is unknown to the CUDA graph "
+                f"{shown(site, call)} draws from `{name}`, which is unknown to the CUDA graph "
                 f"of line {capture.start.lineno}",
                 confidence=Confidence.HIGH,
                 heat=Heat.WARM,

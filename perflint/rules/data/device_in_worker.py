@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.data._loaders import LOADERS, passed, workers
 from perflint.rules.data._workers import worker_functions
 from perflint.rules.placement import CONSTRUCTORS, FACTORIES, MOVES, creation_confidence, move
@@ -14,7 +14,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import ClassInfo, last_name, path_of, walk
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 
 class DeviceInWorker(Rule):
@@ -101,7 +100,7 @@ class DeviceInWorker(Rule):
                     continue
                 yield self.finding(
                     call,
-                    f"{quoted(call.text(part))} goes to the GPU in `{worker.what}`, which the workers of a loader run",
+                    f"{shown(call, part)} goes to the GPU in `{worker.what}`, which the workers of a loader run",
                     confidence=Confidence.LOW if alone else sure,
                     heat=Heat.HOT,
                     help="Return CPU tensors, and move the whole batch in the loop.",
@@ -115,7 +114,7 @@ class DeviceInWorker(Rule):
             if sure is not None:
                 yield self.finding(
                     call,
-                    f"{quoted(call.text(call.node))} puts `{attribute}` on the device, where the workers of a loader"
+                    f"{shown(call)} puts `{attribute}` on the device, where the workers of a loader"
                     f" read it in `{dataset.node.name}.__getitem__`",
                     confidence=sure,
                     heat=Heat.HOT,

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.data._workers import worker_functions
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, names_in, walk
-from perflint.source.quoting import quoted
 
 _INDEXERS = frozenset({"iloc", "loc"})
 _OPENING = ("open", "read", "load", "decode")
@@ -83,7 +82,7 @@ class FrameRowEachItem(Rule):
                 if _is_row(part) and names_in(part.slice) & worker.item:
                     yield self.finding(
                         site.model.subscript(part),
-                        f"{quoted(site.model.source.written(part))} makes a pandas row for each item",
+                        f"{shown(site, part)} makes a pandas row for each item",
                         confidence=Confidence.MEDIUM,
                         heat=Heat.HOT,
                         help="Keep the columns as arrays: take `.to_numpy()` in the constructor, and index that.",

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._files import OPENS, READS
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword, names_in, root_of, walk
-from perflint.source.quoting import quoted
 
 _MAKES = (".from_pretrained", "tiktoken.get_encoding", "spacy.load")
 
@@ -96,7 +95,7 @@ class HeavyItem(Rule):
                     continue
                 yield self.finding(
                     site.model.call(call),
-                    f"{quoted(site.text(call))} is repeated for each item in `{worker.what}`",
+                    f"{shown(site, call)} is repeated for each item in `{worker.what}`",
                     confidence=Confidence.MEDIUM,
                     severity=Severity.INFO if _is_only_opened(site.model, call) else None,
                     heat=Heat.HOT,

@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.rules.data._loaders import LOADERS, is_looped_in, loops_over, workers
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 
 class LoaderRebuiltEachEpoch(Rule):
@@ -82,7 +81,7 @@ class LoaderRebuiltEachEpoch(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is made again in each iteration of the loop: its workers start again",
+            f"{shown(site)} is made again in each iteration of the loop: its workers start again",
             confidence=Confidence.LOW if workers(site) == 0 else Confidence.MEDIUM,
             heat=Heat.WARM,
             help="Make it once before the loop, with `persistent_workers=True`.",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.rules.data._loaders import LOADERS, is_off, passed
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -141,7 +141,7 @@ class LoaderWithoutWorkers(Rule):
         what = f" and {decoded}" if decoded else ""
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} makes each batch{what} in the process that trains",
+            f"{shown(site)} makes each batch{what} in the process that trains",
             # Batches that take no time to make can be made in this process.
             severity=self.severity if decoded else Severity.INFO,
             confidence=Confidence.MEDIUM if decoded else Confidence.LOW,

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._turns import heads
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, passed, repeats, workers
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
-from perflint.source.quoting import quoted
 
 
 class PersistentWorkersOff(Rule):
@@ -95,7 +94,7 @@ class PersistentWorkersOff(Rule):
         _, over = next(heads(model, loop))
         yield self.finding(
             site,
-            f"`for … in {quoted(model.source.written(over)).strip('`')}` starts {kept} of this loader again each time",
+            f"`for … in {shown(site, over).strip('`')}` starts {kept} of this loader again each time",
             confidence=Confidence.MEDIUM if count else Confidence.LOW,
             # Once an epoch.
             heat=Heat.WARM,

@@ -9,11 +9,10 @@ from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false, is_true
 from perflint.rules._sources import passed_to
 from perflint.rules._trainers import TRAINING_ARGUMENTS
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, may_pin, move_in
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 
 class PinMemoryOff(Rule):
@@ -107,7 +106,7 @@ class PinMemoryOff(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(moves[0].text(moves[0].node))} copies the batches of this loader from pageable memory",
+            f"{shown(moves[0])} copies the batches of this loader from pageable memory",
             confidence=Confidence.MEDIUM,
             # A copy that waits anyway is a finding of its own: TPF201.
             severity=None if is_true(moves[0].argument("non_blocking")) else Severity.INFO,

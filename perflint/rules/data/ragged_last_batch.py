@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_in_callees, loops_over, passed
 from perflint.semantics.heat.training import goes_backward, takes_steps
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _GRAPHS = r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']"
 
@@ -103,8 +102,7 @@ class RaggedLastBatch(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} returns a smaller batch at the end of each epoch, but a CUDA graph "
-            "works for one size only",
+            f"{shown(site)} returns a smaller batch at the end of each epoch, but a CUDA graph works for one size only",
             confidence=Confidence.MEDIUM,
             heat=model.heat(loop),
             help="Pass `drop_last=True`.",

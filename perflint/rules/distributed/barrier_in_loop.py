@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.around import inside
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _BARRIERS = tuple(f"torch.distributed.{name}" for name in ("barrier", "monitored_barrier"))
 _OBJECTS = tuple(
@@ -89,7 +88,7 @@ class BarrierInLoop(Rule):
         does = "makes all processes wait for all devices" if barrier else "pickles objects and waits several times"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {does} (runs every step)",
+            f"{shown(site)} {does} (runs every step)",
             confidence=Confidence.MEDIUM,
             help="Remove it, unless the processes share files: collectives keep their order without it."
             if barrier

@@ -9,9 +9,8 @@ from perflint.rules._ddp import has_ddp
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._states import is_state
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 
 class CheckpointOnOneGpu(Rule):
@@ -73,7 +72,7 @@ class CheckpointOnOneGpu(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} puts tensors where they were saved from: all processes load to one GPU",
+            f"{shown(site)} puts tensors where they were saved from: all processes load to one GPU",
             confidence=Confidence.MEDIUM,
             heat=Heat.WARM,
             help='Pass `map_location="cpu"`.',

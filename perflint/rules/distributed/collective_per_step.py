@@ -10,12 +10,11 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._statements import block_of
 from perflint.rules._turns import calls_of
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
-from perflint.source.quoting import quoted
 
 _REDUCES = ("torch.distributed.all_reduce", "torch.distributed.reduce")
 
@@ -94,7 +93,7 @@ class CollectivePerStep(Rule):
         if others and others[0].lineno < site.node.lineno:
             # One finding for all of them, at the first.
             return
-        call = quoted(site.text(site.node))
+        call = shown(site)
         if others:
             said = f"{call} and {len(others)} more in this block reduce one number each"
         elif is_number and _loop_over_numbers(site) is not None:

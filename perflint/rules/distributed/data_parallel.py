@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._trainers import LIGHTNING
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _WRAPPERS = (
     "torch.nn.DataParallel",
@@ -87,8 +86,7 @@ class DataParallel(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies the model to all GPUs in each forward pass, and collects all "
-            "outputs on one",
+            f"{shown(site)} copies the model to all GPUs in each forward pass, and collects all outputs on one",
             confidence=Confidence.HIGH,
             # It is wrapped once, and paid for in each step.
             heat=Heat.HOT,

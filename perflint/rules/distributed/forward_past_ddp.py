@@ -9,11 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._ddp import DDP
 from perflint.rules._memory.flows import made
 from perflint.rules._results import result_of
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.heat.training import goes_backward
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, path_of, walk
-from perflint.source.quoting import quoted
 
 _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
@@ -86,7 +85,7 @@ class ForwardPastDdp(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} goes past `DistributedDataParallel`, which then reduces no gradients",
+            f"{shown(site)} goes past `DistributedDataParallel`, which then reduces no gradients",
             confidence=Confidence.HIGH,
             help=f"Call the wrapper: `{site.text(called.value)}(…)`.",
         )

@@ -9,15 +9,13 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import sources
 from perflint.rules._turns import heads, places
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.semantics.around import Loop, inside, loops_around
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import arguments_given
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import is_none, names_in, tested, walk
-from perflint.source.quoting import quoted
 
 _SAME = frozenset({"data", "detach", "contiguous"})
 
@@ -90,7 +88,7 @@ class GradientByGradient(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reduces the gradient of one parameter in each iteration{often(site)}",
+            f"{shown(site)} reduces the gradient of one parameter in each iteration{often(site)}",
             confidence=Confidence.HIGH,
             help="Wrap the model in `DistributedDataParallel`, or reduce all gradients as one flat tensor.",
         )

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._fsdp import FSDP, FULLY_SHARD
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.around import loops_around
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 _WHOLES = tuple(
     f"torch.nn.{name}"
@@ -91,7 +90,7 @@ class OneShardedUnit(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} shards the model as one unit: all parameters are gathered at once",
+            f"{shown(site)} shards the model as one unit: all parameters are gathered at once",
             confidence=Confidence.MEDIUM,
             # It is called once, and each step pays for it.
             heat=Heat.HOT,

@@ -9,9 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._fsdp import FSDP, FULLY_SHARD
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to, unpacked
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _IS_HALF = (
     r"\.bfloat16\(\)|\.half\(\)|\.to\([^()\n]*(?:float16|dtype)|torch_dtype|set_default_dtype|from_pretrained\(.*dtype"
@@ -101,7 +100,7 @@ class ShardedInFloat32(Rule):
         argument = "mp_policy=MixedPrecisionPolicy(…)" if is_new else "mixed_precision=MixedPrecision(…)"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} gathers parameters and reduces gradients in float32, and autocast "
+            f"{shown(site)} gathers parameters and reduces gradients in float32, and autocast "
             "computes in half precision",
             confidence=Confidence.MEDIUM,
             # It is called once, and each step pays for it.

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._ddp import DDP
 from perflint.rules._guards import is_condition
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _RANK = re.compile(r"rank|main_process|is_main|is_master|master|primary|world_size|leader|distributed", re.IGNORECASE)
 _STARTS = frozenset({"torch.distributed.init_process_group", *DDP})
@@ -87,7 +86,7 @@ class UnguardedCheckpoint(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} runs in every process, and all write the same file",
+            f"{shown(site)} runs in every process, and all write the same file",
             confidence=Confidence.MEDIUM,
             help="Save on the first process only: `if torch.distributed.get_rank() == 0:`.",
         )

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import sources
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Scalar
-from perflint.source.quoting import quoted
 
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 _DROPS = tuple(f"torch.nn.functional.{name}" for name in ("dropout", "dropout1d", "dropout2d", "dropout3d"))
@@ -85,7 +84,7 @@ class DropoutInEvaluation(Rule):
         what = "dropout_p=p if self.training else 0.0" if is_attention else "training=self.training"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} drops values in evaluation mode, too",
+            f"{shown(site)} drops values in evaluation mode, too",
             confidence=confidence,
             help=f"Pass `{what}`.",
         )

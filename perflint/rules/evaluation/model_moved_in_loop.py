@@ -10,16 +10,14 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._turns import places, turn_around
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, Files, Rule, often, shown
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in, path_of, walk
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
 _MOVES = tuple(f"torch.nn.Module.{name}" for name in _METHODS)
@@ -108,7 +106,7 @@ class ModelMovedInLoop(Rule):
         what = "loads the same again" if loads else "goes through the whole model, or copies it"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {what}{often(site) or _often(site)}",
+            f"{shown(site)} {what}{often(site) or _often(site)}",
             confidence=Confidence.MEDIUM,
             severity=Severity.WARNING if loads else self.severity,
             # A handler runs once for each request.

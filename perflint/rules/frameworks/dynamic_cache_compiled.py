@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._results import COMPILE
 from perflint.rules._sources import passed_to
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _GRAPHS = (Const("reduce-overhead"), Const("max-autotune"))
 _CACHES = ("cache_implementation", "StaticCache", "past_key_values", "cache_config")
@@ -83,8 +82,7 @@ class DynamicCacheCompiled(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} gives the CUDA graphs of `forward` a longer cache for each token, "
-            "and keeps their outputs",
+            f"{shown(site)} gives the CUDA graphs of `forward` a longer cache for each token, and keeps their outputs",
             confidence=Confidence.MEDIUM,
             # It runs the model once for each token.
             heat=Heat.HOT,

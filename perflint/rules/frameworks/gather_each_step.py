@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._turns import turn_around
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.heat.training import goes_backward
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _GATHERS = tuple(
     f"accelerate.{home}Accelerator.{name}"
@@ -87,7 +86,7 @@ class GatherEachStep(Rule):
         does = "prints, and reads the values that it prints" if prints else "waits for all processes"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {does} (runs every step)",
+            f"{shown(site)} {does} (runs every step)",
             confidence=Confidence.LOW if prints else Confidence.MEDIUM,
             help="If the result is only logged, gather every 100 steps.",
         )

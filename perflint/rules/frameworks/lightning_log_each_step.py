@@ -10,11 +10,10 @@ from perflint.rules._memory.flows import behind
 from perflint.rules._methods import calls_named, is_false, is_true
 from perflint.rules._sources import passed_to
 from perflint.rules._trainers import LIGHTNING
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _MODULE = "lightning.LightningModule"
 _PROFILERS = (Const("advanced"), Const("pytorch"))
@@ -106,7 +105,7 @@ class LightningLogEachStep(Rule):
         for read in _reads(call):
             yield self.finding(
                 call,
-                f"{quoted(call.text(read))} makes the CPU wait for the GPU, though `self.log` takes tensors",
+                f"{shown(call, read)} makes the CPU wait for the GPU, though `self.log` takes tensors",
                 confidence=Confidence.HIGH if call.model.target(read) else Confidence.MEDIUM,
                 heat=Heat.HOT,
                 help="Pass the tensor itself: `.detach()`.",
@@ -119,7 +118,7 @@ class LightningLogEachStep(Rule):
             if is_true(call.argument(name)):
                 yield self.finding(
                     call,
-                    f"{quoted(call.text(call.node))} {what}",
+                    f"{shown(call)} {what}",
                     confidence=Confidence.MEDIUM,
                     severity=severity,
                     heat=Heat.HOT,

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import calls_named, in_tests
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.sites import FileSite
-from perflint.source.quoting import quoted
 
 _APPLE = re.compile(r"[\"']mps\b")
 _DOES = {
@@ -90,7 +89,7 @@ class MemoryOverSpeed(Rule):
             if not is_guarded(model, call.node):
                 yield self.finding(
                     call,
-                    f"{quoted(call.text(call.node))} {does}",
+                    f"{shown(call)} {does}",
                     confidence=Confidence.HIGH,
                     # It is said once, and holds for each image.
                     heat=Heat.HOT,

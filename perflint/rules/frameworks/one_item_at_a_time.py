@@ -11,14 +11,13 @@ from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import names_behind, sources
 from perflint.rules._turns import heads, places
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import arguments_given
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import is_none, keyword, last_name, names_in
 from perflint.semantics.values import Const, Sequence
-from perflint.source.quoting import quoted
 
 _INPUTS = frozenset({"text", "images", "image", "audio", "raw_speech", "conversation"})
 _PIPELINES = ("transformers.pipeline", "transformers.pipelines.pipeline")
@@ -92,7 +91,7 @@ class OneItemAtATime(Rule):
             call: CallSite = model.call(node)
             yield self.finding(
                 call,
-                f"{quoted(call.text(node))} computes one item in each iteration of a loop",
+                f"{shown(call, node)} computes one item in each iteration of a loop",
                 confidence=Confidence.HIGH if is_pipeline else Confidence.MEDIUM,
                 # The loop makes it often, also in a function that runs once.
                 heat=call.heat if call.heat is not Heat.COLD or is_guarded(model, node) else Heat.WARM,

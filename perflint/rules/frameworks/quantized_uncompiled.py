@@ -9,9 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import serves_tests
 from perflint.rules._project_text import project_says
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _COMPILES = re.compile(r"torch\.compile\b|(?<!\bre\.)\bcompile\(|torch_compile|aot_compile|torch\.export\b|tensorrt")
 _FROM = ("torchao.float8", "torchao.quantization", "torchao", "torchao.quantization.quant_api")
@@ -78,7 +77,7 @@ class QuantizedUncompiled(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} makes a model that is slower than before unless it is compiled",
+            f"{shown(site)} makes a model that is slower than before unless it is compiled",
             confidence=Confidence.MEDIUM,
             # It is called once, and each step pays for it.
             heat=Heat.HOT,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.legacy._named import named
 from perflint.semantics.sites import FileSite
-from perflint.source.quoting import quoted
 
 _FREEZES = frozenset({"torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.run_frozen_optimizations"})
 
@@ -68,7 +67,7 @@ class FrozenTorchscript(Rule):
         for use in named(site.model, _FREEZES):
             yield self.finding(
                 site,
-                f"{quoted(site.text(use))} freezes a model for TorchScript, which is deprecated",
+                f"{shown(site, use)} freezes a model for TorchScript, which is deprecated",
                 confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=site.model.source.span(use),

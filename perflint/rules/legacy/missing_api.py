@@ -8,7 +8,7 @@ from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._sources import passed_to
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
@@ -141,7 +141,7 @@ class MissingApi(Rule):
             if isinstance(value, Function) and not value.captured and _is_plain(model, value):
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(call))}: `{func.value.id}` is a function, which has no `{func.attr}`",
+                    f"{shown(site, call)}: `{func.value.id}` is a function, which has no `{func.attr}`",
                     confidence=Confidence.HIGH,
                     heat=Heat.WARM,
                     span=model.source.span(call),

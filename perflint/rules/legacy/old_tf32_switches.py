@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.source.quoting import quoted
 
 _OLD = ("torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32")
 
@@ -71,7 +70,7 @@ class OldTf32Switches(Rule):
             if full in _OLD:
                 yield self.finding(
                     site,
-                    f"{quoted(model.source.written(statement))} is an old switch"
+                    f"{shown(site, statement)} is an old switch"
                     + (", and the file sets the new one, too: reading either raises an error" if is_mixed else ""),
                     severity=Severity.WARNING if is_mixed else Severity.INFO,
                     confidence=Confidence.HIGH,

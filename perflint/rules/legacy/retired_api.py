@@ -9,11 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._fsdp import FSDP
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import sources
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.placement import goes_to_cuda, move
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, walk
-from perflint.source.quoting import quoted
 
 _QUANTIZERS = tuple(
     f"torch.{home}quantization.{name}"
@@ -95,7 +94,7 @@ class RetiredApi(Rule):
             is_moved = target in _QUANTIZERS and _is_moved(model.call(node))
             yield self.finding(
                 model.call(node),
-                f"{quoted(site.text(node.func))} {what}" + (", and the model is on the GPU" if is_moved else ""),
+                f"{shown(site, node.func)} {what}" + (", and the model is on the GPU" if is_moved else ""),
                 severity=Severity.WARNING if is_moved else Severity.INFO,
                 confidence=Confidence.HIGH,
                 heat=Heat.WARM,

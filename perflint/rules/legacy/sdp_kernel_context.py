@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.imports import spell
 from perflint.rules._since import SDPA_KERNEL
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _PARAMETERS = ("enable_flash", "enable_math", "enable_mem_efficient", "enable_cudnn")
 _BACKENDS = {
@@ -81,7 +80,7 @@ class SdpKernelContext(Rule):
     def check(self, site: CallSite) -> Iterator[Finding]:
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node.func))} is deprecated and warns at each call",
+            f"{shown(site, site.node.func)} is deprecated and warns at each call",
             confidence=Confidence.HIGH,
             heat=Heat.WARM,
             help="Use `torch.nn.attention.sdpa_kernel([…])` with the allowed backends.",

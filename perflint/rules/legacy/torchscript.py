@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.legacy._named import named
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.source.quoting import quoted
 
 _NAMES = "script trace trace_module script_method ScriptModule ScriptFunction interface"
 _DEPRECATED = frozenset(f"torch.jit.{name}" for name in _NAMES.split())
@@ -86,7 +85,7 @@ class Torchscript(Rule):
         for use in named(model, _DEPRECATED):
             yield self.finding(
                 site,
-                f"{quoted(site.text(use))} is TorchScript, which is deprecated",
+                f"{shown(site, use)} is TorchScript, which is deprecated",
                 confidence=Confidence.LOW if saved and not _is_of_function(model, use) else Confidence.HIGH,
                 severity=Severity.INFO if isinstance(model.parent(use), ast.Call) else None,
                 heat=Heat.WARM,

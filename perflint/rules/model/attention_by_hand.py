@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.model._attention import attentions
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import FileSite, Site
-from perflint.source.quoting import quoted
 
 _FUSED = (
     r"(?i:scaled_dot_product_attention|flash_attn|xformers|memory_efficient|flex_attention|\bsdpa\b"
@@ -104,7 +103,7 @@ class AttentionByHand(Rule):
         for found in written:
             yield self.finding(
                 Site(model, found.softmax),
-                f"{quoted(site.text(found.product))} is attention by hand: its weights are written to memory, read "
+                f"{shown(site, found.product)} is attention by hand: its weights are written to memory, read "
                 "again and kept for the backward pass",
                 severity=cost(f"attention-by-hand-1024-step-{'bfloat16' if half else 'float32'}").severity,
                 confidence=Confidence.LOW if found.biased or hooked else Confidence.MEDIUM,

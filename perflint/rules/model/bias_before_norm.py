@@ -15,7 +15,7 @@ from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
 from perflint.rules._methods import is_self
 from perflint.rules._weights import loads_weights
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.model._flow import handed_over
 from perflint.rules.model._layers import Built, cancels, has_bias, is_norm, layer, norm
 from perflint.rules.model._module_lists import side_by_side
@@ -28,7 +28,6 @@ from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 # A pattern that begins with letters finds the files for the slower one.
 _BIASES = re.compile(r"bias(?<=\.bias)(?<!\bself\.bias)\b")
@@ -147,7 +146,7 @@ class BiasBeforeNorm(Rule):
             by_hand = _touches_bias(model, pair.layer.made.cls)
             yield self.finding(
                 site,
-                f"{quoted(site.text(call))} adds a bias, which the `{pair.norm.kind}` after it subtracts again",
+                f"{shown(site, call)} adds a bias, which the `{pair.norm.kind}` after it subtracts again",
                 span=model.source.span(call),
                 # It is built once, but runs with each forward pass.
                 heat=Heat.HOT,

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import is_true, serves_tests
-from perflint.rules.base import Calls, Rule
-from perflint.semantics.purpose.words import often
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Function
-from perflint.source.quoting import quoted
 
 _KEEPS = frozenset({"cache", "lru_cache", "cached", "memoize"})
 
@@ -102,7 +100,7 @@ class BlockMaskEachStep(Rule):
         is_same = _reads_no_tensor(site, given)
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} evaluates the mask for each pair of positions{often(site)}",
+            f"{shown(site)} evaluates the mask for each pair of positions{often(site)}",
             confidence=Confidence.MEDIUM,
             help="Keep the mask for each length: its function reads no tensor."
             if is_same

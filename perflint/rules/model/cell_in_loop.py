@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import target_of
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.around import inside, is_inside, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, stands_in, walk
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 _LAYERS = {f"torch.nn.{name}Cell": f"torch.nn.{name}" for name in ("LSTM", "GRU", "RNN")}
 
@@ -112,7 +111,7 @@ class CellInLoop(Rule):
         layer = _LAYERS[cell.cls]
         yield self.finding(
             site,
-            f"{quoted(site.text(call))} runs one step in each iteration, though all inputs are known before the loop",
+            f"{shown(site, call)} runs one step in each iteration, though all inputs are known before the loop",
             confidence=Confidence.HIGH if _reads_sequence(loop, call) else Confidence.MEDIUM,
             help=f"Pass the whole sequence to a `{layer}`.",
         )

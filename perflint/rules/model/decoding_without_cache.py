@@ -12,13 +12,11 @@ from perflint.rules._memory.flows import flow_around, made
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._sources import names_behind, passed_to
 from perflint.rules._turns import iteration_around
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, Files, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _CACHES = re.compile(r"past|cache|state|mems?$|kv|hidden|incremental", re.IGNORECASE)
 
@@ -117,7 +115,7 @@ class DecodingWithoutCache(Rule):
             return
         yield self.finding(
             model.call(call),
-            f"{quoted(model.source.written(call))} computes all tokens so far again for each new one{often(site)}",
+            f"{shown(site, call)} computes all tokens so far again for each new one{often(site)}",
             confidence=Confidence.MEDIUM,
             help="Keep the keys and values in a cache, and pass the new token alone.",
         )

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._memory.flows import behind
-from perflint.rules.base import Calls, Rule
-from perflint.semantics.purpose.words import often
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm", "torch.Tensor.norm")
 _SUMS = ("torch.sum", "torch.Tensor.sum")
@@ -102,8 +100,7 @@ class DifferencesForDistances(Rule):
         known = [each for each in operands if each is not None]
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} writes the differences of all pairs to memory to compute "
-            f"distances{often(site)}",
+            f"{shown(site)} writes the differences of all pairs to memory to compute distances{often(site)}",
             # Of two or three numbers each there is little to multiply, and digits count.
             severity=Severity.INFO if _SPACE.search(site.text(difference)) else None,
             confidence=surest(*known) if known else Confidence.LOW,

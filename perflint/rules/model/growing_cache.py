@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import flow_around, made
 from perflint.rules._sources import sources
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, often, shown
 from perflint.semantics.facts.tensors import makes_tensors
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _JOINS = ("torch.cat", "torch.concat", "torch.concatenate")
 
@@ -104,7 +102,7 @@ class GrowingCache(Rule):
                     grown: CallSite = model.call(call)
                     yield self.finding(
                         grown,
-                        f"{quoted(grown.text(call))} copies all of `{grown.text(target)}` in each call{often(grown)}",
+                        f"{shown(grown, call)} copies all of `{grown.text(target)}` in each call{often(grown)}",
                         confidence=Confidence.MEDIUM,
                         help="Write into a buffer of the greatest length, by `index_copy_` or a slice.",
                     )

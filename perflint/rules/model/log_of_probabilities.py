@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.model._attention import SOFTMAX
 from perflint.rules.model._flow import source_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 _SIGMOID = ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.Tensor.sigmoid")
 _LOG = ("torch.log", "torch.special.log", "torch.Tensor.log")
@@ -103,7 +102,7 @@ class LogOfProbabilities(Rule):
                 continue
             yield self.finding(
                 Site(model, call),
-                f"{quoted(site.text(call))} computes a {split.what} only for its logarithm: one more pass over "
+                f"{shown(site, call)} computes a {split.what} only for its logarithm: one more pass over "
                 "memory, and infinite where a probability rounds to 0",
                 # The measurement is of a softmax over a vocabulary.
                 severity=self.severity if split.what == "softmax" else Severity.INFO,

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import uses_of_target
 from perflint.rules._sources import results, sources
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Instance, Scalar
-from perflint.source.quoting import quoted
 
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "contiguous", "detach", "type"})
 _MOST_USES = 12
@@ -103,7 +101,7 @@ class LogitsOfAllPositions(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} computes all positions, and only the last one is used{often(site)}",
+            f"{shown(site)} computes all positions, and only the last one is used{often(site)}",
             confidence=Confidence.HIGH,
             severity=Severity.INFO if sizes is not None and sizes[0] >= sizes[1] else Severity.WARNING,
             help="Let the module compute its last layer for the last position alone, `self.head(x[:, -1:])`, if asked."

@@ -9,12 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
 from perflint.rules._sources import called, operands
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Dtype, Instance, Value
-from perflint.source.quoting import quoted
 
 _SHAPES = frozenset({"view", "reshape", "flatten", "contiguous", "transpose", "permute", "movedim", "squeeze"})
 _LARGE = 16384
@@ -97,7 +95,7 @@ class LossOfLargeVocabulary(Rule):
         place = site if copy is None else site.model.call(copy)
         yield self.finding(
             place,
-            f"{quoted(site.text(layer))} makes the scores of all words for all tokens at once, and the loss needs them "
+            f"{shown(site, layer)} makes the scores of all words for all tokens at once, and the loss needs them "
             f"in float32, with gradients{often(site)}",
             confidence=Confidence.HIGH,
             help="Compute layer and loss in chunks: `linear_cross_entropy` of torch 2.13 with "

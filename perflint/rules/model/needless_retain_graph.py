@@ -11,14 +11,13 @@ from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._project_text import some_file_says
 from perflint.rules._turns import iteration_around
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.model._graphs import Turn
 from perflint.rules.transfer._loops import Loop
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import keyword, last_name, names_in, walk
-from perflint.source.quoting import quoted
 
 _KEEPS_STATE = r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph"
 _TAKES = frozenset({"backward", "manual_backward", "grad", "vjp", "jvp"})
@@ -113,7 +112,7 @@ class NeedlessRetainGraph(Rule):
                 continue
             yield self.finding(
                 Site(model, call),
-                f"{quoted(site.text(call))} keeps the graph and its activations in memory, but no other backward "
+                f"{shown(site, call)} keeps the graph and its activations in memory, but no other backward "
                 "pass uses them",
                 confidence=Confidence.LOW if in_tests(model) else Confidence.MEDIUM,
                 help="Remove `retain_graph`: the backward pass then frees the activations.",

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import with_one_more
 from perflint.rules._since import NO_REENTRY, NO_REENTRY_SEQUENTIAL
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
 
@@ -107,8 +106,7 @@ class ReentrantCheckpoint(Rule):
         fix = None if edit is None else Fix("Pass `use_reentrant=False`", Safety.RISKY, (edit,), since=since)
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} runs the reentrant form, which recomputes more and does not support "
-            "`torch.autograd.grad`",
+            f"{shown(site)} runs the reentrant form, which recomputes more and does not support `torch.autograd.grad`",
             help="Pass `use_reentrant=False`.",
             fix=fix,
         )

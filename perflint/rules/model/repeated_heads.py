@@ -9,14 +9,12 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
 from perflint.rules._sources import called, operands, sources
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, often, shown
 from perflint.rules.precision._region import region
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import is_none, keyword, last_name
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _SAME = frozenset({"to", "type_as", "type", "contiguous", "float", "half", "bfloat16", "clone", "cuda", "detach"})
 _JOINS = frozenset({"reshape", "view", "flatten", "contiguous"})
@@ -99,7 +97,7 @@ class RepeatedHeads(Rule):
         place = copies[0] if site.model.function(copies[0]) is site.model.function(site.node) else site.node
         yield self.finding(
             site,
-            f"{quoted(site.text(copies[0]))} copies each head of the keys and values for its queries{often(site)}",
+            f"{shown(site, copies[0])} copies each head of the keys and values for its queries{often(site)}",
             confidence=Confidence.HIGH if region(site.model).half is not None else Confidence.MEDIUM,
             # Only decoding loses as much as the rule's severity says.
             severity=Severity.WARNING,

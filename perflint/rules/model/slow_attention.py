@@ -10,12 +10,10 @@ from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._sources import given, passed_to, sources
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, Files, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.values import Const
-from perflint.source.quoting import quoted
 
 _BACKENDS = "torch.nn.attention.SDPBackend."
 _ATTRIBUTES = {"_attn_implementation", "attn_implementation"}
@@ -93,7 +91,7 @@ class SlowAttention(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} computes in float32, for which there is no FlashAttention{often(site)}",
+            f"{shown(site)} computes in float32, for which there is no FlashAttention{often(site)}",
             severity=Severity.INFO,
             help="Leave the tensors as they are: the fused kernels add up in float32.",
         )
@@ -114,7 +112,7 @@ class SlowAttention(Rule):
                 continue
             yield self.finding(
                 Site(model, node),  # type: ignore[arg-type]
-                f"{quoted(model.source.written(node))} makes attention write its weights to memory and read them again",
+                f"{shown(site, node)} makes attention write its weights to memory and read them again",
                 confidence=Confidence.HIGH,
                 # It is said once, and holds for each step.
                 heat=Heat.HOT,

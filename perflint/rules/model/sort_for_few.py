@@ -9,14 +9,12 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import flow_around, made, uses_of, uses_of_target
 from perflint.rules._methods import is_false
 from perflint.rules._numbers import integer
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import Const, Tensor
-from perflint.source.quoting import quoted
 
 _SORTS = ("torch.argsort", "torch.sort", "torch.Tensor.argsort", "torch.Tensor.sort")
 _MANY = 1024
@@ -96,8 +94,7 @@ class SortForFew(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} sorts all elements, but {quoted(site.text(cuts[0]))} keeps only a few"
-            f"{often(site)}",
+            f"{shown(site)} sorts all elements, but {shown(site, cuts[0])} keeps only a few{often(site)}",
             confidence=_confidence(site),
             # The length of other tensors is unknown; a sort of 50,000 logits did not show in its step.
             severity=cost(

@@ -11,14 +11,13 @@ from perflint.rules._ddp import DDP
 from perflint.rules._memory.flows import behind, made
 from perflint.rules._methods import calls_named
 from perflint.rules._turns import Turn, nodes_of, places, turn_around
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import inside
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, walk
-from perflint.source.quoting import quoted
 
 _WRAPPERS = {
     **dict.fromkeys(DDP, False),
@@ -127,7 +126,7 @@ class AccumWithoutNoSync(Rule):
             seen.add(accumulation[0])
             yield self.finding(
                 call,
-                f"{quoted(call.text(call.node))} reduces the gradients over all processes in each iteration, but the "
+                f"{shown(call)} reduces the gradients over all processes in each iteration, but the "
                 f"optimizer steps {accumulation[1]}",
                 confidence=Confidence.MEDIUM,
                 help="Call `model.set_requires_gradient_sync(False)` before all micro-steps but the last one, if the "
@@ -139,8 +138,7 @@ class AccumWithoutNoSync(Rule):
     def _too_late(self, call: CallSite, context: ast.expr) -> Finding:
         return self.finding(
             call,
-            f"{quoted(call.text(call.node))} still reduces the gradients: the forward pass runs outside of "
-            f"{quoted(call.text(context))}",
+            f"{shown(call)} still reduces the gradients: the forward pass runs outside of {shown(call, context)}",
             confidence=Confidence.MEDIUM,
             span=call.model.source.span(context),
             help="Put the forward pass under `no_sync()`, too.",
@@ -169,7 +167,7 @@ def _accumulation(model: Model, site: CallSite, avoids: re.Pattern[str]) -> tupl
         return None
     boundary = _boundary(model, site, turn)
     if boundary is not None:
-        return boundary, f"only if {quoted(site.text(boundary))}"
+        return boundary, f"only if {shown(site, boundary)}"
     if any(isinstance(part, ast.Call) and _steps(model, part) for part in nodes_of(model, turn)):
         return None
     if not isinstance(turn, LOOPS) or _stops_at_once(turn, site.node):

@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import removal
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
@@ -17,7 +17,6 @@ from perflint.semantics.facts import rule_conventions
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword, last_name, walk
 from perflint.semantics.values import NONE, Const
-from perflint.source.quoting import quoted
 
 _SWITCHES = ("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly")
 _CONTEXTS = ("torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly")
@@ -96,7 +95,7 @@ class DebugLeftOn(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {_what(site)}",
+            f"{shown(site)} {_what(site)}",
             severity=Severity.INFO if site.target in _UNMEASURED else None,
             confidence=_confidence(site),
             # It is said once, and holds for every step.

@@ -15,12 +15,11 @@ from perflint.rules._methods import in_tests, is_false
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._since import FUSED, FUSED_LATER
 from perflint.rules._sources import sources
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Sequence, Value
-from perflint.source.quoting import quoted
 
 _COMPILED_STEP = r"compile\([\w.]+\.step\b"
 _USES_DEVICE = re.compile(r"cuda|device|gpu|accelerat", re.IGNORECASE)
@@ -135,7 +134,7 @@ class ForLoopOptimizer(Rule):
     def _never(self, site: CallSite, test: ast.expr) -> Finding:
         return self.finding(
             site,
-            f"{quoted(site.text(test))} is never true: a `torch.device` is not equal to a text, so that "
+            f"{shown(site, test)} is never true: a `torch.device` is not equal to a text, so that "
             f"`{_name(site)}` runs unfused",
             severity=Severity.WARNING,
             confidence=Confidence.HIGH,

@@ -9,12 +9,11 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import given
 from perflint.rules._turns import heads
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import keyword, last_name, names_in, walk
-from perflint.source.quoting import quoted
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _MERGES = r"reduce_param_groups|merge_param|_groups\.setdefault|defaultdict"
@@ -84,7 +83,7 @@ class GroupPerParameter(Rule):
         for node, what in (*_groups(model), *_optimizers(model)):
             yield self.finding(
                 Site(model, node),
-                f"{quoted(model.source.written(node))} makes {what} for each parameter",
+                f"{shown(site, node)} makes {what} for each parameter",
                 confidence=Confidence.HIGH,
                 # It is made once, and each step goes through it.
                 heat=Heat.HOT,

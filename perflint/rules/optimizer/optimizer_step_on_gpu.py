@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.optimizer._checkpoint import (
     Loaded,
     feeds_only_state,
@@ -24,7 +24,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import names_in, path_of, walk
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +129,8 @@ class OptimizerStepOnGpu(Rule):
         for moved in _moved(site):
             yield self.finding(
                 moved.call,
-                f"{quoted(moved.call.text(moved.call.node))} moves the step counters of "
-                f"{quoted(site.text(moved.optimizer))} to the GPU: the CPU reads each of them back in every step",
+                f"{shown(moved.call)} moves the step counters of "
+                f"{shown(site, moved.optimizer)} to the GPU: the CPU reads each of them back in every step",
                 confidence=moved.confidence,
                 # It is done once, and paid for in each step.
                 heat=Heat.HOT,
@@ -145,8 +144,8 @@ class OptimizerStepOnGpu(Rule):
             seen.add(found.load)
             yield self.finding(
                 site.model.call(found.load),
-                f"{quoted(site.text(found.load))} puts the step counters for "
-                f"{quoted(found.given_to.text(found.given_to.node))} on the GPU: the CPU reads each of them back in "
+                f"{shown(site, found.load)} puts the step counters for "
+                f"{shown(found.given_to)} on the GPU: the CPU reads each of them back in "
                 "every "
                 "step",
                 confidence=found.confidence,

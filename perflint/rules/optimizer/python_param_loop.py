@@ -9,15 +9,13 @@ from itertools import chain
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, often, shown
 from perflint.rules.optimizer._parameters import ParameterLoop, derived_names, parameter_loops
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import children, keyword, last_name, names_in, root_of, walk
 from perflint.semantics.values import Function
-from perflint.source.quoting import quoted
 
 _UPDATES = frozenset(
     """mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sqrt_ pow_ sign_ neg_ copy_
@@ -122,7 +120,7 @@ class PythonParamLoop(Rule):
             is_average = not _steps(model, loop) and _is_average(update.node, loop, names)
             yield self.finding(
                 update.site,
-                f"{quoted(model.source.written(update.node))} runs for each of {quoted(site.text(found.over))}: at "
+                f"{shown(site, update.node)} runs for each of {shown(site, found.over)}: at "
                 f"least one kernel for every parameter{often(update.site)}",
                 confidence=Confidence.MEDIUM if heat is Heat.HOT else Confidence.LOW,
                 severity=self.severity if out_of_place or is_average else Severity.INFO,

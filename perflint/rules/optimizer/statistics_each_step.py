@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._turns import heads, places
-from perflint.rules.base import Calls, Option, Rule
+from perflint.rules.base import Calls, Option, Rule, often, shown
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.around import loops_around
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, scalar_type
-from perflint.source.quoting import quoted
 
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
 _HISTOGRAMS = (*(f"{writer}.add_histogram" for writer in _WRITERS), "wandb.Histogram")
@@ -93,7 +91,7 @@ class StatisticsEachStep(Rule):
         does = "copies all that it watches to the CPU every few batches" if watch else "copies its data to the CPU"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {does}{'' if watch else often(site)}",
+            f"{shown(site)} {does}{'' if watch else often(site)}",
             severity=None if of_all else Severity.INFO,
             confidence=Confidence.MEDIUM,
             heat=Heat.HOT,

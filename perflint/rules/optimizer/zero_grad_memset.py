@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._project_text import first_match
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, often, shown
 from perflint.rules.optimizer._graphs import CAPTURES
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.around import loops_around, targets
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in
-from perflint.source.quoting import quoted
 
 
 class ZeroGradMemset(Rule):
@@ -90,8 +88,7 @@ class ZeroGradMemset(Rule):
             written = first_match(site.model, _WRITES)
             yield self.finding(
                 call,
-                f"{quoted(call.text(call.node))} writes zeros to each gradient, and the backward pass adds to "
-                f"them{often(call)}",
+                f"{shown(call)} writes zeros to each gradient, and the backward pass adds to them{often(call)}",
                 confidence=Confidence.LOW if written else Confidence.MEDIUM if call.heat is Heat.HOT else found,
                 help=f"Code on {written} writes to gradients: let it accept None first. {_HELP}" if written else _HELP,
             )

@@ -9,12 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._sources import sources
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, often, shown
 from perflint.semantics.around import inside
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.source.quoting import quoted
 
 _AUTOCAST = (*AUTOCAST_OF_MODULE, "torch.cuda.amp.autocast_mode.autocast")
 
@@ -85,7 +83,7 @@ class BackwardInAutocast(Rule):
                 continue
             yield self.finding(
                 call,
-                f"{quoted(call.text(call.node))} runs under the autocast of line {region.lineno}{often(call)}",
+                f"{shown(call)} runs under the autocast of line {region.lineno}{often(call)}",
                 confidence=Confidence.HIGH,
                 help="End the block after the loss.",
             )

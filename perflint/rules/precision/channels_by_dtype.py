@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._importers import is_published
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, Files, Rule, shown
 from perflint.rules.placement import FACTORIES
 from perflint.rules.precision._region import EIGHT_BITS, Format, region
 from perflint.rules.precision._sizes import Layer, Layers, Size, layers, padded
@@ -17,7 +17,6 @@ from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, path_of, walk
-from perflint.source.quoting import quoted
 
 
 class ChannelsByDtype(Rule):
@@ -99,7 +98,7 @@ class ChannelsByDtype(Rule):
             if sizes:
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(operand))} has a size of {sizes[0]}: products in FP8 need multiples of 16",
+                    f"{shown(site, operand)} has a size of {sizes[0]}: products in FP8 need multiples of 16",
                     confidence=Confidence.MEDIUM,
                     heat=Heat.HOT,
                     span=site.model.source.span(operand),

@@ -12,18 +12,16 @@ from perflint.rules._autocast import AUTOCAST
 from perflint.rules._memory.flows import value_of
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._parts import elements
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, often, shown
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.binders import targets
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode, keyword, last_name, path_of, walk
 from perflint.semantics.values import Const, Dtype, Instance, Value
-from perflint.source.quoting import quoted
 
 _CONVOLUTIONS = re.compile(r"(Lazy)?Conv(Transpose)?2d$")
 _OTHER = re.compile(
@@ -147,7 +145,7 @@ class ChannelsFirst(Rule):
             at = model.call(run)
             yield self.finding(
                 at,
-                f"{quoted(at.text(run))} computes convolutions in half precision with channels first: cuDNN converts "
+                f"{shown(at, run)} computes convolutions in half precision with channels first: cuDNN converts "
                 f"the layout and back{often(at)}",
                 confidence=sure,
                 span=model.source.span(moved or run),

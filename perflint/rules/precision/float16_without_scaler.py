@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import is_false
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Dtype, Instance
-from perflint.source.quoting import quoted
 
 _SCALES = r"(?i:scaler|loss_scale|\.scale\(|accelerat|fabric|lightning|deepspeed|apex)"
 
@@ -89,7 +88,7 @@ class Float16WithoutScaler(Rule):
         is_decorator = code is model.source.tree
         yield self.finding(
             site if is_decorator else model.call(calls["backward"]),
-            f"small gradients become zero under {quoted(site.text(site.node))}: nothing scales the loss",
+            f"small gradients become zero under {shown(site)}: nothing scales the loss",
             confidence=Confidence.HIGH,
             # It is said once, and holds for each step.
             heat=Heat.HOT if is_decorator else None,
@@ -103,8 +102,7 @@ class Float16WithoutScaler(Rule):
         if {"backward", "step", "zero_grad"} <= calls and _casts_to_float16(site):
             yield self.finding(
                 site,
-                f"{quoted(site.text(site.node))} makes the weights float16: small gradients and small changes of "
-                "weights become zero",
+                f"{shown(site)} makes the weights float16: small gradients and small changes of weights become zero",
                 confidence=Confidence.MEDIUM,
                 # It is said once, and holds for each step.
                 heat=Heat.HOT,

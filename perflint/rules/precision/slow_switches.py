@@ -13,14 +13,13 @@ from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._sources import passed_to, unpacked
 from perflint.rules._trainers import LIGHTNING
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.evaluations import updates_weights
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
-from perflint.source.quoting import quoted
 
 _WAIT_FOR_KERNELS = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")
 _RUNS_ON_THE_CPU = "PYTORCH_ENABLE_MPS_FALLBACK"
@@ -200,7 +199,7 @@ class SlowSwitches(Rule):
                 continue
             yield self.finding(
                 Site(model, statement),  # type: ignore[arg-type]
-                f"{quoted(model.source.written(statement))} {switch.does}, for the whole program",
+                f"{shown(site, statement)} {switch.does}, for the whole program",
                 severity=cost(switch.row).severity if switch.row else Severity.INFO,
                 effect=switch.effect,
                 # It is said once, and holds for every step.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Need, Severity
 from perflint.rules._advice import copied_later, source_of
 from perflint.rules._statements import block_of
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._gathered import gathered_on_device
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
@@ -17,11 +17,9 @@ from perflint.semantics.around import repeats, statement_of
 from perflint.semantics.binders import defaults
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.purpose.need import need_of_copy
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Evidence, Sequence, Tensor, Value
-from perflint.source.quoting import quoted
 
 _NUMPY = "torch.Tensor.numpy"
 _CPU = "torch.Tensor.cpu"
@@ -124,7 +122,7 @@ class DeviceToHostCopyInLoop(Rule):
         )
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is a blocking GPU-to-CPU copy{often(site)}",
+            f"{shown(site)} is a blocking GPU-to-CPU copy{often(site)}",
             confidence=confidence,
             severity=None if repeats(site) and not is_bulk else Severity.INFO,
             help=copied_later(site),
@@ -137,7 +135,7 @@ class DeviceToHostCopyInLoop(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies its tensors to the CPU: the CPU waits for the GPU{often(site)}",
+            f"{shown(site)} copies its tensors to the CPU: the CPU waits for the GPU{often(site)}",
             confidence=confidence,
             severity=Severity.INFO,
             help="Files and pictures need the data on the CPU: write them rarely.",
@@ -149,8 +147,7 @@ class DeviceToHostCopyInLoop(Rule):
             return
         yield self.finding(
             site,
-            f"Storing {quoted(site.text(site.stored))} in {quoted(site.text(site.node))} is a blocking GPU-to-CPU copy"
-            f"{often(site)}",
+            f"Storing {shown(site, site.stored)} in {shown(site)} is a blocking GPU-to-CPU copy{often(site)}",
             confidence=confidence,
             severity=None if repeats(site) else Severity.INFO,
             help="Make the tensor that is filled on the GPU, and copy it once afterwards.",

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, lowered
 from perflint.fixes.edits import with_one_more
 from perflint.rules._statements import swallows
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, Files, Rule, often, shown
 from perflint.rules.sync._distributions import of_torch
 from perflint.rules.sync._validation import is_switched_off
 from perflint.semantics.facts import distributions
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance
 from perflint.source.quoting import quoted
@@ -89,7 +88,7 @@ class DistributionsValidate(Rule):
             return
         made, member = _distribution(site)
         assert made is not None
-        text = quoted(site.text(site.node))
+        text = shown(site)
         if member:
             what = f"{text} checks its argument: the CPU waits for the GPU to answer"
         else:

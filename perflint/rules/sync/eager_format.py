@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._methods import calls_named
-from perflint.rules.base import Calls, Files, Group, Rule
+from perflint.rules.base import Calls, Files, Group, Rule, often
 from perflint.semantics.around import inside, loops_around, targets
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_text
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import (
     CallSite,
     ExpressionSite,

@@ -8,18 +8,16 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.rules._methods import serves_tests
 from perflint.rules._statements import block_of, removal
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.around import Loop, inside, loops_around, repeats, targets
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_cleaning
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Instance
-from perflint.source.quoting import quoted
 
 _HOUSEKEEPING = ("gc.", "time.", "logging.", "psutil.", "os.", "ctypes.", "torch.cuda.", "torch.accelerator.")
 _MEASURES = frozenset(
@@ -119,7 +117,7 @@ class EmptyCacheInLoop(Rule):
         does = "makes the CPU look at all Python objects" if collects else does
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {does}{often(site)}",
+            f"{shown(site)} {does}{often(site)}",
             confidence=Confidence.HIGH if site.heat is Heat.HOT else Confidence.LOW,
             severity=cost("gc-collect-gpt" if collects and site.heat is Heat.HOT else "empty-cache-gpt").severity,
             help="Remove it. If another phase needs the memory, call it once before that phase.",

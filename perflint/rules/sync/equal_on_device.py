@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._memory.flows import flow_around
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.source.quoting import quoted
 
 _NAMES = ("equal", "allclose", "is_nonzero")
 
@@ -77,7 +75,7 @@ class EqualOnDevice(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} makes the CPU wait for the GPU to answer{often(site)}",
+            f"{shown(site)} makes the CPU wait for the GPU to answer{often(site)}",
             confidence=confidence,
             help="Keep the answer on the GPU (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
         )

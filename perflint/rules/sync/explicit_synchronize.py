@@ -7,14 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._statements import block_of
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._waiting import is_needed
 from perflint.semantics.around import repeats
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, path_of, walk
-from perflint.source.quoting import quoted
 
 _SYNCHRONIZE = tuple(
     f"torch.{owner}.synchronize"
@@ -109,7 +107,7 @@ class ExplicitSynchronize(Rule):
             sure, awaited = Confidence.LOW, "the work before the event"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} makes the CPU wait for {awaited}{often(site)}",
+            f"{shown(site)} makes the CPU wait for {awaited}{often(site)}",
             confidence=sure,
             help=_cure(site),
         )

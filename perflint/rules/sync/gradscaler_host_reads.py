@@ -10,14 +10,12 @@ from perflint.fixes.edits import with_one_more
 from perflint.rules._autocast import AUTOCAST
 from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._since import FUSED
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Const, Dtype, Instance, Value
-from perflint.source.quoting import quoted
 
 _SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 _AGAINST_FUSED = ("fused", "foreach", "capturable", "differentiable")
@@ -100,7 +98,7 @@ class GradscalerHostReads(Rule):
         needless = _casts_to_bfloat16(site.model)
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {_WHAT[method]}: the CPU waits{often(site)}",
+            f"{shown(site)} {_WHAT[method]}: the CPU waits{often(site)}",
             confidence=confidence,
             # A checkpoint needs the numbers.
             severity=Severity.INFO if method == "state_dict" else _severity(site, method),

@@ -10,14 +10,12 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._since import UNCHECKED
 from perflint.rules._statements import swallows
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import operand_confidence
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Evidence, Scalar, Sequence, Tensor
 from perflint.source.concrete import code, cst
-from perflint.source.quoting import quoted
 
 _UNCHECKED = {
     "torch.linalg.inv": ("torch.linalg.inv_ex", "[0]"),
@@ -109,7 +107,7 @@ class LinalgChecked(Rule):
         confidence = _confidence(site)
         if confidence is None:
             return
-        text = quoted(site.text(site.node))
+        text = shown(site)
         if site.target in _CHECKED:
             what = f"{text} makes the CPU wait for the GPU to say whether it worked"
             cure = "Use the `_ex` form, which does not check, if the input is known to be regular."

@@ -6,17 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Need, Severity, lowered, surest, weakest
-from perflint.rules.base import Group, Rule
+from perflint.rules.base import Group, Rule, often, shown
 from perflint.rules.placement import host_confidence
 from perflint.rules.sync._copied_once import copied_once
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._positions import on_device
 from perflint.semantics.purpose.need import need_of_numbers
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Kind, Sequence, Tensor
-from perflint.source.quoting import quoted
 
 
 class ListIndex(Rule):
@@ -101,7 +99,7 @@ class ListIndex(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies the positions to the GPU: the CPU waits for the copy{often(site)}",
+            f"{shown(site)} copies the positions to the GPU: the CPU waits for the copy{often(site)}",
             confidence=confidence,
             help=_cure(site),
             fix=on_device(site) or copied_once(site),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity, lowered, weakest
 from perflint.rules._advice import source_of
 from perflint.rules._files import READS
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.placement import (
     MOVES,
     Content,
@@ -25,7 +25,6 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.purpose.need import need_of_numbers
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite
 from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import NONE, UNKNOWN, Array, Const, Device, Scalar, Tensor, Unknown, Value
@@ -136,7 +135,7 @@ class ListToCuda(Rule):
         fix = _fix(site)
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of {_content(site)}{often(site)}",
+            f"{shown(site)} is a blocking CPU-to-GPU copy of {_content(site)}{often(site)}",
             confidence=confidence,
             # Reading the file takes longer than the copy.
             severity=Severity.INFO if site.heat is not Heat.HOT and _is_of_file(site) else None,
@@ -225,7 +224,7 @@ def _cure(site: CallSite, fix: Fix | None) -> str:
         return f"{FILLED}: {_MADE_THERE[FILLED]}."
     if origin is not None and origin.source is Source.BATCH and data is not None:
         if all(member.tensor is not None for member in site.value(data).members):
-            return f"Copy {quoted(site.text(data))} itself: a tensor needs no constructor, and the loader can pin it."
+            return f"Copy {shown(site, data)} itself: a tensor needs no constructor, and the loader can pin it."
         return "Make the tensor in the collate function, and copy it from pinned memory with `non_blocking=True`."
     if origin is not None and origin.source is Source.STATE and origin.root.startswith("self.") and data is not None:
         if site.text(data) == origin.root:

@@ -14,13 +14,12 @@ from perflint.rules._methods import in_tests
 from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
 from perflint.rules._turns import nodes_of
-from perflint.rules.base import Files, Group, Mentions, Rule
+from perflint.rules.base import Files, Group, Mentions, Rule, shown
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.sync._scalars import SCALAR_READ
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import names_in, walk
-from perflint.source.quoting import quoted
 
 _READS = frozenset({"item", "tolist"})
 
@@ -103,7 +102,7 @@ class ManualGradientNorm(Rule):
                 continue
             yield self.finding(
                 Site(model, read),
-                f"{quoted(site.text(read))} makes the CPU wait once for each gradient",
+                f"{shown(site, read)} makes the CPU wait once for each gradient",
                 confidence=Confidence.HIGH if model.heat(read) is Heat.HOT else Confidence.MEDIUM,
                 help="Use `torch.nn.utils.get_total_norm`, or the norm that `clip_grad_norm_` returns.",
                 fix=_fix(model, loop),

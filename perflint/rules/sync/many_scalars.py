@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity, weakest
 from perflint.rules._statements import block_of
-from perflint.rules.base import Calls, Group, Option, Rule
+from perflint.rules.base import Calls, Group, Option, Rule, often, shown
 from perflint.rules.sync._joined import read_together, reads_in, single_read
 from perflint.rules.sync._scalars import NUMBERS, Read
 from perflint.semantics.around import statement_of
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 
 class ManyScalars(Rule):
@@ -79,7 +77,7 @@ class ManyScalars(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is the first of {len(reads)} reads in a row: the CPU waits for the GPU at"
+            f"{shown(site)} is the first of {len(reads)} reads in a row: the CPU waits for the GPU at"
             f" each{often(site)}",
             confidence=weakest(*(read.confidence for read in reads)),
             help="Read them at once: `torch.stack([…]).tolist()`.",

@@ -9,12 +9,10 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Se
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._memory.flows import behind
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._data_sized import indexed
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const, Instance, scalar_type
-from perflint.source.quoting import quoted
 
 _FUNCTIONS = ("torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss")
 """Losses that can ignore rows by their target."""
@@ -126,7 +124,7 @@ class MaskBeforeLoss(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(found.input))} and {quoted(site.text(found.target))} call nonzero(): the CPU waits "
+            f"{shown(site, found.input)} and {shown(site, found.target)} call nonzero(): the CPU waits "
             f"while the GPU counts the rows{often(site)}",
             confidence=confidence,
             help=_CURE,

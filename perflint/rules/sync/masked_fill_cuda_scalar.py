@@ -10,12 +10,10 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._order import may_swap
 from perflint.rules._since import PROMOTING_WHERE
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._indices import Index, parts
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.source.concrete import code, cst
-from perflint.source.quoting import quoted
 
 _METHODS = ("torch.Tensor.masked_fill", "torch.Tensor.masked_fill_")
 _FUNCTION = "torch.masked_fill"
@@ -80,8 +78,7 @@ class MaskedFillCudaScalar(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reads the fill value {quoted(site.text(value))} from the GPU: "
-            f"the CPU waits{often(site)}",
+            f"{shown(site)} reads the fill value {shown(site, value)} from the GPU: the CPU waits{often(site)}",
             confidence=confidence,
             help="Use `torch.where(mask, value, x)`, which takes the value on the GPU, or fill with a Python number.",
             fix=_fix(site) if isinstance(site, CallSite) else None,

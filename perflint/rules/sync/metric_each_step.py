@@ -7,13 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import insert
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, path_of
 from perflint.semantics.values import Instance, Value
-from perflint.source.quoting import quoted
 
 
 class MetricEachStep(Rule):
@@ -85,7 +83,7 @@ class MetricEachStep(Rule):
             elif _computes(call) and _owner(call) not in logged:
                 yield self.finding(
                     call,
-                    f"{quoted(call.text(call.node))} computes the metric of all batches so far{often(call)}",
+                    f"{shown(call)} computes the metric of all batches so far{often(call)}",
                     confidence=Confidence.MEDIUM,
                     help="Compute it after the loop.",
                 )
@@ -97,7 +95,7 @@ class MetricEachStep(Rule):
         end = call.model.source.span(call.node.func)
         yield self.finding(
             call,
-            f"{quoted(call.text(call.node))} computes the metric of this batch, and nothing reads it{often(call)}",
+            f"{shown(call)} computes the metric of this batch, and nothing reads it{often(call)}",
             confidence=Confidence.HIGH if call.heat is Heat.HOT else Confidence.MEDIUM,
             help="Call `update`, which only adds the batch.",
             fix=Fix("Only add the batch", Safety.UNSAFE, (insert(end.end_line, end.end_column, ".update"),)),

@@ -9,16 +9,14 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import ahead, behind
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import MOVES, move
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Device
 from perflint.source.concrete import cst
-from perflint.source.quoting import quoted
 
 _OTHER_DEVICES = ("mps", "npu", "xpu", "xla", "hpu", "cpu")
 _NAMES = ("torch.multinomial", "torch.Tensor.multinomial")
@@ -109,7 +107,7 @@ class MultinomialOnCpu(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} draws on the CPU, which waits for the probabilities{often(site)}",
+            f"{shown(site)} draws on the CPU, which waits for the probabilities{often(site)}",
             confidence=draw.confidence,
             help="Draw on the GPU: that waits for nothing.",
             fix=_fix(site, draw),

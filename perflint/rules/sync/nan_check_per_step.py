@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._nan import checks_for_nan
 from perflint.rules.sync._scalars import (
@@ -17,9 +17,7 @@ from perflint.rules.sync._scalars import (
     read_at,
 )
 from perflint.rules.sync._tested import asked_together
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, TruthSite
-from perflint.source.quoting import quoted
 
 
 class NanCheckPerStep(Rule):
@@ -100,7 +98,7 @@ class NanCheckPerStep(Rule):
         joined = asked_together(site.model, read)
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} makes the CPU wait for the GPU to look for NaN or infinity{often(site)}",
+            f"{shown(site, read.node)} makes the CPU wait for the GPU to look for NaN or infinity{often(site)}",
             confidence=read.confidence,
             help=(
                 "Keep a flag on the GPU (`bad |= ~torch.isfinite(t).all()`) and read it every 100 steps, or "

@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Se
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._asked import follows_wait
 from perflint.rules.sync._data_sized import SELECTIONS, data_sized, selected
 from perflint.rules.sync._same_shape import has_shape_of, is_of_part
@@ -18,7 +18,6 @@ from perflint.semantics.dataflow.definitions import excludes, ways_out
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_selection
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Kind, scalar_type
@@ -127,7 +126,7 @@ class NonzeroFamily(Rule):
 
 
 def _what(site: CallSite | SubscriptSite) -> str:
-    text = quoted(site.text(site.node))
+    text = shown(site)
     if isinstance(site, CallSite) and "nonzero" in site.target:
         return f"The size of {text} depends on the data"
     return f"{'storing in ' * (isinstance(site, SubscriptSite) and site.mode == 'store')}{text} calls nonzero()"

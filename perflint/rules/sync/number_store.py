@@ -8,19 +8,17 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered
 from perflint.fixes.edits import replace
 from perflint.rules._proven import is_number
-from perflint.rules.base import Group, Rule
+from perflint.rules.base import Group, Rule, often, shown
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.rules.sync._lengths import has_element
 from perflint.rules.sync._scalars import NUMBERS, read_at
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_numbers
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Array, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
-from perflint.source.quoting import quoted
 
 _NUMBERS = ("int", "float", "bool", "complex")
 _SURELY_COMPLETE = 3
@@ -111,7 +109,7 @@ class NumberStore(Rule):
         cure = f"Use `{method}`, which takes the number without a copy."
         yield self.finding(
             site,
-            f"Storing {quoted(site.text(site.stored))} in {quoted(site.text(site.node))} copies the number to the GPU: "
+            f"Storing {shown(site, site.stored)} in {shown(site)} copies the number to the GPU: "
             f"the CPU waits for the copy{often(site)}",
             confidence=confidence,
             help=cure,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._data_sized import ONE_HOT, data_sized
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 
 class OneHotNoClasses(Rule):
@@ -66,7 +64,7 @@ class OneHotNoClasses(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reads the greatest label from the GPU: the CPU waits{often(site)}",
+            f"{shown(site)} reads the greatest label from the GPU: the CPU waits{often(site)}",
             confidence=confidence,
             help="Pass `num_classes=`.",
         )

@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._memory.flows import behind
 from perflint.rules._proven import is_list
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import (
     DEVICE_TO_HOST_COPY,
@@ -23,12 +23,10 @@ from perflint.rules.sync._scalars import (
     read_at,
 )
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
 from perflint.source.concrete import code, cst
-from perflint.source.quoting import quoted
 
 
 class PerElementRead(Rule):
@@ -117,12 +115,12 @@ class PerElementRead(Rule):
 
 
 def _message(site: CallSite, read: Read, whole: ast.expr) -> str:
-    each = quoted(site.text(whole))
-    return f"{quoted(site.text(read.node))} makes the CPU wait once for each element of {each}{often(site)}"
+    each = shown(site, whole)
+    return f"{shown(site, read.node)} makes the CPU wait once for each element of {each}{often(site)}"
 
 
 def _cure(site: CallSite, read: ast.expr, whole: ast.expr) -> str:
-    value, text = site.value(whole), quoted(site.text(whole))
+    value, text = site.value(whole), shown(site, whole)
     before = f"Read all of {text} at once, before the loop"
     if value.tensor is None:
         name = site.text(whole) if isinstance(whole, ast.Name) else "…"
@@ -132,7 +130,7 @@ def _cure(site: CallSite, read: ast.expr, whole: ast.expr) -> str:
         # The elements may differ in length.
         made = behind(site.model, whole)
         if isinstance(made, ast.Call) and last_name(made) in _PARTS:
-            return f"Copy the tensor to the CPU once, before {quoted(site.text(made))}."
+            return f"Copy the tensor to the CPU once, before {shown(site, made)}."
         return f"Copy all of {text} at once, before the loop: joined by `torch.cat`, and split again on the CPU."
     if isinstance(read, ast.Subscript) and isinstance(read.slice, ast.Tuple):
         return f"{before}: `{site.text(whole)}[rows, columns].tolist()`, with tensors of all rows and columns."

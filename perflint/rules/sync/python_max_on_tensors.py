@@ -10,17 +10,15 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._advice import use_of
 from perflint.rules._order import may_swap
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._scalars import confidence_at
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, last_name, walk
 from perflint.semantics.values import UNKNOWN, Evidence, Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code
-from perflint.source.quoting import quoted
 
 _BOTH = {"builtins.max": "torch.maximum", "builtins.min": "torch.minimum"}
 _BOUND = {"builtins.max": "min", "builtins.min": "max"}
@@ -85,7 +83,7 @@ class PythonMaxOnTensors(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {_what(site)}{often(site)}",
+            f"{shown(site)} {_what(site)}{often(site)}",
             confidence=confidence,
             help=_cure(site),
             fix=_fix(site),
@@ -102,7 +100,7 @@ _LONGEST = 40
 def _what(site: CallSite) -> str:
     tensor = _tensor(site)
     if len(site.node.args) > 1 and tensor is not None:
-        return f"uses the GPU tensor {quoted(site.text(tensor))} as a Python number: the CPU waits"
+        return f"uses the GPU tensor {shown(site, tensor)} as a Python number: the CPU waits"
     return "compares in Python: the CPU waits for the GPU at each comparison"
 
 

@@ -11,7 +11,7 @@ from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.operators import inference_around, is_fresh, shared
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.rules.sync._scalars import NAN_CHECK, READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
@@ -19,11 +19,9 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.binders import Loop
 from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.semantics.values import Const, Kind, Tensor
 from perflint.source.concrete import code, cst
-from perflint.source.quoting import quoted
 
 _MOST_USES = 200
 _HARMLESS = {Fate.READ, Fate.COMPUTED, Fate.COPIED, Fate.WRITTEN}
@@ -92,10 +90,10 @@ class RedundantAnyGuard(Rule):
         guard = None if read is None else any_guard(site.model, read.node)
         if read is None or guard is None:
             return
-        mask = quoted(site.text(guard.mask))
+        mask = shown(site, guard.mask)
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} makes the CPU wait to learn whether {mask} is empty, and the assignment"
+            f"{shown(site, read.node)} makes the CPU wait to learn whether {mask} is empty, and the assignment"
             f" below does nothing if it is{often(site)}",
             confidence=read.confidence,
             help="Remove the `if` and keep its body.",

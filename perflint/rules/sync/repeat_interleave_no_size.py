@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._data_sized import REPEATS, data_sized
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 
 class RepeatInterleaveNoSize(Rule):
@@ -68,8 +66,7 @@ class RepeatInterleaveNoSize(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} has as many elements as the sum of the repeats: the CPU waits for it"
-            f"{often(site)}",
+            f"{shown(site)} has as many elements as the sum of the repeats: the CPU waits for it{often(site)}",
             confidence=confidence,
             help="Pass `output_size=` if the CPU knows the sum.",
         )

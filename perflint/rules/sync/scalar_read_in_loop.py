@@ -10,7 +10,7 @@ from typing import TypeGuard
 from perflint.findings import Effect, Finding, Fix, Heat, Need, Severity
 from perflint.rules._advice import read_later
 from perflint.rules._statements import block_of
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._joined import read_together
 from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
@@ -21,11 +21,9 @@ from perflint.semantics.around import inside, loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_read
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite
 from perflint.semantics.structure import names_in, stands_in, walk
 from perflint.semantics.values import Device, Tensor
-from perflint.source.quoting import quoted
 
 _LEAVES = (ast.Break, ast.Return, ast.Continue, ast.Raise)
 _TRIES = (ast.Try, ast.TryStar)
@@ -141,7 +139,7 @@ class ScalarReadInLoop(Rule):
         joined = asked_together(site.model, read)
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} blocks the CPU until the GPU catches up{often(site)}",
+            f"{shown(site, read.node)} blocks the CPU until the GPU catches up{often(site)}",
             confidence=read.confidence,
             help=read_later(site, read.node, read.tensor),
             fix=_kept_on_device(site, read) or read_together(site, read) or (None if joined is None else joined.fix),

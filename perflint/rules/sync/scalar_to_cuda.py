@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Severity
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.placement import MOVES, Content, content, creation_confidence, move
 from perflint.rules.sync._filling import NEW_TENSOR, Filled, filled_there, made_by
 from perflint.semantics.purpose.need import need_of_numbers
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
 from perflint.semantics.structure import keyword
-from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 
@@ -104,7 +102,7 @@ class ScalarToCuda(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of one number{often(site)}",
+            f"{shown(site)} is a blocking CPU-to-GPU copy of one number{often(site)}",
             confidence=confidence,
             help="Use the Python number itself, or fill a tensor on the GPU: `torch.full((), number, device=…)`.",
             fix=_fix(site),

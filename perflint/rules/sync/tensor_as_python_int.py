@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._as_numbers import TAKERS, taken_as_numbers
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, SubscriptSite
-from perflint.source.quoting import quoted
 
 
 class TensorAsPythonInt(Rule):
@@ -74,8 +72,7 @@ class TensorAsPythonInt(Rule):
         number, confidence = numbers[0]
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} uses the GPU tensor {quoted(site.text(number))} as a Python number: "
-            f"the CPU waits{often(site)}",
+            f"{shown(site)} uses the GPU tensor {shown(site, number)} as a Python number: the CPU waits{often(site)}",
             confidence=confidence,
             help=(
                 "Get the number on the CPU, where it is known first: from a shape, the collate function or the "

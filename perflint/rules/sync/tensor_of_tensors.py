@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, surest
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._scalars import confidence_at
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
 from perflint.source.concrete import cst
-from perflint.source.quoting import quoted
 
 _DEEPEST = 3
 
@@ -76,8 +74,7 @@ class TensorOfTensors(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reads each tensor in {quoted(site.text(data))} by itself: the CPU waits"
-            f" each time{often(site)}",
+            f"{shown(site)} reads each tensor in {shown(site, data)} by itself: the CPU waits each time{often(site)}",
             confidence=confidence,
             help="Use `torch.stack`, with `.detach()` if no gradient should flow.",
             fix=_fix(site, data),

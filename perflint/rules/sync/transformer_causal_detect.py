@@ -10,14 +10,12 @@ from perflint.fixes.edits import with_one_more
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._since import IS_CAUSAL
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.semantics.binders import defaults
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Const, Instance
-from perflint.source.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ class TransformerCausalDetect(Rule):
                 assert given is not None
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(site.node))} compares `{place.mask}` with a causal mask: the CPU waits"
+                    f"{shown(site)} compares `{place.mask}` with a causal mask: the CPU waits"
                     f" for the answer{often(site)}",
                     confidence=confidence,
                     help=_CURE.format(place.told),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._branches import tested
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
@@ -16,7 +16,6 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
 from perflint.semantics.structure import last_name
@@ -109,7 +108,7 @@ class TruthOfTensor(Rule):
         joined = asked_together(site.model, read)
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} {_what(site)}{often(site)}",
+            f"{shown(site, read.node)} {_what(site)}{often(site)}",
             confidence=Confidence.LOW if _is_eager_check(site) else read.confidence,
             help=_cure(site, joined),
             fix=async_assert(site.model, read) or (None if joined is None else joined.fix),
@@ -151,7 +150,7 @@ def _read_before_loop(site: TruthSite | CallSite) -> str:
         element = element_read(site.model, node, operand) if isinstance(operand, ast.Name) else None
         tensor = None if element is None else site.value(element.whole).tensor
         if element is not None and tensor is not None and tensor.rank in (1, None):
-            return f"Read all of {quoted(site.text(element.whole))} once, before the loop, with `.tolist()`."
+            return f"Read all of {shown(site, element.whole)} once, before the loop, with `.tolist()`."
     return ""
 
 

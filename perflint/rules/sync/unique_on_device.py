@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._data_sized import UNIQUE, data_sized
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _BOUNDS = "Pass `min` and `max`, so that they are not searched for."
 _CLASSES = "If the number of classes is known, count with `scatter_add_` into zeros."
@@ -70,7 +68,7 @@ class UniqueOnDevice(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} needs a size or bounds on the CPU, which waits for the GPU{often(site)}",
+            f"{shown(site)} needs a size or bounds on the CPU, which waits for the GPU{often(site)}",
             confidence=confidence,
             help=_BOUNDS if site.target.endswith(".histc") else _CLASSES,
         )

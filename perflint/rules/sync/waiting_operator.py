@@ -7,17 +7,15 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, surest
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import place_confidence
 from perflint.rules.sync._distributions import of_torch
 from perflint.rules.sync._written import is_defined_here
 from perflint.rules.worth import sentence
 from perflint.semantics.facts import distributions
 from perflint.semantics.facts.torch_api.waits import Argument, Requirement, Wait, waits
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance, Scalar, Sequence, Value
-from perflint.source.quoting import quoted
 
 _WHY = {
     "size": "has a size that only the GPU knows: the CPU waits for it",
@@ -193,7 +191,7 @@ class WaitingOperator(Rule):
         confidence, why = found
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {_WHY[why]}{often(site)}",
+            f"{shown(site)} {_WHY[why]}{often(site)}",
             confidence=confidence,
             help=_help(site, why),
             cost=_cost(site),

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._turns import places, turn_around
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.around import inside
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
 
@@ -85,7 +84,7 @@ class CheckpointEachStep(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies all parameters to the CPU and writes them (runs every step)",
+            f"{shown(site)} copies all parameters to the CPU and writes them (runs every step)",
             confidence=Confidence.MEDIUM,
             help="Save every 1000 steps.",
         )

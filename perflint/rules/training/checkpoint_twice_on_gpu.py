@@ -8,11 +8,10 @@ from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to
 from perflint.rules._states import is_state
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.rules.placement import place_confidence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device, Value
-from perflint.source.quoting import quoted
 
 _SAFE = ("safetensors.torch.load_file",)
 _CURE, _SAFE_CURE = 'Pass `map_location="cpu", mmap=True`', "Leave `device` out"
@@ -77,7 +76,7 @@ class CheckpointTwiceOnGpu(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} holds all weights on the GPU a second time, beside those of the model",
+            f"{shown(site)} holds all weights on the GPU a second time, beside those of the model",
             confidence=sure,
             heat=Heat.WARM,
             help=f"{_SAFE_CURE if is_safe else _CURE}: `load_state_dict` copies the tensors to the GPU.",

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Function
-from perflint.source.quoting import quoted
 
 _REGISTERS = (
     "register_forward_hook",
@@ -101,8 +100,7 @@ class SyncInHook(Rule):
                 continue
             yield self.finding(
                 call,
-                f"{quoted(call.text(call.node))} registers a hook that runs {quoted(site.text(wait))} in each pass: "
-                "the CPU waits",
+                f"{shown(call)} registers a hook that runs {shown(site, wait)} in each pass: the CPU waits",
                 confidence=Confidence.MEDIUM,
                 # It is registered once, and runs in each pass.
                 heat=Heat.HOT,

@@ -9,12 +9,11 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import ahead, made
 from perflint.rules._statements import block_of
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import names_in, walk
-from perflint.source.quoting import quoted
 
 _CLOCKS = tuple(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns"))
 _WAITS = frozenset(
@@ -101,7 +100,7 @@ class TimingWithoutSynchronize(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(found.end))} is read while {quoted(site.text(found.work))} may still run on the GPU",
+            f"{shown(site, found.end)} is read while {shown(site, found.work)} may still run on the GPU",
             confidence=Confidence.MEDIUM,
             help="Call `torch.cuda.synchronize()` before both readings, or use CUDA events.",
         )

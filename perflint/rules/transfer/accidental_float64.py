@@ -11,17 +11,15 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.rules._memory.flows import ahead, behind
 from perflint.rules._project_text import project_says
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.rules.transfer._batches import batch_of
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Array, Instance
-from perflint.source.quoting import quoted
 
 _TAKES_DTYPE = frozenset({"torch.tensor", "torch.as_tensor"})
 _KEEPS_DTYPE = frozenset(
@@ -104,7 +102,7 @@ class AccidentalFloat64(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} puts NumPy's float64 on the GPU{often(site)}",
+            f"{shown(site)} puts NumPy's float64 on the GPU{often(site)}",
             confidence=confidence,
             help="Cast it on the CPU: `.float()`, or `dtype=torch.float32`.",
             fix=_fix(site),

@@ -11,7 +11,7 @@ from perflint.fixes.edits import with_one_more
 from perflint.rules._advice import uploaded
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._proven import names_cuda
-from perflint.rules.base import Calls, Group, Rule
+from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.placement import (
     MOVES,
     Content,
@@ -34,11 +34,9 @@ from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import given_on_cpu, values_given
 from perflint.semantics.purpose.need import need_of_move
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, names_in, path_of
 from perflint.semantics.values import NONE, Device, Tensor, Value
-from perflint.source.quoting import quoted
 
 _CHOOSES = ("torch.where", "torch.Tensor.where")
 _CREATED = (Content.FILLED, Content.NUMBER, Content.DATA)
@@ -280,11 +278,11 @@ def _chosen(site: CallSite) -> Confidence | None:
 def _message(site: CallSite | SubscriptSite) -> str:
     if isinstance(site, SubscriptSite):
         assert site.stored is not None
-        what = f"storing the CPU tensor {quoted(site.text(site.stored))} copies it to the GPU"
+        what = f"storing the CPU tensor {shown(site, site.stored)} copies it to the GPU"
     elif site.target in _CHOOSES:
-        what = f"{quoted(site.text(site.node))} copies a CPU tensor to the GPU"
+        what = f"{shown(site)} copies a CPU tensor to the GPU"
     else:
-        return f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy{often(site)}"
+        return f"{shown(site)} is a blocking CPU-to-GPU copy{often(site)}"
     return f"{what}: the CPU waits for the copy{often(site)}"
 
 

@@ -14,13 +14,12 @@ from perflint.rules._memory.operators import written
 from perflint.rules._statements import block_of, swallows
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_local
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.transfer._loops import Loop, is_bound_before
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const
@@ -117,7 +116,7 @@ class CatGrowth(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies all of {quoted(found.name)} in each iteration{often(site)}",
+            f"{shown(site)} copies all of {quoted(found.name)} in each iteration{often(site)}",
             confidence=Confidence.MEDIUM if site.heat is Heat.HOT else Confidence.LOW,
             help="Append to a list, and concatenate once after the loop.",
             fix=_fix(site, found),

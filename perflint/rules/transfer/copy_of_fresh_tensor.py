@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._memory.flows import behind
 from perflint.rules._memory.operators import is_fresh
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.transfer._clones import without_clone
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device
-from perflint.source.quoting import quoted
 
 
 class CopyOfFreshTensor(Rule):
@@ -80,7 +78,7 @@ class CopyOfFreshTensor(Rule):
         tensor = None if site.receiver is None else site.receiver.tensor
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies a tensor that nothing else refers to{often(site)}",
+            f"{shown(site)} copies a tensor that nothing else refers to{often(site)}",
             confidence=Confidence.LOW if tensor is None or tensor.device is Device.CPU else Confidence.HIGH,
             help="Remove `.clone()`.",
             fix=without_clone(site, Safety.SAFE if is_fresh(site.model, made) else Safety.UNSAFE),

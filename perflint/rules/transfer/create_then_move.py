@@ -11,7 +11,7 @@ from perflint.rules._memory.uses import Fate, fates
 from perflint.rules._numbers import can_fill, number
 from perflint.rules._order import may_swap
 from perflint.rules._project_text import is_recorded, may_be_traced
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import (
     LEGACY_CONSTRUCTORS,
     MOVES,
@@ -24,12 +24,10 @@ from perflint.rules.placement import (
     move,
 )
 from perflint.rules.transfer._computed import computed_there
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Dtype, Kind, scalar_type
 from perflint.source.concrete import code, cst
-from perflint.source.quoting import quoted
 
 _EXACT = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")) | {
     "torch.eye",
@@ -161,8 +159,7 @@ class CreateThenMove(Rule):
             advice = f"Pass `device=` to `{function}`, so that the GPU fills it."
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} fills the tensor on the CPU and copies it to the GPU: the CPU waits"
-            f"{often(site)}",
+            f"{shown(site)} fills the tensor on the CPU and copies it to the GPU: the CPU waits{often(site)}",
             confidence=weakest(moved.confidence, source),
             help=advice,
             fix=None if is_recorded(site.model, site.node) else _fix(site, moved, made) or computed_there(site),

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
 from perflint.rules._memory.flows import made
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, Mentions, Rule, often, shown
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
-from perflint.source.quoting import quoted
 
 _MAKES = ("torch.tensor", "torch.as_tensor")
 _LEAVES = frozenset(f"torch.Tensor.{name}" for name in ("cpu", "numpy", "tolist"))
@@ -93,7 +91,7 @@ class DevicePingPong(Rule):
         there = f"line {left.lineno}" if left.lineno != site.node.lineno else "the same line"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies back to the GPU: {quoted(site.text(left))} on {there} "
+            f"{shown(site)} copies back to the GPU: {shown(site, left)} on {there} "
             f"copied the same data from it{often(site)}",
             confidence=confidence,
             help="Compute it with torch, on the GPU.",

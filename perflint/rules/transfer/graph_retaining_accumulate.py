@@ -13,7 +13,7 @@ from perflint.rules._methods import calls_named
 from perflint.rules._sources import results
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_private
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.transfer._loops import Loop, is_bound_before
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS
@@ -106,7 +106,7 @@ class GraphRetainingAccumulate(Rule):
                     continue
                 yield self.finding(
                     Site(model, kept),
-                    f"{quoted(site.text(kept))} is kept in {quoted(name)} with its graph: the graphs of all steps stay "
+                    f"{shown(site, kept)} is kept in {quoted(name)} with its graph: the graphs of all steps stay "
                     "in memory",
                     confidence=Confidence.HIGH if model.value(kept).tensor is not None else Confidence.MEDIUM,
                     help=f"Add `{loss}.detach()`.",

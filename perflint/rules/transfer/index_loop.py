@@ -7,15 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, often, shown
 from perflint.rules.placement import LEGACY_CONSTRUCTORS
 from perflint.rules.transfer._rows import Rows, joined_rows, rows
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
-from perflint.source.quoting import quoted
 
 
 class IndexLoop(Rule):
@@ -111,9 +109,9 @@ class IndexLoop(Rule):
 
     def _finding(self, site: FileSite, found: Rows, span: Span, heat: Heat | None = None) -> Finding:
         at = Site(site.model, found.made)
-        of = "" if found.read is None else f" from {quoted(site.text(found.read))}"
+        of = "" if found.read is None else f" from {shown(site, found.read)}"
         frequency = "" if heat is Heat.COLD else often(at)
-        made = quoted(site.text(found.made))
+        made = shown(site, found.made)
         by_row = f"is computed{of} row by row: each iteration of the loop launches its own kernels"
         return self.finding(
             at,

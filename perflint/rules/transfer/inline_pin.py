@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._memory.flows import behind
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import Move, move
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
-from perflint.source.quoting import quoted
 
 
 class InlinePin(Rule):
@@ -71,7 +69,7 @@ class InlinePin(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} pins memory on the thread that launches kernels{often(site)}",
+            f"{shown(site)} pins memory on the thread that launches kernels{often(site)}",
             confidence=weakest(Confidence.MEDIUM, moved.confidence),
             help=(
                 "Pin on another thread, as a DataLoader with workers and `pin_memory=True` does. Without any pinning "

@@ -6,11 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity, Span
-from perflint.rules.base import Calls, Rule
-from perflint.semantics.purpose.words import often
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Class, Const, Name
-from perflint.source.quoting import quoted
 
 _METHODS = {
     "FloatTensor": "float",
@@ -89,7 +87,7 @@ class LegacyType(Rule):
         method = _METHODS[cast]
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies the tensor to the CPU, which waits for it{often(site)}",
+            f"{shown(site)} copies the tensor to the CPU, which waits for it{often(site)}",
             confidence=sure,
             help=f"Cast it on the GPU, with `.{method}()`.",
             fix=_casts(site, method),

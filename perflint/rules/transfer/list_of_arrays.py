@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.data._workers import worker_functions
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array, Sequence, Value
-from perflint.source.quoting import quoted
 
 _MAKERS = ("tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor")
 _DEPTH = 3
@@ -88,7 +86,7 @@ class ListOfArrays(Rule):
         heat = Heat.HOT if _makes_items(site) else site.heat
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} converts a list of arrays number by number{often(site)}",
+            f"{shown(site)} converts a list of arrays number by number{often(site)}",
             heat=heat,
             severity=None if heat is Heat.HOT else Severity.INFO,
             help="Join them with NumPy: `torch.from_numpy(numpy.stack(…))`.",

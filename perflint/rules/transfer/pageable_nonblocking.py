@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._advice import uploaded
 from perflint.rules._memory.flows import behind
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import creator, move
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
-from perflint.source.quoting import quoted
 
 _WRAPS = frozenset({"torch.from_numpy", "torch.frombuffer"})
 
@@ -77,8 +75,7 @@ class PageableNonblocking(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies from pageable memory: the CPU waits in spite of "
-            f"`non_blocking`{often(site)}",
+            f"{shown(site)} copies from pageable memory: the CPU waits in spite of `non_blocking`{often(site)}",
             confidence=confidence,
             help=uploaded(site, site.node.func.value, is_asynchronous=True),
         )

@@ -10,7 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import flow_around, uses_of_target
 from perflint.rules._methods import calls_named, is_true
 from perflint.rules._visible import is_local
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Rule, shown
 from perflint.rules.sync._waiting import goes_to_cpu, is_filled_again
 from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
@@ -18,7 +18,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import keyword, last_name, path_of, root_of, walk
 from perflint.semantics.values import Device, Value
-from perflint.source.quoting import quoted
 
 _WAITS = re.compile(r"sync|wait|event|barrier|query|elapsed", re.IGNORECASE)
 _READS = frozenset({"item", "tolist", "cpu", "numpy", "print", "float", "int", "bool"})
@@ -101,7 +100,7 @@ class ReadBeforeCopyEnds(Rule):
             if read is not None:
                 yield self.finding(
                     copy,
-                    f"{quoted(model.source.written(read))} is read before {quoted(copy.text(copy.node))} has ended",
+                    f"{shown(site, read)} is read before {shown(copy)} has ended",
                     confidence=Confidence.HIGH,
                     span=model.source.span(read),
                     help="Wait for an event after the copy first, or copy without `non_blocking`.",
@@ -109,7 +108,7 @@ class ReadBeforeCopyEnds(Rule):
             elif _is_refilled(copy):
                 yield self.finding(
                     copy,
-                    f"this fills the memory that {quoted(copy.text(copy.node))} of the last iteration may still read",
+                    f"this fills the memory that {shown(copy)} of the last iteration may still read",
                     confidence=Confidence.MEDIUM,
                     span=model.source.span(_refill(copy)),
                     help="Record an event after the copy and wait for it before the memory is filled, or take turns "

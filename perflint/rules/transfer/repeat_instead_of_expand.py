@@ -11,18 +11,16 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, lived, memory_around, writers
 from perflint.rules._memory.flows import body_around, bound, flow_around
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._filling import is_size
 from perflint.rules.transfer._ones import is_one, shape
 from perflint.rules.worth import sentence
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Device, Evidence, Kind
 from perflint.source.concrete import cst
-from perflint.source.quoting import quoted
 
 _ATTENTION = ("softmax", "scaled_dot_product_attention")
 
@@ -141,8 +139,8 @@ class RepeatInsteadOfExpand(Rule):
         if others is Writers.WRITTEN or _is_reshaped(site):
             return
         tensor = None if site.receiver is None else site.receiver.tensor
-        shown = becomes.isdisjoint({Fate.PASSED, Fate.LAYER})
-        if tensor is None or not shown or tensor.device is Device.CPU:
+        is_shown = becomes.isdisjoint({Fate.PASSED, Fate.LAYER})
+        if tensor is None or not is_shown or tensor.device is Device.CPU:
             confidence = Confidence.LOW
         else:
             strong = found.certain and tensor.evidence >= Evidence.CONVENTION
@@ -152,11 +150,11 @@ class RepeatInsteadOfExpand(Rule):
         of_scores = len(found.sizes) > 3 and _is_in_attention(site)
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} makes copies that nothing {'here ' * (not shown)}writes to{often(site)}",
+            f"{shown(site)} makes copies that nothing {'here ' * (not is_shown)}writes to{often(site)}",
             confidence=confidence,
             severity=None if of_scores else Severity.INFO,
             help=cure,
-            fix=_fix(site, found, safety) if shown and others < Writers.HANDED else None,
+            fix=_fix(site, found, safety) if is_shown and others < Writers.HANDED else None,
             cost=sentence(_COST, self.measured[0]) if of_scores else None,
         )
 

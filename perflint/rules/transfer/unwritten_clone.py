@@ -10,14 +10,12 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severit
 from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
 from perflint.rules._memory.operators import is_fresh, shared
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.transfer._clones import without_clone
 from perflint.semantics.around import statement_of
-from perflint.semantics.purpose.words import often
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
-from perflint.source.quoting import quoted
 
 _BY_FUNCTION = ("torch.tensor", "torch.cat", "torch.concat")
 _DEEP = "copy.deepcopy"
@@ -118,11 +116,11 @@ class UnwrittenClone(Rule):
         low = into_layer or tensor is None or tensor.device is Device.CPU
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is a copy that nothing writes to{often(site)}",
+            f"{shown(site)} is a copy that nothing writes to{often(site)}",
             confidence=Confidence.LOW if low else Confidence.HIGH,
             help=f"Remove `.{site.target.rpartition('.')[2]}()`."
             if site.target.startswith("torch.Tensor.")
-            else f"Use {quoted(site.text(copied))} itself.",
+            else f"Use {shown(site, copied)} itself.",
             fix=None if into_layer or _would_be_a_name(site, copied) else without_clone(site, Safety.RISKY),
         )
 
@@ -130,7 +128,7 @@ class UnwrittenClone(Rule):
         """The finding for a copy of a whole tensor, whose need is not checked: low confidence."""
         return self.finding(
             site,
-            f"{quoted(site.text(site.node))} {does}{often(site)}",
+            f"{shown(site)} {does}{often(site)}",
             confidence=Confidence.LOW,
             help="Pass the tensors themselves, unless something writes to them.",
         )
