@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from perflint.rules._names import DDP
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-
-DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 
 
 @once

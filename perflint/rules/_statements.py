@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from perflint.findings import Edit
-from perflint.fixes.edits import delete_statement
+from perflint.fixes.edits import delete_statement, in_newlines_of, indentation, insert, with_last_comments
 from perflint.semantics.around import inside
 from perflint.semantics.model import Model
 from perflint.semantics.structure import block_in, stands_in, walk
+from perflint.source.text import Source
 
 _ASKING = frozenset({"is_available", "is_initialized", "device_count", "is_bf16_supported"})
 """Functions of torch that ask which devices and formats are available."""
@@ -19,6 +20,19 @@ _TRIES = (ast.Try, ast.TryStar)
 def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block of a statement, itself included; only itself if the block is unknown."""
     return block_in(model.parent(statement), statement) or [statement]
+
+
+def line_before(source: Source, line: int, text: str) -> Edit:
+    """The insertion of a line in front of another one, with the same indentation."""
+    return insert(line, 1, in_newlines_of(source, line, f"{indentation(source, line)}{text}\n"))
+
+
+def line_behind(source: Source, statement: ast.stmt, text: str) -> Edit | None:
+    """The insertion of a line behind a compound statement and the comments that end it; None at the end of the text."""
+    end = with_last_comments(source, source.span(statement)).end_line
+    if end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
+        return None
+    return insert(end + 1, 1, in_newlines_of(source, end, f"{indentation(source, statement.lineno)}{text}\n"))
 
 
 def removal(model: Model, statement: ast.stmt) -> Edit | None:

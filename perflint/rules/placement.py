@@ -340,11 +340,11 @@ _WINDOWS = "hann_window hamming_window bartlett_window blackman_window kaiser_wi
 FACTORIES = frozenset(f"torch.{name}" for name in f"{_SIZED} {_LIKE} {_WINDOWS}".split())
 """Functions that fill a new tensor by themselves and take `device=`."""
 
-CONSTRUCTORS = frozenset(
-    """torch.tensor torch.as_tensor torch.asarray torch.Tensor torch.FloatTensor torch.DoubleTensor
-    torch.HalfTensor torch.BFloat16Tensor torch.LongTensor torch.IntTensor torch.ShortTensor
-    torch.CharTensor torch.ByteTensor torch.BoolTensor""".split()
-)
+_DTYPES = """Float:float32 Double:float64 Half:float16 BFloat16:bfloat16 Long:int64 Int:int32 Short:int16 Char:int8
+Byte:uint8 Bool:bool"""
+CLASSES = {f"{name}Tensor": dtype for name, dtype in (each.split(":") for each in _DTYPES.split())}
+"""The classes of torch and torch.cuda that name a dtype, with it."""
+CONSTRUCTORS = frozenset(f"torch.{name}" for name in ("tensor", "as_tensor", "asarray", "Tensor", *CLASSES))
 """Functions that make a tensor of Python data."""
 
 _OF_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"})
@@ -414,7 +414,7 @@ class Content(Enum):
 
 LEGACY_CONSTRUCTORS = frozenset(name for name in CONSTRUCTORS if name.endswith("Tensor"))
 """Those that make a tensor on the CPU alone: they accept `device=`, and raise for a GPU."""
-_LEGACY_ON_DEVICE = frozenset(name.replace("torch.", "torch.cuda.") for name in LEGACY_CONSTRUCTORS)
+LEGACY_ON_DEVICE = frozenset(name.replace("torch.", "torch.cuda.") for name in LEGACY_CONSTRUCTORS)
 _NUMBERS = frozenset({"bool", "int", "float", "complex"})
 
 
@@ -438,7 +438,7 @@ def content(site: Site, call: ast.Call, target: str) -> Content:
     if data is None:
         return Content.NOTHING
     value = site.value(data)
-    if target in LEGACY_CONSTRUCTORS or target in _LEGACY_ON_DEVICE or target == "torch.Tensor.new":
+    if target in LEGACY_CONSTRUCTORS or target in LEGACY_ON_DEVICE or target == "torch.Tensor.new":
         if isinstance(value, Sequence) and value.type == "size":
             # A `torch.Size` is the shape of a tensor that is left uninitialized.
             return Content.FILLED

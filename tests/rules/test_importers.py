@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflint.rules._importers import is_published, running
+from perflint.rules._weights import is_published, running
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source

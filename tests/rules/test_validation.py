@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from perflint.rules.sync._validation import is_switched_off
+from perflint.rules._project_text import some_file_says
+from perflint.rules.sync.distributions_validate import SWITCHED_OFF
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -18,7 +19,7 @@ def switched_off(folder: Path, **others: str) -> bool:
     paths = [folder / "policy.py", *(folder / f"{name}.py" for name in others)]
     for path, text in zip(paths, (POLICY, *others.values()), strict=True):
         path.write_text(text)
-    return is_switched_off(Model(Source(str(paths[0]), POLICY), Project(paths)))
+    return some_file_says(Model(Source(str(paths[0]), POLICY), Project(paths)), SWITCHED_OFF)
 
 
 @pytest.mark.parametrize(
@@ -56,4 +57,4 @@ def test_a_file_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
     path = tmp_path / "policy.py"
     path.write_text(POLICY)
     project = Project([path, tmp_path / "missing.py", tmp_path])
-    assert not is_switched_off(Model(Source(str(path), POLICY), project))
+    assert not some_file_says(Model(Source(str(path), POLICY), project), SWITCHED_OFF)

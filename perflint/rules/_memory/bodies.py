@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from perflint.rules._memory import operators
 from perflint.rules._memory.flows import Body, body_around, flow_around
-from perflint.rules._memory.uses import Fate, Position, handed
+from perflint.rules._memory.uses import HARMLESS, Fate, Position, handed
 from perflint.rules._visible import is_local
 from perflint.semantics.binders import Loop, own_nodes, targets
 from perflint.semantics.dataflow.flow import Bound
@@ -33,8 +33,7 @@ _OF_MODULE_STATE = frozenset(
 _STATE = ".state_dict()"
 """The place of all results of these methods."""
 _LETS_OTHERS_RUN = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
-_READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
-_LAYERS = _READS | {Fate.LAYER}
+_LAYERS = HARMLESS | {Fate.LAYER}
 
 
 class Writers(IntEnum):
@@ -309,7 +308,7 @@ class Memory:
             # `**mapping` may go to any parameter.
             is_passed = of_torch or not groups or keyword is None
             does = {Fate.PASSED} if is_passed or keyword is None else handed(self._model, call, each, keyword)
-            if not does <= _READS:
+            if not does <= HARMLESS:
                 self._note_passed(self._layers if layer or does <= _LAYERS else self._passed, groups, call)
         target = self._model.target(call)
         if isinstance(call.func, ast.Attribute) and target != "torch.Tensor.backward":

@@ -40,6 +40,8 @@ class Fate(Enum):
     WRITTEN = "written"
 
 
+HARMLESS = frozenset((Fate.READ, Fate.COMPUTED, Fate.COPIED))
+"""The fates that leave a tensor as it is, and where nothing else may keep it."""
 _BUILTINS = frozenset("len print isinstance float int bool type id str repr range hasattr abs round".split())
 _DEPTH = 3
 """How many functions deep arguments are followed."""
@@ -361,6 +363,16 @@ def fates(model: Model, node: ast.expr) -> set[Fate]:
     """The uses of the value of an expression; empty if it is not used."""
     uses = Uses(model)
     uses.follow(node)
+    return uses.fates
+
+
+def fates_of_name(model: Model, use: ast.Name, *, copies: bool = False) -> set[Fate] | None:
+    """The uses of the value that a name has at a use, as `Uses` follows them; None if its origin is not seen."""
+    bound = flow_around(model, use).used.get(use)
+    if bound is None or not isinstance(bound.node, ast.Name):
+        return None
+    uses = Uses(model, copies=copies)
+    uses.name(bound.node)
     return uses.fates
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._ddp import DDP
-from perflint.rules._fsdp import FSDP
+from perflint.rules._names import DDP, FSDP
 from perflint.rules._results import COMPILE, result_of
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._autocast import AUTOCAST_OF_MODULE
+from perflint.rules._names import AUTOCAST_OF_MODULE
 from perflint.rules.base import Calls, Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import GRAPHED

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._files import OPENS, READS
+from perflint.rules._names import OPENS, READS
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model

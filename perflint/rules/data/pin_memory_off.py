@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Severity
 from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false, is_true
+from perflint.rules._names import TRAINING_ARGUMENTS
 from perflint.rules._sources import passed_to
-from perflint.rules._trainers import TRAINING_ARGUMENTS
 from perflint.rules.base import Calls, Rule, shown
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, may_pin, move_in
 from perflint.rules.worth import sentence

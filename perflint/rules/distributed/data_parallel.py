@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules._trainers import LIGHTNING
+from perflint.rules._names import LIGHTNING
 from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._arguments import dropped
-from perflint.rules._ddp import DDP
 from perflint.rules._methods import is_true
-from perflint.rules._trainers import LIGHTNING
+from perflint.rules._names import DDP, LIGHTNING
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._ddp import DDP
 from perflint.rules._memory.flows import made
+from perflint.rules._names import DDP
 from perflint.rules._results import result_of
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.heat.training import goes_backward

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._ddp import DDP
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
+from perflint.rules._names import DDP
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._ddp import DDP
 from perflint.rules._methods import in_tests
+from perflint.rules._names import DDP
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._fsdp import FSDP, FULLY_SHARD
 from perflint.rules._methods import in_tests
+from perflint.rules._names import FSDP, FULLY_SHARD
 from perflint.rules._sources import passed_to, unpacked
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._ddp import DDP
 from perflint.rules._guards import is_condition
+from perflint.rules._names import DDP
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite

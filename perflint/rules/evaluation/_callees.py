@@ -13,10 +13,10 @@ from perflint.rules._parts import made_of
 from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import Surety, runs
-from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.rules.evaluation._scopes import OfFile, Scope, Survey
 from perflint.semantics.facts import conventions, rule_conventions, torch_api
 from perflint.semantics.heat.training import is_optimizer
-from perflint.semantics.memo import Memo, once, once_per_key
+from perflint.semantics.memo import once, once_per_key
 from perflint.semantics.structure import arguments, keyword, last_name, path_of, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 
@@ -101,16 +101,8 @@ class Forward:
     """It switches autograd itself."""
 
 
-class Callees:
+class Callees(OfFile):
     """The callees of a file."""
-
-    def __init__(self, survey: Survey) -> None:
-        self._survey, self._model = survey, survey.model
-
-    @property
-    def memo(self) -> Memo:
-        """The memo of the file: it has one of these."""
-        return self._survey.memo
 
     def takes(self, call: ast.Call) -> Takes:
         """How a call treats its arguments."""

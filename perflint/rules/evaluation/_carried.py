@@ -12,8 +12,8 @@ from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
-from perflint.rules.evaluation._scopes import Scope, Survey
-from perflint.semantics.memo import Memo, once, once_per_key
+from perflint.rules.evaluation._scopes import OfFile, Scope, Survey
+from perflint.semantics.memo import once, once_per_key
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Evidence, Instance, Kind, Value
 
@@ -33,20 +33,14 @@ class Carry(Flag):
     """Perhaps from code that is not seen: a caller, a function of another file, an attribute."""
 
 
-class Carriers:
+class Carriers(OfFile):
     """The values of a file that may carry a gradient."""
 
     def __init__(self, survey: Survey) -> None:
-        self._survey = survey
+        super().__init__(survey)
         self._flows, self._modules = flows(survey), modules(survey)
-        self._model = self._survey.model
         self._known: dict[Scope, dict[Any, Carry]] = {}
         self._open: set[Scope] = set()
-
-    @property
-    def memo(self) -> Memo:
-        """The memo of the file: it has one of these."""
-        return self._survey.memo
 
     def of(self, node: ast.expr) -> Carry:
         """The origin of the gradient of an expression."""

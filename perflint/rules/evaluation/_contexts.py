@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property
 
-from perflint.rules.evaluation._scopes import Scope, Survey, reached
+from perflint.rules.evaluation._scopes import OfFile, Scope, Survey, reached
 from perflint.semantics.facts import rule_conventions
-from perflint.semantics.memo import Memo, once, once_per_key, once_per_node
+from perflint.semantics.memo import once, once_per_key, once_per_node
 from perflint.semantics.structure import last_name, path_of, walk
 
 _TORCHS_OWN = frozenset({"inference_mode", "no_grad"})
@@ -23,16 +23,8 @@ def speaks_of_autograd(node: ast.AST) -> bool:
     return False
 
 
-class Contexts:
+class Contexts(OfFile):
     """The contexts, decorators and switches of a file that concern autograd."""
-
-    def __init__(self, survey: Survey) -> None:
-        self._survey = survey
-
-    @property
-    def memo(self) -> Memo:
-        """The memo of the file: it has one of these."""
-        return self._survey.memo
 
     def suspended(self, scope: Scope, node: ast.AST) -> bool:
         """True if autograd is off, or is switched by a variable, where `node` runs in `scope`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from perflint.rules._memory.operators import ASKS, ASKS_IDENTITY, ASKS_LAYOUT, FACTS
+from perflint.rules._memory.operators import ALIASES, ASKS, ASKS_IDENTITY, ASKS_LAYOUT, FACTS, LAYS_OUT, MOVES, VIEWS
 from perflint.rules._visible import is_local
 from perflint.rules.evaluation._callees import (
     DETACHES,
@@ -18,12 +18,13 @@ from perflint.rules.evaluation._callees import (
     is_known_method,
 )
 from perflint.rules.evaluation._followed import followed, passed
-from perflint.rules.evaluation._fresh import is_computed, is_new
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
 from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.dataflow.flow import USES, Bound
+from perflint.semantics.facts import torch_api
 from perflint.semantics.facts.concepts import words
 from perflint.semantics.memo import once
+from perflint.semantics.model import Model
 from perflint.semantics.structure import arguments, keyword, last_name, path_of, walk
 from perflint.semantics.values import Instance
 
@@ -31,6 +32,13 @@ _ABOUT = (FACTS | ASKS | ASKS_LAYOUT | ASKS_IDENTITY | {"storage"}) - {"_base"}
 """Attributes of a tensor that have nothing of its graph."""
 _PAIRS = frozenset({"cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort", "topk"})
 _DIMENSIONS = frozenset({"axis", "dim", "dimension"})
+_FRESH = frozenset(
+    {"Counter", "OrderedDict", "clone", "defaultdict", "deque", "dict", "empty", "empty_like", "full", "full_like",
+     "list", "new_empty", "new_full", "new_zeros", "ones", "ones_like", "set", "zeros", "zeros_like"}
+)  # fmt: skip
+"""Callees that make a new container or a new tensor."""
+_MAY_SHARE = VIEWS | LAYS_OUT | MOVES | ALIASES
+"""Operators whose result may be their operand, or share its memory."""
 
 
 class Flows:
@@ -225,7 +233,7 @@ class _Builder:
             self._edge(call.func, call)
             self._end(call.func, Fate.CALLED)
         elif call.func.attr.endswith("_") and not call.func.attr.startswith("_"):
-            if not is_computed(self.model, call.func.value):
+            if not _is_computed(self.model, call.func.value):
                 # It writes into the tensor that it is called on.
                 for given in arguments(call):
                     self._grow(call.func.value, given)
@@ -363,7 +371,7 @@ class _Builder:
                 stack += value.values
             elif isinstance(value, USES) and value in self.names.used:
                 self._edge(own, content(self.names.used[value]))
-            elif is_new(value) or self._is_host(value):
+            elif _is_new(value) or self._is_host(value):
                 self._edge(own, value)
             else:
                 self._end(own, Fate.STORED)
@@ -401,3 +409,27 @@ def _is_dimension(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return True
     return not _DIMENSIONS.isdisjoint(words(last_name(node)))
+
+
+def _is_new(node: ast.expr) -> bool:
+    """True if an expression makes a container or a tensor that has no other name yet."""
+    if isinstance(node, ast.Call):
+        return last_name(node) in _FRESH
+    return isinstance(
+        node,
+        (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp, ast.BinOp, ast.Constant),
+    )
+
+
+def _is_computed(model: Model, node: ast.expr) -> bool:
+    """True if an operator of torch makes a tensor that has no other name: `x.pow(2)`, and `x.pow(2).mul_(y)`."""
+    while isinstance(node, ast.Call):
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        head, _, leaf = torch_api.canonical(model.target(node) or f"torch.Tensor.{method}").rpartition(".")
+        if head == "torch.Tensor" and leaf.endswith("_") and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+            continue
+        is_method = head == "torch.Tensor" and leaf in torch_api.tensor_methods()
+        is_operator = is_method or head in ("torch", "torch.nn.functional")
+        return is_operator and (leaf == "clone" or leaf not in _MAY_SHARE) and not leaf.endswith("_")
+    return False

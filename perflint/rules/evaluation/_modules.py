@@ -8,12 +8,12 @@ from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
-from perflint.rules.evaluation._scopes import PARAMETERS, Survey
+from perflint.rules.evaluation._scopes import PARAMETERS, OfFile, Survey
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.heat.training import is_optimizer
-from perflint.semantics.memo import Memo, once, once_per_key, once_per_node
+from perflint.semantics.memo import once, once_per_key, once_per_node
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Instance
 
@@ -33,22 +33,17 @@ class Holder:
     path: str
 
 
-class Modules:
+class Modules(OfFile):
     """The modules of a file, as its optimizers, copies and switches show them."""
 
     def __init__(self, survey: Survey) -> None:
-        self._survey = survey
+        super().__init__(survey)
         self.held: set[Holder] = set()
         """Those that are seen to be modules: their parameters are asked for."""
         self.trained: set[Holder] = set()
         """Those whose parameters an optimizer gets."""
         for call in survey.model.nodes(ast.Call):
             self._note(call)
-
-    @property
-    def memo(self) -> Memo:
-        """The memo of the file: it has one of these."""
-        return self._survey.memo
 
     def holder(self, node: ast.AST, path: str) -> Holder:
         """The variable that a path means at a node."""

@@ -18,9 +18,9 @@ from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._graph import ESCAPES, Fate
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
-from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.rules.evaluation._scopes import OfFile, Scope, Survey
 from perflint.semantics.heat.training import differentiates
-from perflint.semantics.memo import Memo, once, once_per_key
+from perflint.semantics.memo import once, once_per_key
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.takers import is_overridden
 from perflint.semantics.structure import arguments, path_of, walk
@@ -31,18 +31,13 @@ _HOOKS = re.compile(r"\.(?:register_hook|retain_grad)\(")
 _VIEWS = frozenset({"H", "T", "imag", "mH", "mT", "real"})
 
 
-class Proofs:
+class Proofs(OfFile):
     """The proofs about functions and statements of a file."""
 
     def __init__(self, survey: Survey) -> None:
-        self._survey, self._model = survey, survey.model
+        super().__init__(survey)
         self._flows, self._carriers, self._modules = flows(survey), carriers(survey), modules(survey)
         self._quiet: dict[Scope, bool] = {}
-
-    @property
-    def memo(self) -> Memo:
-        """The memo of the file: it has one of these."""
-        return self._survey.memo
 
     def function(self, scope: Scope, is_evaluation: bool) -> bool:
         """True if autograd may be off in a whole function: no value with a gradient leaves it, also not as a result.

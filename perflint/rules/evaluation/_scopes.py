@@ -348,6 +348,18 @@ class Survey:
         return found
 
 
+class OfFile:
+    """Answers about a file, which are remembered in its memo: it has one object of each class."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey, self._model = survey, survey.model
+
+    @property
+    def memo(self) -> Memo:
+        """The memo of the file."""
+        return self._survey.memo
+
+
 def reached(start: Iterable[Scope], ways: Callable[[Scope], Iterable[Scope]]) -> set[Scope]:
     """Some functions, and all that ways lead to from these."""
     found = set(start)

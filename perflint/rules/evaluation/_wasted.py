@@ -20,10 +20,10 @@ from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import is_called_in_training, is_foreign, is_of_another_library, is_other_code
 from perflint.rules.evaluation._runs import Surety, is_model, runs
-from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.rules.evaluation._scopes import OfFile, Scope, Survey
 from perflint.semantics.facts.concepts import words
 from perflint.semantics.heat.training import differentiates
-from perflint.semantics.memo import Memo, once, once_per_key
+from perflint.semantics.memo import once, once_per_key
 from perflint.semantics.model import Model
 from perflint.semantics.structure import arguments, keyword, last_name, path_of
 from perflint.semantics.values import Instance, Value
@@ -35,17 +35,12 @@ _WITHOUT = re.compile(
 """Names in torch.nn of modules without parameters of their own."""
 
 
-class _Beside:
+class _Beside(OfFile):
     """The ways of a file beside the results of its models."""
 
     def __init__(self, survey: Survey) -> None:
-        self._survey = survey
+        super().__init__(survey)
         self._flows, self._carriers, self._modules = flows(survey), carriers(survey), modules(survey)
-
-    @property
-    def memo(self) -> Memo:
-        """The memo of the file: it has one of these."""
-        return self._survey.memo
 
     def reads_loss(self, scope: Scope, holder: Holder) -> bool:
         """True if a function trains through an attribute of a model, or through a method that gets no input."""

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._memory.flows import behind
 from perflint.rules._methods import calls_named, is_false, is_true
+from perflint.rules._names import LIGHTNING
 from perflint.rules._sources import passed_to
-from perflint.rules._trainers import LIGHTNING
 from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Const
+from perflint.source.quoting import quoted
 
 _MODULE = "lightning.LightningModule"
 _PROFILERS = (Const("advanced"), Const("pytorch"))

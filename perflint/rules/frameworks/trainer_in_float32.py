@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules._trainers import TRAINING_ARGUMENTS
+from perflint.rules._names import TRAINING_ARGUMENTS
 from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import with_one_more
 from perflint.rules._methods import in_tests
+from perflint.rules._names import TRAINING_ARGUMENTS
 from perflint.rules._sources import passed_to
-from perflint.rules._trainers import TRAINING_ARGUMENTS
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._fsdp import FSDP
 from perflint.rules._methods import in_tests
+from perflint.rules._names import FSDP
 from perflint.rules._sources import sources
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.placement import goes_to_cuda, move

@@ -12,9 +12,8 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import with_one_more
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
-from perflint.rules._importers import is_published
 from perflint.rules._methods import is_self
-from perflint.rules._weights import loads_weights
+from perflint.rules._weights import is_published, loads_weights
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.model._flow import handed_over
 from perflint.rules.model._layers import Built, cancels, has_bias, is_norm, layer, norm

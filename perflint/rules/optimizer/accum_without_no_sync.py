@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._ddp import DDP
 from perflint.rules._memory.flows import behind, made
 from perflint.rules._methods import calls_named
+from perflint.rules._names import DDP
 from perflint.rules._turns import Turn, nodes_of, places, turn_around
 from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import inside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflint.frozen import dataclass
-from perflint.rules._importers import running
+from perflint.rules._weights import running
 from perflint.rules.precision._region import Format, Region, region, region_of_runs
 from perflint.semantics.model import Model
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from enum import Enum
 
 from perflint.frozen import dataclass
-from perflint.rules._autocast import AUTOCAST
 from perflint.rules._methods import is_false
+from perflint.rules._names import AUTOCAST
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import calls_named, is_false
+from perflint.rules._names import AUTOCAST_OF_MODULE
 from perflint.rules._sources import sources
 from perflint.rules.base import Files, Rule, often, shown
 from perflint.semantics.around import inside

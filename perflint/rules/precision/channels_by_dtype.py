@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._importers import is_published
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
+from perflint.rules._weights import is_published
 from perflint.rules.base import Calls, Files, Rule, shown
 from perflint.rules.placement import FACTORIES
 from perflint.rules.precision._region import EIGHT_BITS, Format, region

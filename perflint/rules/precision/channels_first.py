@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._autocast import AUTOCAST
 from perflint.rules._memory.flows import value_of
 from perflint.rules._methods import in_tests, is_false
+from perflint.rules._names import AUTOCAST
 from perflint.rules._parts import elements
 from perflint.rules.base import Files, Rule, often, shown
 from perflint.rules.placement import MOVES, move

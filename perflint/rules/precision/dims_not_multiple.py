@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._importers import is_published
+from perflint.rules._weights import is_published
 from perflint.rules.base import Files, Option, Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format

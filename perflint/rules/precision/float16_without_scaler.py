@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._autocast import AUTOCAST_OF_MODULE
 from perflint.rules._methods import is_false
+from perflint.rules._names import AUTOCAST_OF_MODULE
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk

@@ -11,8 +11,8 @@ from perflint.frozen import dataclass
 from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
+from perflint.rules._names import LIGHTNING
 from perflint.rules._sources import passed_to, unpacked
-from perflint.rules._trainers import LIGHTNING
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.facts import rule_conventions

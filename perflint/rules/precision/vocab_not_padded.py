@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.frozen import dataclass
-from perflint.rules._importers import is_published
-from perflint.rules._weights import loads_weights
+from perflint.rules._weights import is_published, loads_weights
 from perflint.rules.base import Files, Option, Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format

@@ -6,17 +6,17 @@ import ast
 import re
 
 from perflint.findings import Fix, Safety
-from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
 from perflint.fixes.imports import spell
 from perflint.rules._bindings import alone
 from perflint.rules._memory.bodies import Writers, memory_around, writers
+from perflint.rules._memory.flows import body_around
 from perflint.rules._memory.uses import Position
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import may_be_traced, some_file_says
 from perflint.rules._proven import is_list
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._once import is_on_only_gpu, is_tensor
-from perflint.rules.sync._repeated import Repeated, Sought, is_bound, repeated
+from perflint.rules.sync._repeated import Repeated, Sought, edits, is_bound, repeated
 from perflint.semantics.around import statement_of
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -36,7 +36,7 @@ _ASKS = frozenset("len print isinstance enumerate zip range sum min max".split()
 
 def copied_once(site: SubscriptSite) -> Fix | None:
     """One copy of the positions in front of their first use; None if it would not remove a wait."""
-    model, around = site.model, site.model.function(site.node) or site.model.source.tree
+    model, around = site.model, body_around(site.model, site.node)
     if isinstance(around, ast.Lambda) or _positions(site) is None:
         return None
     if model.is_scripted(site.node.lineno) or model.compiled(site.node) is not None:
@@ -48,23 +48,19 @@ def copied_once(site: SubscriptSite) -> Fix | None:
 
 
 def _fix(model: Model, copied: Repeated) -> Fix | None:
-    source, line = model.source, copied.first.lineno
-    first = model.subscript(copied.places[0])
-    part = _positions(first)
-    assert part is not None
-    made = _made(model, part, copied, source.written(_root(first.node)))
+    found = [part for each in copied.places if (part := _positions(model.subscript(each))) is not None]
+    part = found[0]
+    made = _made(model, part, copied, model.source.written(_root(copied.places[0])))
     if made is None:
         return None
     text, imports = made
-    added = f"{indentation(source, line)}{copied.name} = {text}\n"
-    found = [_positions(model.subscript(each)) for each in copied.places]
-    uses = [replace(source, source.span(each.node), copied.name) for each in found if each is not None]
-    edits = (insert(line, 1, in_newlines_of(source, line, added)), *uses)
-    message = "Copy the positions once" if len(uses) > 1 else "Copy the positions without blocking the CPU"
+    message = "Copy the positions once" if len(found) > 1 else "Copy the positions without blocking the CPU"
     # Callers pass arrays and masks in spite of an annotation.
     is_proven = not isinstance(part.value, Sequence) or is_list(model, part.node)
     safety = Safety.UNSAFE if is_proven else Safety.DISPLAY
-    return Fix(message, safety, edits, imports, leaves=("TPF117", "TPF201"))
+    return Fix(
+        message, safety, edits(model, copied, text, [each.node for each in found]), imports, leaves=("TPF117", "TPF201")
+    )
 
 
 def _made(model: Model, part: Part, copied: Repeated, indexed: str) -> tuple[str, tuple[str, ...]] | None:

@@ -24,7 +24,7 @@ class Element:
 
 def element_read(model: Model, node: ast.expr, tensor: ast.expr) -> Element | None:
     """The loop over the elements of which `node` reads `tensor`; None if it reads something else."""
-    tensor = _without_detach(tensor)
+    tensor = without_detach(tensor)
     for loop in loops_around(model, node):
         for target, iterable in targets(loop):
             bound = names_in(target)
@@ -38,7 +38,8 @@ def element_read(model: Model, node: ast.expr, tensor: ast.expr) -> Element | No
     return None
 
 
-def _without_detach(node: ast.expr) -> ast.expr:
+def without_detach(node: ast.expr) -> ast.expr:
+    """The tensor whose graph `.detach()` drops."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
         node = node.func.value
     return node

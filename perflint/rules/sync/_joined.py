@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from perflint.findings import Fix, Safety, Span
-from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, within
+from perflint.fixes.edits import replace, within
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._memory.operators import GATHERS
 from perflint.rules._order import has_effects
-from perflint.rules._statements import block_of, swallows
+from perflint.rules._statements import block_of, line_before, swallows
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
@@ -98,7 +98,7 @@ def read_together(site: CallSite, read: Read) -> Fix | None:
     stack = None if join is None else spell(model.symbols, "torch.stack", join.first)
     if join is None or stack is None:
         return None
-    source, line = model.source, join.first.lineno
+    source = model.source
     listed = ", ".join(source.written(each.tensor) for each in join.reads)
     fetched = f"{stack.text}([{listed}]).tolist()"
     leaves = (DEVICE_TO_HOST_COPY, SCALAR_READ)
@@ -106,8 +106,7 @@ def read_together(site: CallSite, read: Read) -> Fix | None:
     if targets is not None:
         edit = replace(source, _whole(model, join), f"{', '.join(targets)} = {fetched}")
         return Fix(_MESSAGE, Safety.UNSAFE, (edit,), stack.imports, leaves=leaves)
-    added = f"{indentation(source, line)}{', '.join(join.names)} = {fetched}\n"
-    edits = [insert(line, 1, in_newlines_of(source, line, added))]
+    edits = [line_before(source, join.first.lineno, f"{', '.join(join.names)} = {fetched}")]
     for each, name in zip(join.reads, join.names, strict=True):
         # `int(x)` keeps its conversion; `x.item()` is the number itself.
         old = each.node if _is_method(each) else each.tensor

@@ -1,28 +1,40 @@
-"""Numbers that a loop reads one by one into a list, kept on the device until the loop is over."""
+"""Numbers and tensors that a loop brings to the CPU one by one into a list, kept on the device until it is over."""
 
 from __future__ import annotations
 
 import ast
 
-from perflint.findings import Fix, Safety
-from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
+from perflint.findings import Edit, Fix, Safety, Span
+from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._bindings import alone
 from perflint.rules._memory import operators
-from perflint.rules._memory.flows import flow_around
-from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules._statements import block_of, lets_pass, swallows
+from perflint.rules._memory.uses import HARMLESS, fates_of_name
+from perflint.rules._statements import block_of, lets_pass, line_behind, swallows
 from perflint.rules._visible import is_local
+from perflint.rules.sync._elements import without_detach
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, Read
 from perflint.rules.sync._sums import detached, is_data, shares_last_line
 from perflint.semantics.around import inside
 from perflint.semantics.model import Model
+from perflint.semantics.purpose.wholes import is_same_each_turn, whole_of
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Kind
 from perflint.source.concrete import cst
 
 _Loop = ast.For | ast.AsyncFor | ast.While
-_READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
+_BEHIND = frozenset("numpy detach float double half bfloat16 long int bool squeeze flatten clone".split())
+"""Methods without arguments that give the same result for a copy on the CPU later."""
+_MODES = frozenset(
+    f"torch.{each}"
+    for each in """no_grad inference_mode enable_grad set_grad_enabled autocast amp.autocast cuda.amp.autocast
+    autograd.no_grad autograd.inference_mode""".split()
+)
+"""Contexts of which a copy to the CPU does not depend."""
+_FREES = ("torch.cuda.empty_cache", "torch.cuda.stream", "torch.cuda.set_stream", "torch.cuda.Stream")
+_LARGE = 3
+"""Dimensions from which on a tensor may be a batch of images or of hidden states, too large to be kept."""
 
 
 def listed_on_device(site: CallSite, read: Read) -> Fix | None:
@@ -38,17 +50,14 @@ def listed_on_device(site: CallSite, read: Read) -> Fix | None:
     stack = spell(model.symbols, "torch.stack", site.node)
     if name is None or loop is None or stack is None:
         return None
-    end = with_last_comments(source, source.span(loop)).end_line
-    if end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
+    whole = f"{name.id} = {stack.text}({name.id}).tolist() if {name.id} else []"
+    last = line_behind(source, loop, whole)
+    if last is None:
         return None
     new = detached(site.concrete, "", is_data=is_data(model, read.tensor))
-    if not _is_only_read(model, read.tensor):
+    if not _has_own_memory(model, read.tensor):
         new = cst.Call(cst.Attribute(new, cst.Name("clone")))
-    line = f"{indentation(source, loop.lineno)}{name.id} = {stack.text}({name.id}).tolist() if {name.id} else []\n"
-    edits = (
-        replace(source, source.span(site.node), new),
-        insert(end + 1, 1, in_newlines_of(source, end, line)),
-    )
+    edits = (replace(source, source.span(site.node), new), last)
     message = "Keep the numbers on the GPU and read them once after the loop"
     return Fix(message, Safety.UNSAFE, edits, stack.imports, leaves=(DEVICE_TO_HOST_COPY,))
 
@@ -116,13 +125,76 @@ def _empties(statement: ast.Assign, name: str) -> bool:
     return isinstance(made[0], ast.List) and not made[0].elts
 
 
-def _is_only_read(model: Model, tensor: ast.expr) -> bool:
-    """True if nothing writes to a tensor after it was kept."""
+def gathered_on_device(site: CallSite) -> Fix | None:
+    """Append the tensor itself, and copy all of them after the loop; None if the list or a tensor may change before."""
+    model, source = site.model, site.model.source
+    tensor = None if site.receiver is None else site.receiver.tensor
+    if tensor is None or (tensor.rank or 0) >= _LARGE or model.is_scripted(site.node.lineno):
+        return None
+    if whole_of(site) is not None or is_same_each_turn(site):
+        # One copy in front of the loop is better.
+        return None
+    whole, detaches = _whole(model, site.node)
+    name = appended_to(model, whole)
+    loop = None if name is None else gathering_loop(model, name)
+    if name is None or loop is None or _depends_on_place(model, site.node, loop):
+        return None
+    behind = _behind(site, whole)
+    if behind is None or site.owner is None:
+        return None
+    copied = source.segment(behind).replace(".detach()", "")
+    last = line_behind(source, loop, f"{name.id} = [each{copied} for each in {name.id}]")
+    if last is None:
+        return None
+    own = "" if _has_own_memory(model, site.owner, copies=True) else ".clone()"
+    edits = (Edit(behind, (".detach()" if detaches else "") + own), last)
+    message = "Keep the tensors on the GPU and copy them after the loop"
+    # Tensors of unknown dimensions may be images: all of them may not fit.
+    safety = Safety.DISPLAY if tensor.rank is None else Safety.UNSAFE
+    return Fix(message, safety, edits, leaves=(DEVICE_TO_HOST_COPY,))
+
+
+def _whole(model: Model, copy: ast.Call) -> tuple[ast.Call, bool]:
+    """The last of the calls of methods behind a copy, and True if one of them drops the graph."""
+    detaches = False
+    while True:
+        method = model.parent(copy)
+        call = model.parent(method) if isinstance(method, ast.Attribute) and method.attr in _BEHIND else None
+        if not isinstance(method, ast.Attribute) or not isinstance(call, ast.Call) or call.args or call.keywords:
+            return copy, detaches
+        detaches |= method.attr == "detach"
+        copy = call
+
+
+def _behind(site: CallSite, whole: ast.Call) -> Span | None:
+    """The span from the dot before the copy to the end of the methods behind it, if that is one line."""
+    source = site.model.source
+    assert isinstance(site.node.func, ast.Attribute)
+    method, last = source.span(site.node.func), source.span(whole)
+    start = method.end_column - len(site.node.func.attr) - 1
+    found = Span(method.end_line, start, last.end_line, last.end_column)
+    text = source.segment(found)
+    return found if text.startswith(f".{site.node.func.attr}") and "\n" not in text and "#" not in text else None
+
+
+def _depends_on_place(model: Model, copy: ast.Call, loop: ast.stmt) -> bool:
+    """True if a copy may give another result behind the loop, or if the loop frees memory of the GPU."""
+    for outer in inside(model, copy):
+        if outer is loop:
+            break
+        if isinstance(outer, (ast.With, ast.AsyncWith)):
+            contexts = [each.context_expr for each in outer.items]
+            if not all(isinstance(each, ast.Call) and model.target(each) in _MODES for each in contexts):
+                return True
+    return any(isinstance(each, ast.Call) and model.target(each) in _FREES for each in walk(loop))
+
+
+def _has_own_memory(model: Model, tensor: ast.expr, *, copies: bool = False) -> bool:
+    """True if nothing else keeps or changes a tensor after it was kept; with `copies`, if each iteration makes it."""
     if not isinstance(tensor, ast.Name):
-        return operators.is_fresh(model, tensor)
-    bound = flow_around(model, tensor).used.get(tensor)
-    if bound is None or not isinstance(bound.node, ast.Name):
+        return operators.is_fresh(model, without_detach(tensor) if copies else tensor)
+    made = alone(model, tensor) if copies else None
+    if copies and (made is None or not operators.is_fresh(model, without_detach(made))):
         return False
-    uses = Uses(model)
-    uses.name(bound.node)
-    return uses.fates <= _READS
+    fates = fates_of_name(model, tensor, copies=copies)
+    return fates is not None and fates <= HARMLESS

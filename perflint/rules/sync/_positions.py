@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.rules._long_lines import makes_long_line
 from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
-from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._memory.uses import HARMLESS, Fate, Uses
 from perflint.rules._order import has_effects
 from perflint.rules.sync._filling import is_size
 from perflint.rules.sync._indices import Index, Part, parts
@@ -147,13 +147,10 @@ def _sliced(site: SubscriptSite, written: list[ast.expr], at: int) -> Fix | None
         return None
     uses = Uses(site.model, layout=True)
     uses.follow(site.node)
-    if not uses.fates or not uses.fates <= _READS or not _is_kept(site, uses):
+    if not uses.fates or not uses.fates <= HARMLESS | {Fate.LAYER} or not _is_kept(site, uses):
         return None
     same = _is_sure(site) and uses.fates == {Fate.READ} and not uses.laid_bare
     return Fix(message, Safety.SAFE if same else Safety.UNSAFE, (edit,))
-
-
-_READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED, Fate.LAYER}
 
 
 def _others(site: SubscriptSite, at: int) -> list[Part]:

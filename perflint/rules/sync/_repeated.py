@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from perflint.findings import Edit
+from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, position, writers
 from perflint.rules._memory.uses import Position
-from perflint.rules._statements import block_of, swallows
+from perflint.rules._statements import block_of, line_before, swallows
 from perflint.rules._visible import is_local
 from perflint.rules.sync._indices import Part
 from perflint.rules.sync._once import LATER, always_runs, is_module, names_of, starts_line, words
@@ -64,6 +66,13 @@ def repeated(model: Model, around: ast.AST, sought: Sought) -> dict[ast.Subscrip
                 found.update(dict.fromkeys(group, Repeated(first, tuple(group), name)))
             rest = [each for each in rest if each not in (group or rest[:1])]
     return found
+
+
+def edits(model: Model, found: Repeated, text: str, indices: list[ast.expr]) -> tuple[Edit, ...]:
+    """The edits that give the name to the index, of which `text` is the code, and write it in place of the indices."""
+    source = model.source
+    uses = (replace(source, source.span(each), found.name) for each in indices)
+    return line_before(source, found.first.lineno, f"{found.name} = {text}"), *uses
 
 
 def _by_index(model: Model, around: ast.AST, sought: Sought) -> list[tuple[Part, list[ast.Subscript]]]:

@@ -6,7 +6,7 @@ import ast
 
 from perflint.rules._bindings import alone
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._memory.uses import HARMLESS, Uses
 from perflint.rules._visible import is_local
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
@@ -20,7 +20,6 @@ _RESHAPES = frozenset(
     """as_strided_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_ data""".split()
 )
 """Attributes by which a tensor gets another shape while it keeps its name."""
-_HARMLESS = frozenset((Fate.READ, Fate.COMPUTED, Fate.COPIED))
 _NUMBERS = ("int", "float", "bool")
 _DEPTH = 6
 _MOST_USES = 80
@@ -67,7 +66,7 @@ def _is_only_read(model: Model, mask: ast.Name, so_far: bool) -> bool:
             if isinstance(use.ctx, ast.Store):
                 return False
             uses.follow(use)
-    return uses.fates <= _HARMLESS
+    return uses.fates <= HARMLESS
 
 
 def _is_new(made: ast.expr) -> bool:

@@ -9,15 +9,15 @@ import ast
 import re
 
 from perflint.findings import Fix, Safety
-from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import body_around
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import some_file_says
 from perflint.rules.sync._dimensions import has_dimensions
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._once import is_plain, is_tensor
-from perflint.rules.sync._repeated import Repeated, Sought, repeated
+from perflint.rules.sync._repeated import Repeated, Sought, edits, repeated
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite
@@ -29,27 +29,16 @@ _TRACED = re.compile(r"symbolic_trace\(|create_feature_extractor\(|fx\.Tracer")
 
 def searched_once(site: SubscriptSite) -> Fix | None:
     """One search in front of the first use for all uses of a mask in a block; None for a single use."""
-    model, around = site.model, site.model.function(site.node) or site.model.source.tree
-    if isinstance(around, ast.Lambda) or _mask(site) is None:
-        return None
-    if model.is_scripted(site.node.lineno):
+    model, around = site.model, body_around(site.model, site.node)
+    if isinstance(around, ast.Lambda) or _mask(site) is None or model.is_scripted(site.node.lineno):
         return None
     search = _searches(model, around).get(site.node)
-    if search is None:
+    mask = None if search is None else _mask(model.subscript(search.places[0]))
+    positions = None if search is None or mask is None else _positions(model, mask, search)
+    if search is None or positions is None:
         return None
-    source, line = model.source, search.first.lineno
-    mask = _mask(model.subscript(search.places[0]))
-    assert mask is not None
-    positions = _positions(model, mask, search)
-    if positions is None:
-        return None
-    added = f"{indentation(source, line)}{search.name} = {positions.text}\n"
-    uses = [replace(source, source.span(each.slice), search.name) for each in search.places]
-    edits = (insert(line, 1, in_newlines_of(source, line, added)), *uses)
-    return Fix(_MESSAGE, positions.safety, edits, positions.imports, leaves=("TPF110",))
-
-
-_MESSAGE = "Search the mask once"
+    changes = edits(model, search, positions.text, [each.slice for each in search.places])
+    return Fix("Search the mask once", positions.safety, changes, positions.imports, leaves=("TPF110",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from perflint.findings import Fix, Heat, Safety
-from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
+from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._project_text import names_apple_gpus
-from perflint.rules._statements import block_of
+from perflint.rules._statements import block_of, line_behind
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.around import inside, statement_of
 from perflint.semantics.model import Model
@@ -37,21 +37,15 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     """`.detach()` in place of `.item()`, and one conversion after the loop; None if the sum is used before."""
     if site.target != "torch.Tensor.item" or site.node.args or read.tensor is site.node.func:
         return None
-    found = _sum(site.model, read)
-    if found is None:
+    found, source = _sum(site.model, read), site.model.source
+    last = None if found is None else line_behind(source, found.loop, f"{found.name} = {found.type}({found.name})")
+    if found is None or last is None:
         return None
-    source = site.model.source
-    end = with_last_comments(source, source.span(found.loop)).end_line
-    if end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
-        return None
-    call = site.concrete
-    assert isinstance(call.func, cst.Attribute)
     wide = wide_float(site.model) if found.type == "float" else ""
-    new = detached(call, wide, is_data(site.model, read.tensor) or is_of_comparison(read.node))
-    line = f"{indentation(source, found.loop.lineno)}{found.name} = {found.type}({found.name})\n"
+    new = detached(site.concrete, wide, is_data(site.model, read.tensor) or is_of_comparison(read.node))
     edits = (
         replace(source, source.span(site.node), new),
-        insert(end + 1, 1, in_newlines_of(source, end, line)),
+        last,
         *(replace(source, source.span(each), f"{found.type}({each.id})") for each in found.reads),
     )
     leaves = (SCALAR_READ,) * (1 + len(found.reads))

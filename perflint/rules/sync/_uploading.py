@@ -16,7 +16,7 @@ from perflint.rules._long_lines import makes_long_line
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import some_file_says
 from perflint.rules._proven import is_device, is_device_object, is_list, is_of_tensor, names_cuda
-from perflint.rules.placement import MOVES, Move, move
+from perflint.rules.placement import CLASSES, MOVES, Move, move
 from perflint.rules.sync._filling import NEW_TENSOR, made_by
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
@@ -26,20 +26,7 @@ from perflint.source.concrete import code, cst
 _SHARING = frozenset(("torch.as_tensor", "torch.asarray"))
 """Constructors that share the memory of an array, if they can."""
 _LISTS = frozenset(("list", "tuple", "size", "range"))
-_DTYPES = {
-    "Tensor": "float32",
-    "FloatTensor": "float32",
-    "DoubleTensor": "float64",
-    "HalfTensor": "float16",
-    "BFloat16Tensor": "bfloat16",
-    "LongTensor": "int64",
-    "IntTensor": "int32",
-    "ShortTensor": "int16",
-    "CharTensor": "int8",
-    "ByteTensor": "uint8",
-    "BoolTensor": "bool",
-}
-"""The dtypes of the classes of torch and torch.cuda that name one."""
+_DTYPES = {"Tensor": "float32", **CLASSES}
 _OF_DEFAULT = ("torch.Tensor",)
 _SETS_DTYPE = re.compile(r"\bset_default_dtype\(")
 _SETS_DEVICE = re.compile(r"set_default_device\(|set_default_tensor_type\(|with torch\.device\(")

@@ -9,8 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Need, Severity
 from perflint.rules._advice import copied_later, source_of
 from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Group, Rule, often, shown
-from perflint.rules.sync._gathered import gathered_on_device
 from perflint.rules.sync._indices import Index, indices
+from perflint.rules.sync._lists import gathered_on_device
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
 from perflint.rules.sync._written import WRITES, written
 from perflint.semantics.around import repeats, statement_of

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, lowered
 from perflint.fixes.edits import with_one_more
+from perflint.rules._project_text import some_file_says
 from perflint.rules._statements import swallows
 from perflint.rules.base import Calls, Files, Rule, often, shown
 from perflint.rules.sync._distributions import of_torch
-from perflint.rules.sync._validation import is_switched_off
 from perflint.semantics.facts import distributions
 from perflint.semantics.sites import CallSite, FileSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance
 from perflint.source.quoting import quoted
 
 _SWITCH = "set_default_validate_args"
+SWITCHED_OFF = re.compile(
+    r"\b(?:set_default_validate_args\(\s*(?:value\s*=\s*)?|Distribution\._validate_args\s*=\s*)False\b"
+)
+"""`set_default_validate_args(False)`, or the same by hand: `Distribution._validate_args = False`."""
 
 
 class DistributionsValidate(Rule):
@@ -153,7 +158,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     if confidence is None or given == Const(False):
         return None
     if given is None or given == NONE:
-        return None if is_switched_off(site.model) else confidence
+        return None if some_file_says(site.model, SWITCHED_OFF) else confidence
     return confidence if given == Const(True) else lowered(confidence)
 
 

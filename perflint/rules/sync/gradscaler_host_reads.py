@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import with_one_more
-from perflint.rules._autocast import AUTOCAST
 from perflint.rules._fused import fused_since, may_be_sparse
+from perflint.rules._names import AUTOCAST
 from perflint.rules._since import FUSED
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.worth import cost, sentence

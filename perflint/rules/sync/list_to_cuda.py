@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity, lowered, weakest
 from perflint.rules._advice import source_of
-from perflint.rules._files import READS
+from perflint.rules._names import READS
 from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.placement import (
+    LEGACY_ON_DEVICE,
     MOVES,
     Content,
     content,
@@ -31,10 +32,6 @@ from perflint.semantics.values import NONE, UNKNOWN, Array, Const, Device, Scala
 from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor")
-_LEGACY = tuple(
-    f"torch.cuda.{kind}Tensor"
-    for kind in ("", "Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
-)
 _NEW = ("torch.Tensor.new_tensor", "torch.Tensor.new")
 
 
@@ -120,7 +117,7 @@ class ListToCuda(Rule):
     effect, severity = Effect.SYNC, Severity.WARNING
     group = Group.NUMBERS
     measured = ("list-to-cuda-gpt", "list-to-cuda-gpt-host-work", "list-to-cuda-policy")
-    listens = (Calls(*_CONSTRUCTORS, *_LEGACY, *_NEW, *MOVES),)
+    listens = (Calls(*_CONSTRUCTORS, *LEGACY_ON_DEVICE, *_NEW, *MOVES),)
     replaces = ("TPF201",)
 
     def need(self, site: ExpressionSite) -> Need:
@@ -172,7 +169,7 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None if source is None else weakest(source, place)
     if value.is_unknown and target != "torch.tensor":
         # A tensor that is on the device already is not copied.
-        if target in _LEGACY:
+        if target in LEGACY_ON_DEVICE:
             # It may also be the size of a tensor that is left uninitialized.
             return Confidence.LOW
         return None if _stays(site, made, data) else lowered(place)
@@ -274,7 +271,7 @@ def _place(site: CallSite) -> Confidence | None:
     if site.target in MOVES:
         moved = move(site)
         return moved.confidence if moved is not None and moved.blocking else None
-    if site.target in _LEGACY:
+    if site.target in LEGACY_ON_DEVICE:
         return Confidence.HIGH
     if site.target in _NEW and keyword(site.node, "device") is None:
         return None if site.receiver is None else confidence_at(site, site.receiver)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered
 from perflint.fixes.edits import replace
+from perflint.rules._memory.flows import bound
 from perflint.rules._proven import is_number
 from perflint.rules.base import Group, Rule, often, shown
 from perflint.rules.sync._indices import Index, indices, parts
-from perflint.rules.sync._lengths import has_element
 from perflint.rules.sync._scalars import NUMBERS, read_at
-from perflint.semantics.facts import rule_conventions
+from perflint.semantics.facts import rule_conventions, torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_numbers
 from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Array, Evidence, Tensor, scalar_type
+from perflint.semantics.values import Array, Const, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 
 _NUMBERS = ("int", "float", "bool", "complex")
@@ -28,6 +29,10 @@ _PLAIN = (
     ast.expr_context,
 )  # fmt: skip
 """Parts of expressions that call nothing."""
+_SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn"))
+"""Factories whose arguments are the size."""
+_RESHAPES = re.compile(r"\.(?:data\s*=|(?:resize|resize_as|set|squeeze|unsqueeze|t|transpose|swapaxes|swapdims)_\()")
+"""Changes of the shape of a tensor in place."""
 
 
 class NumberStore(Rule):
@@ -206,7 +211,7 @@ def _reads_number(model: Model, statement: ast.Assign) -> bool:
 def _has_element(site: SubscriptSite, position: ast.expr, axis: int) -> bool:
     """True if a position that is written as a number is surely inside of the tensor."""
     place = _literal(position)
-    return place is not None and has_element(site.model, site.node.value, axis, place)
+    return place is not None and _is_element(site.model, site.node.value, axis, place)
 
 
 def _literal(node: ast.expr) -> int | None:
@@ -237,3 +242,30 @@ def _filled(site: SubscriptSite, assignment: ast.Assign) -> Fix | None:
     proven = all(is_number(site.model, each) for each in (number, *(part.node for part in parts(site))))
     safety = Safety.UNSAFE if proven else Safety.DISPLAY
     return Fix("Fill the element", safety, (replace(source, source.span(assignment), text),))
+
+
+def _is_element(model: Model, tensor: ast.expr, axis: int, place: int) -> bool:
+    """True if the call that makes a tensor shows that a dimension has an element at a position."""
+    made = bound(model, tensor) if isinstance(tensor, ast.Name) else tensor
+    if not isinstance(made, ast.Call) or model.matches(_RESHAPES):
+        return False
+    sizes = _lengths(model, made)
+    length = model.value(sizes[axis]) if axis < len(sizes) else None
+    return isinstance(length, Const) and isinstance(length.value, int) and -length.value <= place < length.value
+
+
+def _lengths(model: Model, made: ast.Call) -> list[ast.expr]:
+    """The lengths of the dimensions of a new tensor; empty if the call does not list them."""
+    target = torch_api.canonical(model.target(made))
+    given = list(made.args)
+    if target == "torch.eye":
+        return [] if any(each.arg in ("n", "m") for each in made.keywords) else (given * 2)[:2]
+    if target == "torch.arange" and len(given) == 1:
+        return given
+    if target == "torch.full":
+        given = given[:1] if given and isinstance(given[0], (ast.Tuple, ast.List)) else []
+    elif target not in _SIZED:
+        return []
+    if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
+        given = list(given[0].elts)
+    return [] if any(isinstance(each, ast.Starred) for each in given) else given

@@ -10,7 +10,7 @@ from perflint.fixes.edits import indentation, replace, with_last_comments
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.operators import inference_around, is_fresh, shared
-from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._memory.uses import HARMLESS, Fate, Uses
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
@@ -24,7 +24,6 @@ from perflint.semantics.values import Const, Kind, Tensor
 from perflint.source.concrete import code, cst
 
 _MOST_USES = 200
-_HARMLESS = {Fate.READ, Fate.COMPUTED, Fate.COPIED, Fate.WRITTEN}
 
 
 class RedundantAnyGuard(Rule):
@@ -160,7 +159,7 @@ def _is_own(model: Model, guard: Guard, tensor: ast.expr) -> bool:
     for use in (use for each in bounds for use in each.uses):
         if isinstance(use.ctx, ast.Load) and use.lineno <= (last.end_lineno or 0):
             uses.follow(use)
-    return not uses.saved and uses.fates <= _HARMLESS
+    return not uses.saved and uses.fates <= HARMLESS | {Fate.WRITTEN}
 
 
 def _outlives_turn(model: Model, tensor: ast.Name, bounds: list[Bound], loop: Loop) -> bool:

@@ -9,7 +9,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._memory.uses import HARMLESS, Uses
 from perflint.rules.data._loaders import is_off, may_pin
 from perflint.semantics.around import inside, loops_around
 from perflint.semantics.binders import COMPREHENSIONS, targets
@@ -20,7 +20,6 @@ from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import NONE, Instance
 
 LOADER = "torch.utils.data.DataLoader"
-_READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
 _OF_DICTS = ("items", "values")
 
 
@@ -120,7 +119,7 @@ def is_only_read(model: Model, batch: Batch) -> bool:
     """True if the loop only reads its batches on the CPU: the copies on the device belong to others."""
     uses = Uses(model, copies=True)
     uses.name(batch.store)
-    return uses.fates <= _READS
+    return uses.fates <= HARMLESS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import behind, target_of
 from perflint.rules._memory.operators import written
-from perflint.rules._statements import block_of, swallows
+from perflint.rules._statements import block_of, line_before, line_behind, swallows
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_local
 from perflint.rules.base import Calls, Rule, often, shown
@@ -253,24 +252,18 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
         return None
     if any(isinstance(each, ast.Starred) for each in more) or not all(_is_literal(each) for each in others):
         return None
-    end = with_last_comments(source, source.span(loop)).end_line
-    if not _stands_alone(model, loop) or not source.lines[end - 1].endswith(("\n", "\r")):
-        return None
     inside = set(walk(found.statement))
     if any(use not in inside for use in model.names(loop, found.name)):
         return None
     if _may_change_later(model, loop, more[0]) or _is_seen_half_done(model, found):
         return None
-    before = indentation(source, loop.lineno)
-    call = source.written(site.node.func)
     rest = "".join(f", {_argument(site, each)}" for each in others)
-    opening = f"{before}{found.name} = [{found.name}]\n"
-    closing = f"{before}{found.name} = {call}({found.name}{rest})\n"
-    edits = (
-        insert(loop.lineno, 1, in_newlines_of(source, loop.lineno, opening)),
-        Edit(source.span(found.statement), f"{found.name}.append({site.text(more[0])})"),
-        insert(end + 1, 1, in_newlines_of(source, end, closing)),
-    )
+    joined = f"{found.name} = {source.written(site.node.func)}({found.name}{rest})"
+    last = line_behind(source, loop, joined) if _stands_alone(model, loop) else None
+    if last is None:
+        return None
+    first_line = line_before(source, loop.lineno, f"{found.name} = [{found.name}]")
+    edits = (first_line, Edit(source.span(found.statement), f"{found.name}.append({site.text(more[0])})"), last)
     return Fix("Gather in a list and concatenate once", Safety.UNSAFE, edits)
 
 

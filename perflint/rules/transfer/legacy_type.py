@@ -7,21 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity, Span
 from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.placement import CLASSES
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Class, Const, Name
 
-_METHODS = {
-    "FloatTensor": "float",
-    "DoubleTensor": "double",
-    "HalfTensor": "half",
-    "BFloat16Tensor": "bfloat16",
-    "LongTensor": "long",
-    "IntTensor": "int",
-    "ShortTensor": "short",
-    "CharTensor": "char",
-    "ByteTensor": "byte",
-    "BoolTensor": "bool",
-}
+_METHODS = {name: name.removesuffix("Tensor").lower() for name in CLASSES}
 """The legacy tensor types, and the methods that cast to their dtypes."""
 
 
