@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 
 from perflint.findings import Edit, Span
 from perflint.fixes.edits import within
+from perflint.semantics.memo import once
+from perflint.semantics.model import Model
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance
 from perflint.source.text import Source
 
@@ -15,9 +19,9 @@ _COMMENT = re.compile(r"#[^\r\n]*")
 
 def passed(call: ast.Call, made: Instance, name: str) -> ast.expr | None:
     """The expression that a constructor call passes for a parameter; None if it passes none, or hides it."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
+    direct = keyword(call, name)
+    if direct is not None:
+        return direct
     names = [each for each, _ in made.arguments or ()]
     if name not in names:
         return None
@@ -26,6 +30,20 @@ def passed(call: ast.Call, made: Instance, name: str) -> ast.expr | None:
     if position >= len(call.args) or any(isinstance(each, ast.Starred) for each in call.args[: position + 1]):
         return None
     return call.args[position]
+
+
+@once
+def _by_place(model: Model) -> Mapping[tuple[int, int, str], ast.Call]:
+    """The calls of a file, by position and by the full name of the called function."""
+    return {(call.lineno, call.col_offset, model.target(call)): call for call in model.nodes(ast.Call)}
+
+
+def call_of(model: Model, made: Instance) -> ast.Call | None:
+    """The call of a file that made an object; None if another file made it."""
+    origin = made.origin
+    if origin is None or origin.module != model.module.name:
+        return None
+    return _by_place(model).get((origin.line, origin.column, made.cls))
 
 
 def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) -> Edit:

@@ -26,6 +26,14 @@ def integer(model: Model, node: ast.expr | None) -> int | None:
     return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
+def literal(node: ast.expr | None) -> int | None:
+    """The integer that is written out, with or without a minus; None for other expressions."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = literal(node.operand)
+        return None if value is None else -value
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
 def number(model: Model, node: ast.expr) -> Value:
     """The value of a number; also of `float("-inf")`, which the model knows as some float."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import with_one_more
+from perflint.rules._arguments import call_of
 from perflint.rules._since import CAPTURABLE
 from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.model import Model
@@ -110,14 +110,7 @@ def _made(site: CallSite) -> Instance | None:
 
 
 def _fix(model: Model, made: Instance) -> Fix | None:
-    origin = made.origin
-    if origin is None or origin.module != model.module.name:
-        return None
-    call = next(
-        (each for each in model.nodes(ast.Call) if (each.lineno, each.col_offset) == (origin.line, origin.column)
-         and model.target(each) == made.cls),
-        None,
-    )  # fmt: skip
+    call = call_of(model, made)
     if call is None or any(item.arg is None for item in call.keywords) or keyword(call, "capturable") is not None:
         return None
     edit = with_one_more(model.source, call, "capturable=True")

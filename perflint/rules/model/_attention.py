@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import behind, made
+from perflint.rules._numbers import literal
+from perflint.rules._sources import given
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import arguments_given
 from perflint.semantics.structure import last_name, walk
@@ -73,27 +75,14 @@ def _axis(model: Model, call: ast.Call) -> int | None:
         named = isinstance(call.func, ast.Attribute) and call.func.attr == "softmax"
         if target or not named or len(call.args) + len(call.keywords) > 2 or _is_library(call):
             return None
-        return _number(_dim(call, 0))
-    return _number(_dim(call, 0 if target == "torch.Tensor.softmax" else 1))
+        return literal(given(call, "dim", 0))
+    return literal(given(call, "dim", 0 if target == "torch.Tensor.softmax" else 1))
 
 
 def _is_library(call: ast.Call) -> bool:
     """True if a call is of a module's function, not of a tensor's method."""
     assert isinstance(call.func, ast.Attribute)
     return bool(call.args) and not isinstance(call.args[0], (ast.Constant, ast.UnaryOp))
-
-
-def _dim(call: ast.Call, position: int) -> ast.expr | None:
-    for keyword in call.keywords:
-        if keyword.arg == "dim":
-            return keyword.value
-    return call.args[position] if position < len(call.args) else None
-
-
-def _number(node: ast.expr | None) -> int | None:
-    """The value of an integer that is written out."""
-    sign, node = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
-    return sign * node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def _argument(model: Model, call: ast.Call) -> ast.expr | None:
@@ -251,7 +240,7 @@ class _Chain:
 
     def _note_axes(self, turn: ast.AST | None) -> None:
         """`k.transpose(2, 3)`: a product needs the last two axes of its factor in the other order."""
-        axes = [_number(each) for each in turn.args] if isinstance(turn, ast.Call) else []
+        axes = [literal(each) for each in turn.args] if isinstance(turn, ast.Call) else []
         first, second = axes if len(axes) == 2 else (None, None)
         if first is not None and second is not None and first > 0 and abs(first - second) == 1:
             self.last_axes.add(max(first, second))

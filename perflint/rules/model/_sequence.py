@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import behind
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 from perflint.semantics.symbols import Symbols
@@ -94,7 +95,7 @@ def _pairs(model: Model, call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
             if isinstance(argument.value, ast.Name):
                 yield from _list_pairs(model, call, argument.value.id)
         else:
-            run.append(_behind_name(model, argument))
+            run.append(behind(model, argument))
     yield from pairwise(run)
 
 
@@ -128,21 +129,6 @@ def _values(node: ast.expr) -> Iterator[ast.expr]:
                 yield pair
 
 
-def _behind_name(model: Model, node: ast.expr) -> ast.expr:
-    """The value of a local name that is assigned once and read once; otherwise the expression itself."""
-    function = model.function(node)
-    if not isinstance(node, ast.Name) or function is None:
-        return node
-    uses = [each for each in walk(function) if isinstance(each, ast.Name) and each.id == node.id]
-    stores = [each for each in uses if not isinstance(each.ctx, ast.Load)]
-    if len(stores) != 1 or len(uses) != 2:
-        return node
-    assignment = model.parent(stores[0])
-    if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1:
-        return node
-    return assignment.value if model.parent(assignment) is function else node
-
-
 # Lists
 
 
@@ -168,14 +154,14 @@ def _list_pairs(model: Model, call: ast.Call, name: str) -> Iterator[tuple[ast.e
             elif not _only_reads(model, node):
                 return
     for growth in grown:
-        yield from pairwise(_behind_name(model, each) for each in growth.elements)
+        yield from pairwise(behind(model, each) for each in growth.elements)
     by_statement = {growth.statement: growth for growth in grown}
     for growth in grown:
         after = _next_in_block(model, growth.statement, name)
         if after in by_statement and growth.elements and by_statement[after].elements:
             first, second = growth.elements[-1], by_statement[after].elements[0]
             if not isinstance(model.parent(second), ast.Assign):
-                yield _behind_name(model, first), _behind_name(model, second)
+                yield behind(model, first), behind(model, second)
 
 
 def _growth(model: Model, node: ast.Name) -> _Growth | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._memory.flows import behind
+from perflint.rules._numbers import literal
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
@@ -173,13 +174,7 @@ def _spread(node: ast.expr) -> int | None:
     """The dimension of size 1 that an expression puts into a tensor; None if it puts none, or several."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsqueeze":
         given = node.args[0] if node.args else keyword(node, "dim")
-        if (
-            isinstance(given, ast.UnaryOp)
-            and isinstance(given.op, ast.USub)
-            and isinstance(given.operand, ast.Constant)
-        ):
-            return -given.operand.value if type(given.operand.value) is int else None
-        return given.value if isinstance(given, ast.Constant) and type(given.value) is int else None
+        return literal(given)
     if not isinstance(node, ast.Subscript):
         return None
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -11,6 +11,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._long_lines import makes_long_line
 from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
 from perflint.rules._memory.uses import HARMLESS, Fate, Uses
+from perflint.rules._numbers import literal
 from perflint.rules._order import has_effects
 from perflint.rules.sync._filling import is_size
 from perflint.rules.sync._indices import Index, Part, parts
@@ -161,16 +162,9 @@ def _positions(node: ast.expr) -> list[int] | None:
     """The integers of a list in the source."""
     if not isinstance(node, ast.List) or not node.elts:
         return None
-    found = [_integer(each) for each in node.elts]
+    found = [literal(each) for each in node.elts]
     whole = [each for each in found if each is not None]
     return whole if len(whole) == len(found) else None
-
-
-def _integer(node: ast.expr) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _integer(node.operand)
-        return None if value is None else -value
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def _slice(positions: list[int]) -> str | None:

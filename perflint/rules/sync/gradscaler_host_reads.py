@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import with_one_more
+from perflint.rules._arguments import call_of
 from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._names import AUTOCAST
 from perflint.rules._since import FUSED
@@ -131,7 +132,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     if scaler is None:
         return None
     confidence = _active(scaler)
-    made = None if confidence is not Confidence.MEDIUM else _call_at(site.model, scaler)
+    made = None if confidence is not Confidence.MEDIUM or scaler.arguments is None else call_of(site.model, scaler)
     enabled = None if made is None else keyword(made, "enabled")
     if enabled is not None and site.model.is_off(enabled):
         return None
@@ -185,9 +186,9 @@ def _casts_to_bfloat16(model: Model) -> bool:
 
 def _fix(site: CallSite) -> Fix | None:
     optimizer = _optimizer(site)
-    if optimizer is None or optimizer.cls not in FUSED or optimizer.origin is None:
+    if optimizer is None or optimizer.cls not in FUSED or optimizer.arguments is None:
         return None
-    made = _call_at(site.model, optimizer)
+    made = call_of(site.model, optimizer)
     if made is None or any(optimizer.argument(name) is not None for name in _AGAINST_FUSED):
         return None
     if may_be_sparse(site.model, optimizer.cls):
@@ -195,14 +196,3 @@ def _fix(site: CallSite) -> Fix | None:
     edit = with_one_more(site.model.source, made, "fused=True")
     since = fused_since(site.model, made, optimizer.cls)
     return None if edit is None else Fix("Fuse the optimizer", Safety.UNSAFE, (edit,), since=since)
-
-
-def _call_at(model: Model, made: Instance) -> ast.Call | None:
-    """The call of this file that made an object, arguments and all."""
-    origin = made.origin
-    if origin is None or origin.module != model.module.name or made.arguments is None:
-        return None
-    for call in model.nodes(ast.Call):
-        if (call.lineno, call.col_offset) == (origin.line, origin.column) and model.target(call) == made.cls:
-            return call
-    return None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered
 from perflint.fixes.edits import replace
 from perflint.rules._memory.flows import bound
+from perflint.rules._numbers import literal
 from perflint.rules._proven import is_number
 from perflint.rules.base import Group, Rule, often, shown
 from perflint.rules.sync._indices import Index, indices, parts
@@ -188,7 +189,7 @@ def _fix(site: SubscriptSite) -> Fix | None:
         return None
     if not all(scalar_type(part.value) == "int" or isinstance(part.value, Array) for part in found):
         return None
-    written = [at for at, part in enumerate(found) if _literal(part.node) is not None]
+    written = [at for at, part in enumerate(found) if literal(part.node) is not None]
     if not written:
         return _filled(site, assignment)
     receiver = site.value(site.node.value)
@@ -210,21 +211,13 @@ def _reads_number(model: Model, statement: ast.Assign) -> bool:
 
 def _has_element(site: SubscriptSite, position: ast.expr, axis: int) -> bool:
     """True if a position that is written as a number is surely inside of the tensor."""
-    place = _literal(position)
+    place = literal(position)
     return place is not None and _is_element(site.model, site.node.value, axis, place)
-
-
-def _literal(node: ast.expr) -> int | None:
-    """The value of an integer that is written as a number, with or without a minus."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _literal(node.operand)
-        return None if value is None else -value
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def _slice(node: ast.expr) -> cst.BaseSlice:
     """The slice of one element: `2:3` for 2, `-1:` for -1."""
-    first = _literal(node)
+    first = literal(node)
     assert first is not None
     made = cst.parse_expression(f"x[{first}:{'' if first == -1 else first + 1}]")
     assert isinstance(made, cst.Subscript)

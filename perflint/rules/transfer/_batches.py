@@ -8,12 +8,12 @@ from perflint.findings import Edit
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
+from perflint.rules._arguments import call_of
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import HARMLESS, Uses
 from perflint.rules.data._loaders import is_off, may_pin
 from perflint.semantics.around import inside, loops_around
 from perflint.semantics.binders import COMPREHENSIONS, targets
-from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
@@ -135,13 +135,9 @@ def pinning(model: Model, batch: Batch) -> Pinning | None:
     edits: list[Edit] = []
     imports: list[str] = []
     for loader in batch.loaders:
-        origin = loader.origin
-        if origin is None or origin.module != model.module.name:
-            return None
-        call = _loader_calls(model).get((origin.line, origin.column))
-        if call is None or not is_off(call, "pin_memory") or call.has_unpacking:
-            return None
-        if not may_pin(call, loader):
+        made = call_of(model, loader)
+        call = None if made is None else model.call(made)
+        if call is None or not is_off(call, "pin_memory") or call.has_unpacking or not may_pin(call, loader):
             return None
         asks = spell(model.symbols, "torch.cuda.is_available", call.node)
         new = None if asks is None else with_argument(call.concrete, f"pin_memory={asks.text}()")
@@ -150,10 +146,3 @@ def pinning(model: Model, batch: Batch) -> Pinning | None:
         edits.append(replace(model.source, call.span, new))
         imports += asks.imports
     return Pinning(tuple(dict.fromkeys(edits)), tuple(dict.fromkeys(imports)))
-
-
-@once
-def _loader_calls(model: Model) -> dict[tuple[int, int], CallSite]:
-    """The calls of a file that make a `DataLoader`, by position."""
-    calls = [model.call(call) for call in model.nodes(ast.Call) if model.target(call) == LOADER]
-    return {(site.node.lineno, site.node.col_offset): site for site in calls}
