@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 
 from perflint.findings import Edit, Span
-from perflint.fixes.edits import within
+from perflint.fixes.edits import with_argument, within
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance
+from perflint.source.concrete import cst
 from perflint.source.text import Source
 
 _COMMENT = re.compile(r"#[^\r\n]*")
@@ -44,6 +45,13 @@ def call_of(model: Model, made: Instance) -> ast.Call | None:
     if origin is None or origin.module != model.module.name:
         return None
     return _by_place(model).get((origin.line, origin.column, made.cls))
+
+
+def with_arguments(call: cst.Call | None, *added: str) -> cst.Call | None:
+    """A call with more arguments at its end; None if it takes no others."""
+    for text in added:
+        call = None if call is None else with_argument(call, text)
+    return call
 
 
 def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) -> Edit:

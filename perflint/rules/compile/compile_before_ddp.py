@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._names import DDP, FSDP
 from perflint.rules._results import COMPILE, result_of
 from perflint.rules.base import Calls, Mentions, Rule, shown
@@ -84,7 +84,6 @@ class CompileBeforeDdp(Rule):
         yield self.finding(
             site,
             f"`{wrapper}` wraps the result of {shown(site, call)} (line {call.lineno}): its {what} {why}",
-            confidence=Confidence.HIGH,
             heat=Heat.WARM,
             help=f"Compile the wrapper: `torch.compile({wrapper}(model))`.",
         )

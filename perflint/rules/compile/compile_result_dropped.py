@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._memory.flows import uses_of
 from perflint.rules._since import MODULE_COMPILE
@@ -96,7 +96,6 @@ class CompileResultDropped(Rule):
             site,
             f"`torch.compile` returns the compiled object, but {what}: the code still runs eagerly",
             severity=cost(self.measured[1 if _asks_for_graphs(site) else 0]).severity,
-            confidence=Confidence.HIGH,
             # Set-up code runs once; the function that it should compile runs often.
             heat=Heat.WARM,
             help="Call the result, or compile a module in place with `module.compile()`.",

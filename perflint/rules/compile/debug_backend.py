@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to
@@ -81,7 +81,6 @@ class DebugBackend(Rule):
             yield self.finding(
                 site,
                 f"{shown(site, node)} {does}",
-                confidence=Confidence.HIGH,
                 severity=None if isinstance(node, ast.expr) else Severity.INFO,
                 # It is said once, and holds for every step.
                 heat=Heat.HOT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.sites import FileSite
@@ -92,7 +92,6 @@ class HiddenCompileErrors(Rule):
                     yield self.finding(
                         site,
                         f"{shown(site, assignment)} {what}",
-                        confidence=Confidence.HIGH,
                         heat=Heat.WARM,
                         span=site.model.source.span(assignment),
                         help=(

@@ -108,7 +108,6 @@ class UnregisteredExtension(Rule):
                     site,
                     f"{shown(site, call)} calls an extension that is not registered: this breaks the graph of "
                     f"{compiled.options.place}",
-                    confidence=Confidence.HIGH,
                     heat=model.heat(call),
                     span=model.source.span(call),
                     help="Register it: `torch.library.custom_op` and `register_fake`.",

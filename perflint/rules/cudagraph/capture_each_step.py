@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_done_once
 from perflint.rules._methods import in_tests
 from perflint.rules._turns import nodes_of, places, turn_around
@@ -87,7 +87,6 @@ class CaptureEachStep(Rule):
             yield self.finding(
                 site,
                 f"{shown(site, start)} records a CUDA graph in each step",
-                confidence=Confidence.HIGH,
                 heat=Heat.HOT,
                 span=model.source.span(start),
                 help="Record it once, before the loop, and copy each batch into its input.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._sources import given
 from perflint.rules.base import Files, Rule
@@ -97,7 +97,6 @@ class DroppedGradients(Rule):
                     Site(model, drop),  # type: ignore[arg-type]
                     f"{quoted(model.source.written(drop))} drops the gradients that the CUDA graph of line "
                     f"{capture.start.lineno} fills: the optimizer finds none after the next replay",
-                    confidence=Confidence.HIGH,
                     heat=Heat.HOT,
                     help="Remove it: each replay overwrites the gradients in place.",
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import Recorded, loop_around, recorded
 from perflint.semantics.around import is_inside
@@ -92,7 +92,6 @@ class FreedGraphInput(Rule):
                         f"`{name}` is freed "
                         + ("at the end of the function" if end is block.capture.start else "here")
                         + f", and the CUDA graph of line {block.capture.start.lineno} still reads its memory",
-                        confidence=Confidence.HIGH,
                         severity=Severity.INFO if _is_constant(model, block, name) else Severity.WARNING,
                         heat=Heat.WARM,
                         span=model.source.span(end),

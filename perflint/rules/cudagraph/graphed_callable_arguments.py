@@ -95,7 +95,6 @@ class GraphedCallableArguments(Rule):
                 yield self.finding(
                     site,
                     f"{shown(site, part)} is not a tensor: `make_graphed_callables` refuses it in `sample_args`",
-                    confidence=Confidence.HIGH,
                     heat=Heat.WARM,
                     span=site.model.source.span(part),
                     help="Bind it with `functools.partial` or a default, or pass a tensor on the GPU.",
@@ -105,7 +104,6 @@ class GraphedCallableArguments(Rule):
             yield self.finding(
                 site,
                 f"{shown(site, caching)} caches weights, which `make_graphed_callables` refuses",
-                confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=site.model.source.span(caching),
                 help="Pass `cache_enabled=False` to autocast.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import made, target_of
 from perflint.rules._turns import iteration_around, nodes_of
 from perflint.rules.base import Calls, Mentions, Rule, often, shown
@@ -90,7 +90,6 @@ class GrowingGraphInput(Rule):
             site,
             f"{shown(site)} gives {shown(site, call.func)} another shape, and each "
             f"shape is recorded as a CUDA graph of its own{often(site)}",
-            confidence=Confidence.HIGH,
             help="Pass the new part alone, with a cache, or a buffer of the full length.",
         )
 

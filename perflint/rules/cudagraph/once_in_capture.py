@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.cudagraph._replays import loop_around
 from perflint.semantics.around import is_inside
@@ -93,7 +93,6 @@ class OnceInCapture(Rule):
                 site,
                 f"{shown(site, node)} runs once, while the CUDA graph of line {capture.start.lineno} "
                 "is recorded, and in no replay",
-                confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=model.source.span(node),
                 help="Do it beside the replay, and copy what the graph needs into one of its inputs.",

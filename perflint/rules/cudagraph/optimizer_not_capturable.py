@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import with_one_more
 from perflint.rules._arguments import call_of
 from perflint.rules._since import CAPTURABLE
@@ -88,7 +88,6 @@ class OptimizerNotCapturable(Rule):
             site,
             f"{shown(site)} is recorded by the CUDA graph of line {capture.start.lineno}, and `{name}`"
             " counts its steps on the CPU: torch raises an error",
-            confidence=Confidence.HIGH,
             heat=Heat.WARM,
             help=f"Make it with `{name}(…, capturable=True)`.",
             fix=_fix(site.model, made),

@@ -122,7 +122,6 @@ class ReboundGraphInput(Rule):
                 site,
                 f"{shown(site, node)} does not reach the CUDA graph of line {capture.start.lineno}: "
                 "its step still uses the learning rate at the time of the capture",
-                confidence=Confidence.HIGH,
                 heat=Heat.HOT,
                 span=model.source.span(node),
                 help="Make the optimizer with a tensor on the GPU, `lr=torch.tensor(…)`: schedulers fill it.",

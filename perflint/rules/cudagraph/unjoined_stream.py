@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
@@ -98,7 +98,6 @@ class UnjoinedStream(Rule):
         return self.finding(
             site,
             f"the stream {shown(site, stream)} {what}",
-            confidence=Confidence.HIGH,
             severity=severity,
             heat=Heat.WARM,
             span=site.model.source.span(stream),

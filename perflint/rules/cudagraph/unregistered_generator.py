@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword
@@ -86,7 +86,6 @@ class UnregisteredGenerator(Rule):
                 site,
                 f"{shown(site, call)} draws from `{name}`, which is unknown to the CUDA graph "
                 f"of line {capture.start.lineno}",
-                confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=model.source.span(call),
                 help=f"Call `graph.register_generator_state({name})` before the capture.",

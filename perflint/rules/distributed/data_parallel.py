@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import LIGHTNING
 from perflint.rules.base import Calls, Rule, shown
@@ -87,7 +87,6 @@ class DataParallel(Rule):
         yield self.finding(
             site,
             f"{shown(site)} copies the model to all GPUs in each forward pass, and collects all outputs on one",
-            confidence=Confidence.HIGH,
             # It is wrapped once, and paid for in each step.
             heat=Heat.HOT,
             help="Use `DistributedDataParallel` with one process for each GPU.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._numbers import integer
 from perflint.rules._sources import sources
 from perflint.rules.base import Calls, Rule
@@ -77,7 +77,6 @@ class FewMicroBatches(Rule):
         yield self.finding(
             site,
             f"{batches} micro-batches for {stages} stages: each GPU is idle for {idle:.0%} of the turns",
-            confidence=Confidence.HIGH,
             # It is made once, and each step pays for it.
             heat=Heat.HOT,
             help=f"Cut the batch into more parts, {4 * stages} or so.",

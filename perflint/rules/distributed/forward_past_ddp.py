@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._names import DDP
 from perflint.rules._results import result_of
@@ -86,7 +86,6 @@ class ForwardPastDdp(Rule):
         yield self.finding(
             site,
             f"{shown(site)} goes past `DistributedDataParallel`, which then reduces no gradients",
-            confidence=Confidence.HIGH,
             help=f"Call the wrapper: `{site.text(called.value)}(…)`.",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import sources
 from perflint.rules._turns import heads, places
@@ -89,7 +89,6 @@ class GradientByGradient(Rule):
         yield self.finding(
             site,
             f"{shown(site)} reduces the gradient of one parameter in each iteration{often(site)}",
-            confidence=Confidence.HIGH,
             help="Wrap the model in `DistributedDataParallel`, or reduce all gradients as one flat tensor.",
         )
 

@@ -83,7 +83,6 @@ class FourBitInFloat32(Rule):
         yield self.finding(
             site,
             "`bnb_4bit_compute_dtype` is float32 by default: each layer computes in float32",
-            confidence=Confidence.HIGH,
             # It is said once, and holds for each step.
             heat=Heat.HOT,
             help="Pass `bnb_4bit_compute_dtype=torch.bfloat16`, or the type of the model.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import calls_named, in_tests
 from perflint.rules.base import Files, Rule, shown
@@ -90,7 +90,6 @@ class MemoryOverSpeed(Rule):
                 yield self.finding(
                     call,
                     f"{shown(call)} {does}",
-                    confidence=Confidence.HIGH,
                     # It is said once, and holds for each image.
                     heat=Heat.HOT,
                     help=cure,

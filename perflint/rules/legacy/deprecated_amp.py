@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain, combinations
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import Spelling, spell
 from perflint.rules._project_text import some_file_says
@@ -134,7 +134,6 @@ class DeprecatedAmp(Rule):
                 # Set-up code prints the warning, too.
                 heat=Heat.WARM,
                 severity=self.severity if runs else Severity.INFO,
-                confidence=Confidence.HIGH,
                 fix=moved.fix(reference),
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.legacy._named import named
 from perflint.semantics.sites import FileSite
@@ -68,7 +68,6 @@ class FrozenTorchscript(Rule):
             yield self.finding(
                 site,
                 f"{shown(site, use)} freezes a model for TorchScript, which is deprecated",
-                confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=site.model.source.span(use),
                 help="Use `torch.compile` with `torch._inductor.config.freezing`, or `torch.export` and AOTInductor.",

@@ -124,7 +124,6 @@ class MissingApi(Rule):
                 yield self.finding(
                     site,
                     f"torch has no backend {quoted(str(value.value))} any more: the first call raises InvalidBackend",
-                    confidence=Confidence.HIGH,
                     heat=Heat.WARM,
                     span=model.source.span(call),
                     help="Leave it out, for `inductor`; `torch.compiler.list_backends()` has the others.",
@@ -142,7 +141,6 @@ class MissingApi(Rule):
                 yield self.finding(
                     site,
                     f"{shown(site, call)}: `{func.value.id}` is a function, which has no `{func.attr}`",
-                    confidence=Confidence.HIGH,
                     heat=Heat.WARM,
                     span=model.source.span(call),
                     help="Move the tensors and modules that it uses.",

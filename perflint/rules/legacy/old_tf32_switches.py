@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.model import Model
@@ -73,7 +73,6 @@ class OldTf32Switches(Rule):
                     f"{shown(site, statement)} is an old switch"
                     + (", and the file sets the new one, too: reading either raises an error" if is_mixed else ""),
                     severity=Severity.WARNING if is_mixed else Severity.INFO,
-                    confidence=Confidence.HIGH,
                     heat=Heat.WARM,
                     span=model.source.span(statement),
                     help=f"Set `{library}.{'conv.' if library.endswith('cudnn') else ''}fp32_precision` alone.",

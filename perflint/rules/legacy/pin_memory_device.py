@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._project_text import some_file_says
 from perflint.rules.base import Calls, Rule
@@ -75,7 +75,6 @@ class PinMemoryDevice(Rule):
             site,
             f"{quoted(site.model.source.segment(span))} is deprecated: torch pins memory for the accelerator that it "
             "finds",
-            confidence=Confidence.HIGH,
             heat=Heat.WARM,
             span=span,
             help="Remove it: `pin_memory=True` is enough.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import FSDP
 from perflint.rules._sources import sources
@@ -96,7 +96,6 @@ class RetiredApi(Rule):
                 model.call(node),
                 f"{shown(site, node.func)} {what}" + (", and the model is on the GPU" if is_moved else ""),
                 severity=Severity.WARNING if is_moved else Severity.INFO,
-                confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 help=f"Its successor is {successor}.",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.imports import spell
 from perflint.rules._since import SDPA_KERNEL
 from perflint.rules.base import Calls, Rule, shown
@@ -81,7 +81,6 @@ class SdpKernelContext(Rule):
         yield self.finding(
             site,
             f"{shown(site, site.node.func)} is deprecated and warns at each call",
-            confidence=Confidence.HIGH,
             heat=Heat.WARM,
             help="Use `torch.nn.attention.sdpa_kernel([…])` with the allowed backends.",
             fix=_fix(site),

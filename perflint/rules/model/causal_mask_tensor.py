@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from enum import Enum
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import is_false
@@ -276,7 +276,6 @@ class CausalMaskTensor(Rule):
         yield self.finding(
             site,
             f"`attn_mask` is the causal mask, which FlashAttention does not take as a tensor{often(site)}",
-            confidence=Confidence.HIGH,
             help="Pass `is_causal=True`, and no mask.",
         )
 

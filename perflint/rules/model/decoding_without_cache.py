@@ -96,7 +96,6 @@ class DecodingWithoutCache(Rule):
                 yield self.finding(
                     call,
                     "`use_cache=False` computes all tokens so far again for each new one",
-                    confidence=Confidence.HIGH,
                     # It runs the layers once for each token.
                     heat=Heat.HOT,
                     help="Leave it out: a cache is the default.",

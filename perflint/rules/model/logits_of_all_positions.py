@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import uses_of_target
 from perflint.rules._sources import results, sources
 from perflint.rules.base import Calls, Mentions, Rule, often, shown
@@ -102,7 +102,6 @@ class LogitsOfAllPositions(Rule):
         yield self.finding(
             site,
             f"{shown(site)} computes all positions, and only the last one is used{often(site)}",
-            confidence=Confidence.HIGH,
             severity=Severity.INFO if sizes is not None and sizes[0] >= sizes[1] else Severity.WARNING,
             help="Let the module compute its last layer for the last position alone, `self.head(x[:, -1:])`, if asked."
             if is_own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
 from perflint.rules._sources import called, operands
@@ -97,7 +97,6 @@ class LossOfLargeVocabulary(Rule):
             place,
             f"{shown(site, layer)} makes the scores of all words for all tokens at once, and the loss needs them "
             f"in float32, with gradients{often(site)}",
-            confidence=Confidence.HIGH,
             help="Compute layer and loss in chunks: `linear_cross_entropy` of torch 2.13 with "
             "`options=LinearCrossEntropyOptions()`, or the fused loss of Liger.",
         )

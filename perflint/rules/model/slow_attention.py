@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
@@ -14,6 +14,7 @@ from perflint.rules.base import Calls, Files, Rule, often, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.values import Const
+from perflint.source.quoting import quoted
 
 _BACKENDS = "torch.nn.attention.SDPBackend."
 _ATTRIBUTES = {"_attn_implementation", "attn_implementation"}
@@ -113,7 +114,6 @@ class SlowAttention(Rule):
             yield self.finding(
                 Site(model, node),  # type: ignore[arg-type]
                 f"{shown(site, node)} makes attention write its weights to memory and read them again",
-                confidence=Confidence.HIGH,
                 # It is said once, and holds for each step.
                 heat=Heat.HOT,
                 help="Leave it out: no code of the file reads the weights."

@@ -137,7 +137,6 @@ class ForLoopOptimizer(Rule):
             f"{shown(site, test)} is never true: a `torch.device` is not equal to a text, so that "
             f"`{_name(site)}` runs unfused",
             severity=Severity.WARNING,
-            confidence=Confidence.HIGH,
             heat=Heat.HOT,
             span=site.model.source.span(test),
             help='Compare the type: `device.type == "cuda"`.',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import given
 from perflint.rules._turns import heads
@@ -84,7 +84,6 @@ class GroupPerParameter(Rule):
             yield self.finding(
                 Site(model, node),
                 f"{shown(site, node)} makes {what} for each parameter",
-                confidence=Confidence.HIGH,
                 # It is made once, and each step goes through it.
                 heat=Heat.HOT,
                 help="Put all parameters with the same settings into one group.",

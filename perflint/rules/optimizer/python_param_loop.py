@@ -134,7 +134,7 @@ class PythonParamLoop(Rule):
     def _by_assignment(self, site: FileSite, averaged: ast.Assign, heat: Heat) -> Finding:
         return self.finding(
             site,
-            f"{quoted(site.text(averaged.value))} runs for each entry or parameter: several kernels and a new tensor "
+            f"{shown(site, averaged.value)} runs for each entry or parameter: several kernels and a new tensor "
             "for every one",
             confidence=Confidence.MEDIUM,
             heat=heat,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Effect, Finding, Severity
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._names import AUTOCAST_OF_MODULE
 from perflint.rules._sources import sources
@@ -84,7 +84,6 @@ class BackwardInAutocast(Rule):
             yield self.finding(
                 call,
                 f"{shown(call)} runs under the autocast of line {region.lineno}{often(call)}",
-                confidence=Confidence.HIGH,
                 help="End the block after the loss.",
             )
 

@@ -89,7 +89,6 @@ class Float16WithoutScaler(Rule):
         yield self.finding(
             site if is_decorator else model.call(calls["backward"]),
             f"small gradients become zero under {shown(site)}: nothing scales the loss",
-            confidence=Confidence.HIGH,
             # It is said once, and holds for each step.
             heat=Heat.HOT if is_decorator else None,
             help="Use `dtype=torch.bfloat16`, or a `torch.amp.GradScaler`.",

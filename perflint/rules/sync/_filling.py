@@ -6,9 +6,10 @@ import ast
 from collections.abc import Callable
 
 from perflint.findings import Fix, Safety
-from perflint.fixes.edits import argument, replace, with_argument
+from perflint.fixes.edits import argument, replace
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
+from perflint.rules._arguments import with_arguments
 from perflint.rules._long_lines import makes_long_line
 from perflint.rules._numbers import can_fill
 from perflint.rules._order import may_swap
@@ -196,10 +197,9 @@ def _there(
     """
     node = site.concrete
     if site.target in MOVES:
-        assert isinstance(node.func, cst.Attribute)
-        inner, moved = node.func.value, move(site)
-        if not isinstance(site.node.func, ast.Attribute) or site.node.func.value is not made:
+        if site.owner is not made or not isinstance(node.func, cst.Attribute):
             return None
+        inner, moved = node.func.value, move(site)
         added = None if moved is None or keyword(made, "requires_grad") is not None else _place(site, moved, made)
     else:
         inner, added = node, []
@@ -213,9 +213,7 @@ def _there(
         added = _of_class(site, made, added, number)
         if added is None:
             return None
-    new: cst.Call | None = inner.with_changes(func=cst.parse_expression(function.text), args=arguments(inner))
-    for text in added:
-        new = None if new is None else with_argument(new, text)
+    new = with_arguments(inner.with_changes(func=cst.parse_expression(function.text), args=arguments(inner)), *added)
     if new is None or makes_long_line(site, code(new)):
         return None
     return _There(new, function.imports, casts, casts or is_class)

@@ -12,6 +12,7 @@ from perflint.findings import Fix, Heat, Safety
 from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
+from perflint.rules._arguments import with_arguments
 from perflint.rules._long_lines import makes_long_line
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import some_file_says
@@ -138,35 +139,25 @@ def _names(site: CallSite, made: ast.Call) -> _Names | None:
 
 def _there(site: CallSite, names: _Names) -> cst.Call | None:
     """For a constructor with `device=`, or of a class of torch.cuda."""
-    made, device = site.node, keyword(site.node, "device")
-    call: cst.Call | None = _of_list(site.concrete, site.target, names)
+    device, call = keyword(site.node, "device"), _of_list(site.concrete, site.target, names)
     if site.target.startswith("torch.cuda."):
-        call = None if call is None or made.keywords else with_argument(call, f"dtype={names.dtype}")
-        call = None if call is None else _pinned(call, "True")
-        return None if call is None else _sent(call, '"cuda"', "True")
-    if call is None or device is None:
-        return None
-    is_cuda = names.is_cuda(site, device)
-    pinned = _instead_of_device(call, is_cuda)
-    return None if pinned is None else _sent(pinned, site.text(device), is_cuda)
+        added = f"dtype={names.dtype}", _ON_CPU, "pin_memory=True"
+        return None if site.node.keywords else _sent(with_arguments(call, *added), '"cuda"', "True")
+    return None if device is None else _instead_of_device(site, call, device, names)
 
 
 def _new(site: CallSite, names: _Names) -> cst.Call | None:
     """For `x.new_tensor(data)`, which takes dtype and device from x."""
-    if not isinstance(site.node.func, ast.Attribute) or not isinstance(site.node.func.value, (ast.Name, ast.Attribute)):
+    if not isinstance(site.owner, (ast.Name, ast.Attribute)):
         return None
-    other, device = site.text(site.node.func.value), keyword(site.node, "device")
+    other, device = site.text(site.owner), keyword(site.node, "device")
     call: cst.Call | None = site.concrete.with_changes(func=cst.parse_expression(names.tensor))
-    if call is not None and keyword(site.node, "dtype") is None:
-        call = with_argument(call, f"dtype={other}.dtype")
-    if call is None:
-        return None
+    if keyword(site.node, "dtype") is None:
+        call = with_arguments(call, f"dtype={other}.dtype")
     if device is not None:
-        is_cuda = names.is_cuda(site, device)
-        pinned = _instead_of_device(call, is_cuda)
-        return None if pinned is None else _sent(pinned, site.text(device), is_cuda)
-    call = _pinned(call, f"{other}.is_cuda")
-    return None if call is None else _sent(call, f"{other}.device", f"{other}.is_cuda")
+        return None if call is None else _instead_of_device(site, call, device, names)
+    pinned = with_arguments(call, _ON_CPU, f"pin_memory={other}.is_cuda")
+    return _sent(pinned, f"{other}.device", f"{other}.is_cuda")
 
 
 def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
@@ -174,21 +165,15 @@ def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
     moved, outer = move(site), site.concrete
     if moved is None or not moved.simple or moved.non_blocking is not None or keyword(made, "device") is not None:
         return None
-    if site.target not in ("torch.Tensor.to", "torch.Tensor.cuda") or not isinstance(outer.func, cst.Attribute):
+    if site.target not in ("torch.Tensor.to", "torch.Tensor.cuda") or site.owner is not made:
         return None
-    inner = outer.func.value
-    if (
-        not isinstance(site.node.func, ast.Attribute)
-        or site.node.func.value is not made
-        or not isinstance(inner, cst.Call)
-    ):
+    if not isinstance(outer.func, cst.Attribute) or not isinstance(outer.func.value, cst.Call):
         return None
-    call: cst.Call | None = _of_list(inner, site.model.target(made), names)
-    if call is not None and site.model.target(made).rpartition(".")[2] in _DTYPES:
-        call = None if made.keywords else with_argument(call, f"dtype={names.dtype}")
-    is_cuda = _goes_to_cuda(site, moved, names)
-    call = None if call is None else _pinned(call, is_cuda)
-    if call is None:
+    target, is_cuda = site.model.target(made), _goes_to_cuda(site, moved, names)
+    is_class = target.rpartition(".")[2] in _DTYPES
+    added = [f"dtype={names.dtype}"] * is_class + [_ON_CPU, f"pin_memory={is_cuda}"]
+    call = with_arguments(_of_list(outer.func.value, target, names), *added)
+    if call is None or (is_class and made.keywords):
         return None
     return with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), f"non_blocking={is_cuda}")
 
@@ -214,25 +199,20 @@ def _of_list(call: cst.Call, target: str, names: _Names) -> cst.Call:
     return call if target == "torch.tensor" else call.with_changes(func=cst.parse_expression(names.tensor))
 
 
-def _pinned(call: cst.Call, is_cuda: str) -> cst.Call | None:
-    """The call with memory that is pinned if an expression is true. The caller may have set a default device."""
-    made = with_argument(call, _ON_CPU)
-    return None if made is None else with_argument(made, f"pin_memory={is_cuda}")
-
-
-def _instead_of_device(call: cst.Call, is_cuda: str) -> cst.Call | None:
-    """The call on the CPU, with memory that is pinned if an expression is true."""
-    new = argument(_ON_CPU)
+def _instead_of_device(site: CallSite, call: cst.Call, device: ast.expr, names: _Names) -> cst.Call | None:
+    """The call on the CPU, in memory that is pinned if its device is a GPU of CUDA, and the copy to that device."""
+    new, is_cuda = argument(_ON_CPU), names.is_cuda(site, device)
     arguments = [
         each.with_changes(value=new.value) if each.keyword is not None and each.keyword.value == "device" else each
         for each in call.args
     ]
-    return with_argument(call.with_changes(args=arguments), f"pin_memory={is_cuda}")
+    pinned = with_argument(call.with_changes(args=arguments), f"pin_memory={is_cuda}")
+    return _sent(pinned, site.text(device), is_cuda)
 
 
-def _sent(call: cst.Call, place: str, is_cuda: str) -> cst.Call:
+def _sent(call: cst.Call | None, place: str, is_cuda: str) -> cst.Call | None:
     """The move of a call's result to a device, which does not block the CPU if an expression is true."""
+    if call is None:
+        return None
     moved = cst.Call(cst.Attribute(call.with_changes(lpar=[], rpar=[]), cst.Name("to")), [argument(place)])
-    added = with_argument(moved, f"non_blocking={is_cuda}")
-    assert added is not None
-    return added
+    return with_argument(moved, f"non_blocking={is_cuda}")

@@ -130,16 +130,14 @@ class DeviceToHostCopyInLoop(Rule):
         )
 
     def _writes(self, site: CallSite) -> Iterator[Finding]:
-        confidence = written(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} copies its tensors to the CPU: the CPU waits for the GPU{often(site)}",
-            confidence=confidence,
-            severity=Severity.INFO,
-            help="Files and pictures need the data on the CPU: write them rarely.",
-        )
+        if (confidence := written(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} copies its tensors to the CPU: the CPU waits for the GPU{often(site)}",
+                confidence=confidence,
+                severity=Severity.INFO,
+                help="Files and pictures need the data on the CPU: write them rarely.",
+            )
 
     def _stores(self, site: SubscriptSite) -> Iterator[Finding]:
         confidence = _stored(site)

@@ -124,7 +124,6 @@ class DistributionsValidate(Rule):
             yield self.finding(
                 site,
                 f"{quoted(site.text(target) + ' = False')} replaces the method and turns no checks off",
-                confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=source.span(node),
                 help="Call it: `Distribution.set_default_validate_args(False)`.",

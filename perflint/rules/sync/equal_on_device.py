@@ -70,15 +70,13 @@ class EqualOnDevice(Rule):
     replaces = (TRUTH_OF_TENSOR,)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} makes the CPU wait for the GPU to answer{often(site)}",
-            confidence=confidence,
-            help="Keep the answer on the GPU (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
-        )
+        if (confidence := _confidence(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} makes the CPU wait for the GPU to answer{often(site)}",
+                confidence=confidence,
+                help="Keep the answer on the GPU (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
+            )
 
 
 def _confidence(site: CallSite) -> Confidence | None:

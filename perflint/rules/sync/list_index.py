@@ -94,16 +94,14 @@ class ListIndex(Rule):
         return need_of_numbers(site)
 
     def check(self, site: SubscriptSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} copies the positions to the GPU: the CPU waits for the copy{often(site)}",
-            confidence=confidence,
-            help=_cure(site),
-            fix=on_device(site) or copied_once(site),
-        )
+        if (confidence := _confidence(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} copies the positions to the GPU: the CPU waits for the copy{often(site)}",
+                confidence=confidence,
+                help=_cure(site),
+                fix=on_device(site) or copied_once(site),
+            )
 
 
 def _cure(site: SubscriptSite) -> str:

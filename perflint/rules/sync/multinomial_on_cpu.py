@@ -102,17 +102,15 @@ class MultinomialOnCpu(Rule):
     replaces = (DEVICE_TO_HOST_COPY, "TPF201")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        draw = _drawn_on_host(site)
-        if draw is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} draws on the CPU, which waits for the probabilities{often(site)}",
-            confidence=draw.confidence,
-            help="Draw on the GPU: that waits for nothing.",
-            fix=_fix(site, draw),
-            parts=tuple(map(site.model.source.span, (draw.leaves, *draw.returns))),
-        )
+        if (draw := _drawn_on_host(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} draws on the CPU, which waits for the probabilities{often(site)}",
+                confidence=draw.confidence,
+                help="Draw on the GPU: that waits for nothing.",
+                fix=_fix(site, draw),
+                parts=tuple(map(site.model.source.span, (draw.leaves, *draw.returns))),
+            )
 
 
 def _fix(site: CallSite, draw: _Draw) -> Fix | None:

@@ -113,16 +113,14 @@ class NonzeroFamily(Rule):
         return Need.BESIDE if follows_wait(site) else need_of_selection(site)
 
     def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
-        confidence = data_sized(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{_what(site)}: the CPU waits while the GPU counts{often(site)}",
-            confidence=confidence,
-            help=_cure(site),
-            fix=_fix(site) or _counted(site) if isinstance(site, CallSite) else searched_once(site),
-        )
+        if (confidence := data_sized(site)) is not None:
+            yield self.finding(
+                site,
+                f"{_what(site)}: the CPU waits while the GPU counts{often(site)}",
+                confidence=confidence,
+                help=_cure(site),
+                fix=_fix(site) or _counted(site) if isinstance(site, CallSite) else searched_once(site),
+            )
 
 
 def _what(site: CallSite | SubscriptSite) -> str:

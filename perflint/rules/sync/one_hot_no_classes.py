@@ -59,12 +59,10 @@ class OneHotNoClasses(Rule):
     listens = (Calls(*ONE_HOT),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = data_sized(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} reads the greatest label from the GPU: the CPU waits{often(site)}",
-            confidence=confidence,
-            help="Pass `num_classes=`.",
-        )
+        if (confidence := data_sized(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} reads the greatest label from the GPU: the CPU waits{often(site)}",
+                confidence=confidence,
+                help="Pass `num_classes=`.",
+            )

@@ -103,15 +103,13 @@ class PerElementRead(Rule):
         )
 
     def _of_map(self, site: CallSite) -> Iterator[Finding]:
-        read = mapped_at(site)
-        if read is None:
-            return
-        yield self.finding(
-            site,
-            _message(site, read, read.tensor),
-            confidence=read.confidence,
-            help=f"Read all elements at once: pass `{_numbers(site, read.tensor)}`.",
-        )
+        if (read := mapped_at(site)) is not None:
+            yield self.finding(
+                site,
+                _message(site, read, read.tensor),
+                confidence=read.confidence,
+                help=f"Read all elements at once: pass `{_numbers(site, read.tensor)}`.",
+            )
 
 
 def _message(site: CallSite, read: Read, whole: ast.expr) -> str:

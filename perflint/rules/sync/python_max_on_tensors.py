@@ -78,16 +78,14 @@ class PythonMaxOnTensors(Rule):
     listens = (Calls("builtins.max", "builtins.min", "builtins.sorted"),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} {_what(site)}{often(site)}",
-            confidence=confidence,
-            help=_cure(site),
-            fix=_fix(site),
-        )
+        if (confidence := _confidence(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} {_what(site)}{often(site)}",
+                confidence=confidence,
+                help=_cure(site),
+                fix=_fix(site),
+            )
 
 
 _NUMBERS = (Use.SIZE, Use.INDEX, Use.KEY, Use.TEST)

@@ -61,12 +61,10 @@ class RepeatInterleaveNoSize(Rule):
     listens = (Calls(*REPEATS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = data_sized(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} has as many elements as the sum of the repeats: the CPU waits for it{often(site)}",
-            confidence=confidence,
-            help="Pass `output_size=` if the CPU knows the sum.",
-        )
+        if (confidence := data_sized(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} has as many elements as the sum of the repeats: the CPU waits for it{often(site)}",
+                confidence=confidence,
+                help="Pass `output_size=` if the CPU knows the sum.",
+            )

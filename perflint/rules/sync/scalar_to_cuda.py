@@ -97,16 +97,14 @@ class ScalarToCuda(Rule):
         return need_of_numbers(site)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} is a blocking CPU-to-GPU copy of one number{often(site)}",
-            confidence=confidence,
-            help="Use the Python number itself, or fill a tensor on the GPU: `torch.full((), number, device=…)`.",
-            fix=_fix(site),
-        )
+        if (confidence := _confidence(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} is a blocking CPU-to-GPU copy of one number{often(site)}",
+                confidence=confidence,
+                help="Use the Python number itself, or fill a tensor on the GPU: `torch.full((), number, device=…)`.",
+                fix=_fix(site),
+            )
 
 
 def _confidence(site: CallSite) -> Confidence | None:

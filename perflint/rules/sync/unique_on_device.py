@@ -63,12 +63,10 @@ class UniqueOnDevice(Rule):
     listens = (Calls(*UNIQUE),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        confidence = data_sized(site)
-        if confidence is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} needs a size or bounds on the CPU, which waits for the GPU{often(site)}",
-            confidence=confidence,
-            help=_BOUNDS if site.target.endswith(".histc") else _CLASSES,
-        )
+        if (confidence := data_sized(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} needs a size or bounds on the CPU, which waits for the GPU{often(site)}",
+                confidence=confidence,
+                help=_BOUNDS if site.target.endswith(".histc") else _CLASSES,
+            )

@@ -95,15 +95,13 @@ class TimingWithoutSynchronize(Rule):
     listens = (Calls(*_CLOCKS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        found = _timed(site)
-        if found is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site, found.end)} is read while {shown(site, found.work)} may still run on the GPU",
-            confidence=Confidence.MEDIUM,
-            help="Call `torch.cuda.synchronize()` before both readings, or use CUDA events.",
-        )
+        if (found := _timed(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site, found.end)} is read while {shown(site, found.work)} may still run on the GPU",
+                confidence=Confidence.MEDIUM,
+                help="Call `torch.cuda.synchronize()` before both readings, or use CUDA events.",
+            )
 
 
 def _timed(site: CallSite) -> _Timed | None:

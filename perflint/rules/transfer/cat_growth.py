@@ -110,16 +110,14 @@ class CatGrowth(Rule):
     listens = (Calls(*_CONCATENATES),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        found = _growth(site) or _growth_of_element(site)
-        if found is None:
-            return
-        yield self.finding(
-            site,
-            f"{shown(site)} copies all of {quoted(found.name)} in each iteration{often(site)}",
-            confidence=Confidence.MEDIUM if site.heat is Heat.HOT else Confidence.LOW,
-            help="Append to a list, and concatenate once after the loop.",
-            fix=_fix(site, found),
-        )
+        if (found := _growth(site) or _growth_of_element(site)) is not None:
+            yield self.finding(
+                site,
+                f"{shown(site)} copies all of {quoted(found.name)} in each iteration{often(site)}",
+                confidence=Confidence.MEDIUM if site.heat is Heat.HOT else Confidence.LOW,
+                help="Append to a list, and concatenate once after the loop.",
+                fix=_fix(site, found),
+            )
 
 
 def _growth(site: CallSite) -> _Growth | None:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity, weakest
-from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.edits import replace
+from perflint.rules._arguments import with_arguments
 from perflint.rules._memory.uses import Fate, fates
 from perflint.rules._numbers import can_fill, number
 from perflint.rules._order import may_swap
@@ -315,10 +316,7 @@ def _with_arguments(node: cst.BaseExpression, depth: int, added: list[str]) -> c
         assert isinstance(node.func, cst.Attribute)
         inner = _with_arguments(node.func.value, depth - 1, added)
         return None if inner is None else node.with_changes(func=node.func.with_changes(value=inner))
-    call: cst.Call | None = node
-    for text in added:
-        call = None if call is None else with_argument(call, text)
-    return call
+    return with_arguments(node, *added)
 
 
 def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -> bool:

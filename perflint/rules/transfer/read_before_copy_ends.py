@@ -101,7 +101,6 @@ class ReadBeforeCopyEnds(Rule):
                 yield self.finding(
                     copy,
                     f"{shown(site, read)} is read before {shown(copy)} has ended",
-                    confidence=Confidence.HIGH,
                     span=model.source.span(read),
                     help="Wait for an event after the copy first, or copy without `non_blocking`.",
                 )
