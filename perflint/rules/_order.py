@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.rules._operators import operators
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
@@ -11,12 +12,7 @@ from perflint.semantics.values import scalar_type
 
 _BUILTINS = frozenset("int float bool complex abs len round pow isinstance id type str".split())
 _OF_TORCH = frozenset(("torch", "torch.Tensor", "torch.fft", "torch.linalg", "torch.special"))
-_HAVE_EFFECTS = frozenset(
-    """alpha_dropout backward batch_norm bernoulli binomial dropout feature_alpha_dropout feature_dropout
-    instance_norm manual_seed multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm
-    record_stream register_hook register_post_accumulate_grad_hook retain_grad rnn_relu rnn_tanh rrelu gru lstm
-    seed""".split()
-)
+_HAVE_EFFECTS = operators("effects", "have_effects")
 """Functions of torch that draw random numbers or change an argument, without a name that says so by its end."""
 _OTHERS = frozenset(
     ("torch.device", "torch.cuda.current_device", "torch.cuda.device_count", "torch.finfo", "torch.iinfo")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from perflint.rules._memory.flows import flow_around
+from perflint.rules._operators import operators
 from perflint.semantics.around import inside
 from perflint.semantics.binders import Binding, How
 from perflint.semantics.dataflow.flow import Bound
@@ -23,23 +24,9 @@ _Proof = Callable[[ast.expr], bool]
 _NUMBERS = (bool, int, float, complex)
 _NAMES = frozenset(kind.__name__ for kind in _NUMBERS)
 _COUNTING = frozenset("numel nelement dim ndimension element_size item".split())
-_GIVE_NUMBERS = frozenset(
-    (
-        *(f"builtins.{name}" for name in "bool int float complex len id hash ord any all isinstance hasattr".split()),
-        *(f"math.{name}" for name in "sqrt exp log log2 log10 log1p pow sin cos tan atan atan2 hypot isclose".split()),
-        *(f"time.{name}" for name in "time perf_counter monotonic time_ns perf_counter_ns".split()),
-        *(f"random.{name}" for name in "random randint randrange gauss".split()),
-        *(f"torch.Tensor.{name}" for name in _COUNTING),
-    )
-)
+_GIVE_NUMBERS = operators("numbers", "give_numbers")
 """Functions whose result is a number, whatever they are called with."""
-_KEEP_NUMBERS = frozenset(
-    (
-        *(f"builtins.{name}" for name in "abs min max pow round divmod".split()),
-        *(f"math.{name}" for name in "floor ceil trunc fabs fmod prod gcd".split()),
-        "random.uniform",
-    )
-)
+_KEEP_NUMBERS = operators("numbers", "keep_numbers")
 """Functions whose result is a number if all arguments are."""
 _CONSTANTS = ("math.", "torch.inf", "torch.nan", "torch.pi", "numpy.inf", "numpy.nan", "numpy.pi", "sys.maxsize")
 _LIMITS = ("torch.finfo", "torch.iinfo")

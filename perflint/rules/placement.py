@@ -8,6 +8,7 @@ from enum import Enum
 from perflint.findings import Confidence, lowered, surest, weakest
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import behind
+from perflint.rules._operators import operators
 from perflint.semantics.facts.devices import same_place
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site, device_confidence
@@ -350,11 +351,7 @@ CONSTRUCTORS = frozenset(f"torch.{name}" for name in ("tensor", "as_tensor", "as
 _OF_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"})
 """Those that copy Python data to the default device."""
 
-_KEEPS_DEVICE = frozenset(
-    """view reshape unsqueeze squeeze flatten expand repeat permute transpose t float double half bfloat16 long
-    int short bool byte contiguous clone detach requires_grad_ fill_ zero_ mul mul_ add add_ sub sub_ div div_
-    neg abs sqrt exp log flip tile unflatten""".split()
-)
+_KEEPS_DEVICE = operators("device", "keeps_device")
 
 
 def creator(site: Site, node: ast.expr) -> ast.Call | None:

@@ -5,98 +5,48 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._methods import is_false
+from perflint.rules._operators import operators
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import arguments
 from perflint.semantics.values import Array, Const, Evidence, Instance, Scalar, Tensor
 
-
-def _of(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-FACTS = _of(
-    "shape dtype device ndim layout is_cuda is_cpu requires_grad names itemsize nbytes is_sparse is_quantized is_meta"
-)
+FACTS = operators("memory", "facts")
 """Attributes that are the same for any tensor of the same values."""
-ASKS = _of(
-    "size dim numel nelement ndimension is_floating_point is_complex element_size get_device item tolist type_as_ "
-    "is_inference is_signed"
-)
+ASKS = operators("memory", "asks")
 """Methods that answer the same for any tensor of the same values."""
-ASKS_LAYOUT = _of("stride is_contiguous storage_offset")
-ASKS_IDENTITY = _of("data_ptr is_pinned is_leaf grad_fn grad retains_grad _version _base is_set_to untyped_storage")
+ASKS_LAYOUT = operators("memory", "asks_layout")
+ASKS_IDENTITY = operators("memory", "asks_identity")
 """Attributes that distinguish a tensor from a copy of it."""
-ALIASES = _of("T mT H mH data real imag values indices")
+ALIASES = operators("memory", "aliases")
 """Attributes that share the tensor's memory."""
-_KEEP_ORDER = _of(
-    """unsqueeze detach expand expand_as type to type_as float half long int bool double bfloat16 short char byte cuda
-    cpu broadcast_to as_tensor asarray positive numpy conj resolve_conj identity pin_memory dropout dropout1d
-    dropout2d dropout3d alpha_dropout feature_alpha_dropout rename"""
-)
-VIEWS = _KEEP_ORDER | _of(
-    """squeeze transpose permute movedim moveaxis swapaxes swapdims t narrow select
-    diagonal unbind chunk split tensor_split hsplit vsplit dsplit split_with_sizes unfold adjoint view_as_real
-    view_as_complex atleast_1d atleast_2d atleast_3d broadcast_tensors as_strided as_subclass storage align_to
-    to_dense unsafe_chunk unsafe_split real imag coalesce values indices _values _indices crow_indices col_indices
-    ccol_indices row_indices to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sum_to_size
-    resolve_neg conj_physical dequantize cfloat cdouble chalf resize resize_as sparse_mask align_as refine_names"""
-)
+_KEEP_ORDER = operators("memory", "keep_order")
+VIEWS = _KEEP_ORDER | operators("memory", "other_views")
 """Operators whose result may share the memory of the first operand."""
-LAYS_OUT = _of("view reshape flatten contiguous clone view_as reshape_as unflatten ravel")
+LAYS_OUT = operators("memory", "lays_out")
 """Operators that need elements that follow one another; all but `clone` may share the memory."""
-MOVES = _of("to cuda cpu type_as")
-ELEMENTWISE = _of(
-    """cat concat concatenate stack hstack vstack dstack column_stack row_stack where gather scatter take_along_dim
-    take_along_axis index_select add sub subtract mul multiply div divide true_divide eq ne lt le gt ge greater less
-    equal maximum minimum fmax fmin logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_not
-    masked_fill masked_select abs neg sign floor ceil round clamp clip isnan isinf isfinite zeros_like ones_like
-    empty_like full_like rand_like randn_like copy_ add_ sub_ mul_ div_ scatter_ masked_fill_ index_add_ nonzero
-    embedding one_hot any all"""
-)
+MOVES = operators("memory", "moves")
+ELEMENTWISE = operators("memory", "elementwise")
 """Operators with the same result, bit for bit, for operands of any strides."""
-JOINS = _of("cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag einsum")
+JOINS = operators("memory", "joins")
 """Operators that take their operands in a list."""
-MULTIPLIES = _of("linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d grid_sample")
+MULTIPLIES = operators("memory", "multiplies")
 """Operators that lay out their operands before they multiply them."""
-SAVES_NOTHING = _of(
-    """cat concat concatenate stack hstack vstack dstack column_stack row_stack add sub subtract eq ne lt le gt ge
-    greater less equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_not neg sign
-    floor ceil round isnan isinf isfinite zeros_like ones_like empty_like full_like rand_like randn_like copy_ add_
-    sub_ sum mean any all argmax argmin nonzero flip roll tril triu one_hot allclose count_nonzero clone"""
-)
+SAVES_NOTHING = operators("memory", "saves_nothing")
 """Operators of which autograd keeps no operand."""
-SAVES_OTHERS = _of("index_select masked_fill masked_fill_ scatter scatter_ index_add_")
+SAVES_OTHERS = operators("memory", "saves_others")
 """Operators of which autograd keeps the index or mask, but not the first operand."""
-LAYOUT_OF_FIRST = _of("masked_fill masked_fill_ copy_ add_ sub_ mul_ div_ scatter scatter_ index_add_")
+LAYOUT_OF_FIRST = operators("memory", "layout_of_first")
 """Operators whose result takes its strides from the first operand alone."""
-LAYOUT_OF_NONE = _of("gather take_along_dim index_select masked_select nonzero embedding one_hot any all equal item")
+LAYOUT_OF_NONE = operators("memory", "layout_of_none")
 """Operators whose result takes its strides from no operand."""
-RESHAPES = _of("""as_strided_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_""")
+RESHAPES = operators("memory", "reshapes")
 """Methods that give a tensor another shape while it keeps its name."""
-KEEPS = (
-    "torch.autograd.",
-    "torch.cuda.",
-    "torch.distributed.",
-    "torch.fx.",
-    "torch.func.",
-    "torch.jit.",
-    "torch.nn.Buffer",
-    "torch.nn.Module",
-    "torch.nn.Parameter",
-    "torch.nn.init.",
-    "torch.nn.parallel.",
-    "torch.nn.utils.",
-    "torch.onnx.",
-    "torch.overrides.",
-    "torch.save",
-    "torch.utils.",
-    "torch.vmap",
-)
+KEEPS = tuple(sorted(operators("memory", "keeps")))
 """Functions that may keep their arguments, change them, or call functions that do."""
-BINDS = _of("apply_ map_ register_hook backward share_memory_ requires_grad_ retain_grad")
+BINDS = operators("memory", "binds")
 """Functions whose effect is on this tensor, and not on others with the same values."""
-GROWS = _of("append appendleft add insert extend update setdefault put push")
+GROWS = operators("memory", "grows")
 """Methods by which a container takes something in."""
 _CHANGES = (*KEEPS, "torch.optim.", "torch._foreach", "torch.Tensor.backward", "torch.Tensor.register_hook")
 GATHERS = frozenset(("accelerate.Accelerator.gather", "accelerate.Accelerator.gather_for_metrics"))
@@ -114,16 +64,12 @@ PASSES_ON = frozenset(
     for name in "zip enumerate list tuple iter next reversed dict sorted set frozenset min max".split()
 ).union(GATHERS)
 """Functions whose results hold their arguments or the elements of them. Of one process, nothing is gathered."""
-_ARRAY_WRITES = _of("fill sort partition put itemset resize byteswap setfield")
+_ARRAY_WRITES = operators("memory", "array_writes")
 _ARRAY_FUNCTIONS = frozenset(
     f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
 ) | {"numpy.random.shuffle", "random.shuffle"}
-_OPERATOR_WRITES = frozenset(
-    f"operator.{name}"
-    for name in """setitem delitem iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift imatmul
-    iconcat __setitem__ __iadd__ __isub__ __imul__ __itruediv__ __iand__ __ior__ __ixor__""".split()
-)
-_SPECIAL_WRITES = _of("__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __iand__ __ior__ __ixor__ __imatmul__")
+_OPERATOR_WRITES = operators("memory", "operator_writes")
+_SPECIAL_WRITES = operators("memory", "special_writes")
 _FACTORIES = "zeros ones full empty eye arange linspace rand randn randint randperm tensor"
 _LIKE = "zeros_like ones_like full_like empty_like rand_like randn_like"
 _MAKES = "cat concat stack hstack vstack where repeat_interleave index_select gather take_along_dim tile"
@@ -131,7 +77,7 @@ FRESH = frozenset(f"torch.{name}" for name in f"{_FACTORIES} {_LIKE} {_MAKES}".s
     f"torch.Tensor.{name}" for name in "repeat repeat_interleave index_select gather clone new_zeros new_ones".split()
 )
 """Operators that create a tensor of their own, and do not keep it for the backward pass."""
-_DECIDES = _of("argmax argmin eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not")
+_DECIDES = operators("memory", "decides")
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
 
 

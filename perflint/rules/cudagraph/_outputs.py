@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.rules._memory.operators import ALIASES, LAYS_OUT, VIEWS
+from perflint.rules._operators import operators
 from perflint.rules.cudagraph._replays import is_visible, recorded, replays
 from perflint.semantics.around import is_inside
 from perflint.semantics.binders import How
@@ -18,11 +19,7 @@ from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Device, Function, Instance, Tensor
 from perflint.source.quoting import quoted
 
-_VIEWS = (VIEWS | LAYS_OUT) - frozenset(
-    """clone contiguous cpu cuda to type to_type type_as float half long int bool double bfloat16 short char byte
-    pin_memory dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout sum_to_size cfloat cdouble
-    chalf to_dense dequantize coalesce""".split()
-)
+_VIEWS = (VIEWS | LAYS_OUT) - operators("memory", "copies_if_needed")
 """Operators that copy nothing, or nothing if the tensor is laid out as usual."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
+from perflint.rules._operators import operators
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.rules.data._loaders import LOADERS, is_off, passed
 from perflint.semantics.model import Model
@@ -15,32 +16,11 @@ from perflint.semantics.structure import ClassInfo, last_name, walk
 from perflint.semantics.values import Array, Instance, Sequence, Tensor, Value
 from perflint.source.quoting import quoted
 
-_IMAGES = frozenset(
-    f"torchvision.datasets.{name}"
-    for name in """ImageFolder DatasetFolder ImageNet CocoDetection CocoCaptions VOCSegmentation VOCDetection Cityscapes
-    CelebA LSUN Places365 Food101 Flowers102 OxfordIIITPet StanfordCars SBDataset WIDERFace Kinetics UCF101""".split()
-)
+_IMAGES = operators("data", "images")
 """Data sets that read and decode a file for each item; those that are small enough lie in memory."""
 _IN_MEMORY = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.IterableDataset"})
-_DECODES = frozenset(
-    """imread imdecode read_image decode_image decode_jpeg decode_png read_video read_audio pil_loader default_loader
-    open_image loadmat""".split()
-)
-_READS = frozenset(
-    f"{owner}.{name}"
-    for owner, names in {
-        "PIL.Image": "open",
-        "torchaudio": "load",
-        "librosa": "load",
-        "soundfile": "read",
-        "torch": "load",
-        "numpy": "load",
-        "nibabel": "load",
-        "pydicom": "dcmread",
-        "rasterio": "open",
-    }.items()
-    for name in names.split()
-)
+_DECODES = operators("data", "decodes")
+_READS = operators("data", "reads")
 _DEEPEST = 3
 
 

@@ -9,6 +9,7 @@ from enum import Enum
 from perflint.frozen import dataclass
 from perflint.rules._memory.operators import GROWS
 from perflint.rules._methods import is_false
+from perflint.rules._operators import operators
 from perflint.rules._parts import made_of
 from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
@@ -21,10 +22,7 @@ from perflint.semantics.structure import arguments, keyword, last_name, path_of,
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 
 MODULE_CALL = "torch.nn.Module.__call__"
-NEED_GRADIENT = frozenset(
-    {"backward", "grad", "manual_backward", "register_hook", "requires_grad", "requires_grad_", "retain_grad",
-     "retains_grad"}
-)  # fmt: skip
+NEED_GRADIENT = operators("gradient", "need_gradient")
 """Attributes and calls that only a value with a gradient needs."""
 _FAIL_WITHOUT = frozenset({"backward", "enable_grad", "grad", "register_hook", "requires_grad_", "retain_grad"})
 """Calls in a part of a module that fail where autograd is off, or show that the part needs it."""
@@ -36,34 +34,23 @@ _VARIABLE = "torch.autograd.Variable"
 READS = frozenset({"item", "tolist", "__float__", "__int__"})
 _ABOUT_CALLS = frozenset({"callable", "hasattr", "id", "isinstance", "len", "type"})
 _HOST = frozenset({"bool", "complex", "float", "format", "int", "print", "range", "repr", "round", "str"})
-_SHOWS = frozenset(
-    {"add_figure", "add_histogram", "add_image", "add_images", "add_scalar", "imsave", "make_grid", "save_image"}
-)
+_SHOWS = operators("gradient", "shows")
 _READERS = (
     "PIL.", "cv2.", "logging.", "math.", "matplotlib.", "scipy.", "sklearn.", "torchmetrics.", "wandb."
 )  # fmt: skip
 """Libraries that read the values of tensors, and need no graph."""
 _RETURNING = ("collections.", "copy.", "functools.", "itertools.", "tqdm.")
 """Libraries whose functions return their arguments, or objects that hold them."""
-_RETURNS = frozenset(
-    {"abs", "dict", "enumerate", "iter", "list", "max", "min", "next", "pow", "reversed", "set", "sorted", "sum",
-     "tuple", "zip"}
-)  # fmt: skip
+_RETURNS = operators("gradient", "returns")
 _OF_CONTAINERS = frozenset({"copy", "get", "items", "keys", "pop", "popitem", "popleft", "to_tuple", "values"})
 _OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "rsample", "sample", "logits", "probs"})
-OF_MODULES = frozenset(
-    {"bfloat16", "buffers", "children", "cpu", "cuda", "double", "eval", "float", "half", "load_state_dict", "modules",
-     "named_buffers", "named_children", "named_modules", "named_parameters", "parameters", "state_dict", "to", "train"}
-)  # fmt: skip
+OF_MODULES = operators("gradient", "of_modules")
 """Methods that switch, move or list a module, and run nothing."""
 
 
 NO_RESULTS = OF_MODULES | {"config", "device", "dtype", "generation_config", "module", "name", "training"}
 """Attributes of a module that hold nothing that it has computed."""
-_HOOKS = frozenset(
-    {"create_feature_extractor", "register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook",
-     "register_module_forward_pre_hook"}
-)  # fmt: skip
+_HOOKS = operators("gradient", "hooks")
 
 
 class Takes(Enum):

@@ -10,6 +10,7 @@ import ast
 
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
+from perflint.rules._operators import operators
 from perflint.rules._statements import block_of
 from perflint.rules.sync._once import always_runs
 from perflint.semantics.around import statement_of
@@ -21,18 +22,9 @@ from perflint.semantics.values import Const, Evidence, Kind, Tensor, scalar_type
 
 _DEPTH = 6
 COMPARES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_ELEMENTWISE = frozenset(
-    """abs neg float double half bfloat16 int long bool detach clone contiguous eq ne lt le gt ge less less_equal
-    greater greater_equal not_equal isnan isinf isfinite logical_and logical_or logical_not logical_xor exp log sqrt
-    square pow
-    add sub mul div clamp clip sigmoid relu minimum maximum round floor ceil remainder fmod where cuda to type_as
-    zeros_like ones_like full_like empty_like rand_like randn_like""".split()
-)
+_ELEMENTWISE = operators("dimensions", "elementwise")
 """Functions whose result has as many dimensions as the operand with the most."""
-_REDUCES = frozenset(
-    """sum mean prod any all amin amax min max argmin argmax median nanmedian nansum nanmean logsumexp std var
-    count_nonzero kthvalue mode""".split()
-)
+_REDUCES = operators("dimensions", "reduces")
 """Functions whose result lacks the dimension that the argument `dim` names."""
 _KEEPS = frozenset("topk sort argsort cumsum cumprod softmax log_softmax flip".split())
 """Functions whose results have as many dimensions as their first operand, which has the dimension `dim`."""

@@ -13,6 +13,7 @@ from perflint.rules._memory.bodies import memory_around, position
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Position
 from perflint.rules._methods import is_false
+from perflint.rules._operators import operators
 from perflint.rules._visible import is_local
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS, targets
@@ -22,20 +23,12 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import FUNCTIONS, GROWS, keyword, last_name, root_of, walk
 from perflint.semantics.values import Const, Device, DeviceValue, Value
 
-_CLOCKS = frozenset(
-    f"time.{name}{suffix}"
-    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
-    for suffix in ("", "_ns")
-) | {"timeit.default_timer", "timeit.timeit", "timeit.repeat", "datetime.datetime.now"}
+_CLOCKS = operators("waits", "clocks")
 _CAPTURES = frozenset(
     f"torch.cuda.{name}" for name in ("graph", "CUDAGraph", "CUDAGraph.capture_begin", "make_graphed_callables")
 )
 _STREAMS = frozenset(f"torch.{name}" for name in ("cuda.stream", "cuda.Stream", "Stream", "cuda.ExternalStream"))
-_PROFILES_OR_SHARES = (
-    *("torch.profiler", "torch.autograd.profiler", "torch.cuda.profiler", "torch.cuda.nvtx", "torch.utils.benchmark"),
-    *("torch.cuda.memory_", "torch.cuda.max_memory", "torch.cuda.reset_peak", "torch.cuda.mem_get_info"),
-    *("torch.cuda.ipc_collect", "torch.cuda.cudart", "torch.multiprocessing"),
-)
+_PROFILES_OR_SHARES = tuple(sorted(operators("waits", "profiles_or_shares")))
 _METHODS_THAT_NEED_IT = frozenset(("elapsed_time", "wait_stream", "record_stream"))
 _COPY = "torch.Tensor.copy_"
 _CPU = (Const("cpu"), DeviceValue(Device.CPU))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._operators import operators
 from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._waiting import is_needed
@@ -14,13 +15,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, path_of, walk
 
-_SYNCHRONIZE = tuple(
-    f"torch.{owner}.synchronize"
-    for owner in (
-        *("cuda", "xpu", "mps", "npu", "accelerator", "Event", "Stream"),
-        *("cuda.Event", "cuda.Stream", "cuda.streams.Event", "cuda.streams.Stream", "cuda.ExternalStream"),
-    )
-)
+_SYNCHRONIZE = tuple(sorted(operators("waits", "synchronize")))
 _EVENTS = frozenset(f"torch.{name}.synchronize" for name in ("Event", "cuda.Event", "cuda.streams.Event"))
 _READS = frozenset(("item", "cpu", "numpy", "tolist"))
 """Methods that wait for a result."""

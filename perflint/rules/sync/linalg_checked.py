@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._operators import operators
 from perflint.rules._since import UNCHECKED
 from perflint.rules._statements import swallows
 from perflint.rules.base import Calls, Rule, often, shown
@@ -32,17 +33,7 @@ _METHODS = {
 }
 """Older forms, which get a fix without further arguments."""
 _CHECKED = frozenset(_UNCHECKED) | {"torch.Tensor.inverse", "torch.cholesky", "torch.Tensor.cholesky"}
-_ITERATIVE = (
-    frozenset(
-        f"torch.linalg.{name}"
-        for name in """eig eigvals eigh eigvalsh svd svdvals matrix_rank pinv lstsq tensorinv tensorsolve
-    matrix_exp""".split()
-    )
-    | frozenset(
-        f"{owner}.{name}" for owner in ("torch", "torch.Tensor") for name in ("svd", "pinverse", "matrix_exp", "lstsq")
-    )
-    | {"torch.svd_lowrank", "torch.pca_lowrank", "torch.lobpcg"}
-)
+_ITERATIVE = operators("checks", "iterative")
 _NORMS = frozenset({"torch.linalg.matrix_norm", "torch.linalg.cond", "torch.linalg.norm"})
 
 

@@ -7,20 +7,14 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named
+from perflint.rules._operators import operators
 from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Function
 
-_REGISTERS = (
-    "register_forward_hook",
-    "register_forward_pre_hook",
-    "register_full_backward_hook",
-    "register_full_backward_pre_hook",
-    "register_backward_hook",
-    "register_post_accumulate_grad_hook",
-)
+_REGISTERS = tuple(sorted(operators("hooks", "registers")))
 _WAITS = frozenset({"cpu", "item", "tolist", "numpy"})
 
 

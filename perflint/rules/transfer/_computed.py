@@ -7,6 +7,7 @@ import ast
 from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import delete_statement, replace, with_argument, within
 from perflint.rules._memory.flows import flow_around
+from perflint.rules._operators import operators
 from perflint.rules._order import has_effects
 from perflint.rules._project_text import may_be_traced
 from perflint.rules._statements import block_of
@@ -21,10 +22,7 @@ from perflint.semantics.values import scalar_type
 from perflint.source.concrete import code, cst
 
 _FACTORIES = frozenset(f"torch.{name}" for name in "arange zeros ones full eye linspace logspace".split())
-_FUNCTIONS = frozenset(
-    """exp exp2 log log2 sqrt rsqrt sin cos tan sinh cosh tanh sigmoid abs neg floor ceil round reciprocal square pow
-    add sub mul div clamp tril triu flip""".split()
-)
+_FUNCTIONS = operators("computed", "functions")
 _METHODS = _FUNCTIONS | frozenset(
     "unsqueeze squeeze view reshape flatten repeat t transpose permute float double half bfloat16 long int bool".split()
 )

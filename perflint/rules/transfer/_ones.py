@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import bound, flow_around
 from perflint.rules._numbers import integer
+from perflint.rules._operators import operators
 from perflint.rules.model._flow import attributes
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
@@ -18,12 +19,7 @@ _SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand"
     f"torch.Tensor.{name}" for name in ("view", "reshape", "new_zeros", "new_ones", "new_empty")
 )
 _SIZE_FIRST = frozenset(("torch.full", "torch.Tensor.new_full"))
-_SAME = frozenset(
-    """to type type_as float half bfloat16 double long int bool short cuda cpu detach clone contiguous requires_grad_
-    abs neg exp log sqrt square sin cos sigmoid tanh relu clamp clip pin_memory normal_ uniform_ fill_ zero_ mul_ add_
-    softmax sub_ div_ trunc_normal_ Parameter Buffer zeros_like ones_like empty_like full_like rand_like randn_like
-    as_tensor""".split()
-)
+_SAME = operators("sizes", "same")
 _REDUCES = frozenset("sum mean amax amin all any prod std var norm argmax argmin logsumexp softmax".split())
 _DEPTH = 8
 

@@ -10,6 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.rules._memory.flows import ahead, behind
+from perflint.rules._operators import operators
 from perflint.rules._project_text import project_says
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import MOVES, creation_confidence, move
@@ -22,16 +23,9 @@ from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Array, Instance
 
 _TAKES_DTYPE = frozenset({"torch.tensor", "torch.as_tensor"})
-_KEEPS_DTYPE = frozenset(
-    """view reshape unsqueeze squeeze flatten expand repeat permute transpose t contiguous clone detach
-    requires_grad_ pin_memory""".split()
-)
+_KEEPS_DTYPE = operators("double", "keeps_dtype")
 _RANDOM = "rand randn random random_sample normal uniform standard_normal exponential beta gamma laplace"
-_DOUBLES = frozenset(
-    [f"numpy.random.{name}" for name in _RANDOM.split()]
-    + [f"numpy.{name}" for name in "zeros ones empty eye identity linspace logspace geomspace".split()]
-    + [f"numpy.{name}" for name in "hanning hamming blackman bartlett kaiser".split()]
-)
+_DOUBLES = operators("double", "doubles")
 """Functions whose arrays hold float64 by default."""
 
 

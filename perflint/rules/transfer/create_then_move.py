@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.rules._arguments import with_arguments
 from perflint.rules._memory.uses import Fate, fates
 from perflint.rules._numbers import can_fill, number
+from perflint.rules._operators import operators
 from perflint.rules._order import may_swap
 from perflint.rules._project_text import is_recorded, may_be_traced
 from perflint.rules.base import Calls, Rule, often, shown
@@ -39,10 +40,7 @@ _EXACT = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", 
 """Factories that give the same bits on every device (arange: of integers)."""
 _PLAIN = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty") for like in ("", "_like"))
 """Those whose tensors each dtype holds exactly."""
-_RESHAPES = frozenset(
-    """view reshape unsqueeze squeeze flatten unflatten expand repeat tile permute transpose t contiguous
-    float double half bfloat16 long int short bool byte""".split()
-)
+_RESHAPES = operators("creation", "reshapes")
 _IN_ORDER = frozenset(("permute", "transpose", "t"))
 """Methods that change the order of the dimensions, which a copy of an expanded tensor keeps."""
 _VIEWS = frozenset("view reshape unsqueeze squeeze flatten unflatten expand permute transpose t".split())

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import flow_around, uses_of_target
 from perflint.rules._methods import calls_named, is_true
+from perflint.rules._operators import operators
 from perflint.rules._visible import is_local
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.sync._waiting import goes_to_cpu, is_filled_again
@@ -22,11 +23,7 @@ from perflint.semantics.values import Device, Value
 _WAITS = re.compile(r"sync|wait|event|barrier|query|elapsed", re.IGNORECASE)
 _READS = frozenset({"item", "tolist", "cpu", "numpy", "print", "float", "int", "bool"})
 """Calls that wait for all work of a stream if they get a tensor on the GPU."""
-_KEEPS = frozenset(
-    """to cuda pin_memory is_pinned size dim numel element_size stride data_ptr storage untyped_storage view reshape
-    detach unsqueeze squeeze expand permute transpose t flatten numpy record_stream share_memory_ copy_ zero_ fill_
-    shape dtype device ndim T mT nbytes is_cuda requires_grad contiguous""".split()
-)
+_KEEPS = operators("copies", "keeps")
 """Methods and attributes that do not read the elements, or only where their result is read."""
 _TAKES = ("torch.", "numpy.", "builtins.float", "builtins.int", "builtins.bool", "builtins.print", "builtins.str")
 _FILLS = frozenset({"copy_", "fill_", "zero_", "random_", "normal_", "uniform_"})
