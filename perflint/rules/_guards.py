@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.findings import Heat
+from perflint.rules._statements import outward
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in, walk
@@ -15,14 +16,10 @@ _TESTS = (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 
 def is_guarded(model: Model, node: ast.AST) -> bool:
     """True if a condition decides whether a node runs; `if __name__ == "__main__":` does not count."""
-    inner = node
-    for outer in model.ancestors(node):
-        if is_condition(outer) or isinstance(outer, ast.ExceptHandler):
-            return True
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and _follows_return(outer, inner):
-            return True
-        inner = outer
-    return False
+    return any(
+        is_condition(outer) or isinstance(outer, ast.ExceptHandler) or _follows_return(outer, inner)
+        for inner, outer in outward(model, node)
+    )
 
 
 def is_condition(outer: ast.AST) -> bool:
@@ -34,9 +31,9 @@ def _is_program(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
-def _follows_return(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST) -> bool:
+def _follows_return(function: ast.AST, node: ast.AST) -> bool:
     """True if a statement of a function stands behind an `if not debug: return`."""
-    if node not in function.body:
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or node not in function.body:
         return False
     before = function.body[: function.body.index(node)]
     return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
@@ -44,9 +41,8 @@ def _follows_return(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.
 
 def is_done_once(model: Model, made: ast.AST) -> bool:
     """True if something remembers the result, or a test keeps it from being made again."""
-    inner: ast.AST = made
     is_looped = False
-    for outer in model.ancestors(made):
+    for inner, outer in outward(model, made):
         if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:
             if _asks_whether_done(outer.test):
                 return True
@@ -58,7 +54,6 @@ def is_done_once(model: Model, made: ast.AST) -> bool:
             # Each layer of a model, each iteration another; in each step, it is all of them again.
             return model.heat(outer) is not Heat.HOT
         is_looped = is_looped or isinstance(outer, LOOPS)
-        inner = outer
     return False
 
 

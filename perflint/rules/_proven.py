@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._operators import operators
-from perflint.semantics.around import inside
+from perflint.rules._statements import outward_in_function
 from perflint.semantics.binders import Binding, How
 from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.memo import once
@@ -216,13 +216,11 @@ class _Prover:
             return False
         types = _NAMES if proof == self.number else frozenset(("list", "tuple", "range"))
         flow = flow_around(self._model, node)
-        inner: ast.AST = node
-        for outer in inside(self._model, node):
+        for inner, outer in outward_in_function(self._model, node):
             if isinstance(outer, (ast.If, ast.IfExp)) and _is_guarded(outer, inner):
                 for name in _tested(self._model, outer.test, types):
                     if name.id == node.id and flow.used.get(name) is flow.used.get(node):
                         return True
-            inner = outer
         return False
 
     def _of_attribute(self, node: ast.Attribute, proof: _Proof) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from itertools import chain, pairwise
 
 from perflint.findings import Edit
 from perflint.fixes.edits import delete_statement, in_newlines_of, indentation, insert, with_last_comments
@@ -20,6 +22,16 @@ _TRIES = (ast.Try, ast.TryStar)
 def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block of a statement, itself included; only itself if the block is unknown."""
     return block_in(model.parent(statement), statement) or [statement]
+
+
+def outward(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Pairs of a part and the node that it is a part of, from a node up to the module."""
+    return pairwise(chain((node,), model.ancestors(node)))
+
+
+def outward_in_function(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """The same up to the function, class or module around the node, which is in no pair."""
+    return pairwise(chain((node,), inside(model, node)))
 
 
 def line_before(source: Source, line: int, text: str) -> Edit:
@@ -65,13 +77,11 @@ def _has_no_effect(model: Model, test: ast.expr) -> bool:
 
 def swallows(model: Model, node: ast.AST) -> bool:
     """True if the function around a node may go on after an error in it: in a handler, or behind a `with`."""
-    inner = node
-    for outer in inside(model, node):
+    for inner, outer in outward_in_function(model, node):
         if isinstance(outer, _TRIES) and stands_in(outer.body, inner):
             return True
         if isinstance(outer, (ast.With, ast.AsyncWith)) and not all(lets_pass(model, item) for item in outer.items):
             return True
-        inner = outer
     return False
 
 

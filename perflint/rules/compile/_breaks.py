@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered, weakest
 from perflint.frozen import dataclass
+from perflint.rules._statements import outward_in_function
 from perflint.rules.base import Mentions, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.regions.compile_calls import gives_up
@@ -71,16 +72,7 @@ class BreakRule(Rule):
 
 def loses_function(model: Model, node: ast.AST, compiled: Compiled) -> bool:
     """True if a break makes torch.compile give up the function around it, or one that calls that."""
-    if compiled.in_loop:
-        return True
-    inner: ast.AST = node
-    for outer in model.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return False
-        if gives_up(outer, inner):
-            return True
-        inner = outer
-    return False
+    return compiled.in_loop or any(gives_up(outer, inner) for inner, outer in outward_in_function(model, node))
 
 
 def report(rule: Rule, site: Site, found: Break, compiled: Compiled, *, whole: bool = False) -> Finding:
@@ -118,11 +110,8 @@ def _heat(model: Model, node: ast.AST) -> Heat:
 
 def guarded(model: Model, node: ast.AST, confidence: Confidence) -> Confidence:
     """LOW if a Python condition decides whether a node runs: torch.compile only traces the branch that is taken."""
-    inner = node
-    for outer in model.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            break
-        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:
-            return Confidence.LOW
-        inner = outer
-    return confidence
+    is_guarded = any(
+        isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test
+        for inner, outer in outward_in_function(model, node)
+    )
+    return Confidence.LOW if is_guarded else confidence

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._guards import is_condition
 from perflint.rules._names import DDP
+from perflint.rules._statements import outward
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -108,8 +109,7 @@ def _starts(model: Model, function: ast.AST | None) -> Iterator[bool]:
 def _knows_rank(site: CallSite) -> bool:
     """True if the rank may decide whether the call runs, or which file it writes."""
     model = site.model
-    inner: ast.AST = site.node
-    for outer in model.ancestors(site.node):
+    for inner, outer in outward(model, site.node):
         if is_condition(outer) and not _counts_alone(outer):
             return True
         for name in ("body", "orelse"):
@@ -121,7 +121,6 @@ def _knows_rank(site: CallSite) -> bool:
                     for each in before
                 ):
                     return True
-        inner = outer
     return _RANK.search(site.text(site.node)) is not None
 
 

@@ -12,6 +12,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import Spelling, spell
 from perflint.rules._project_text import some_file_says
 from perflint.rules._since import AMP_AUTOCAST, AMP_CUSTOM, AMP_GRAD_SCALER
+from perflint.rules._statements import outward
 from perflint.rules.base import Files, Rule
 from perflint.rules.legacy import _amp
 from perflint.rules.legacy._amp import Reference
@@ -360,8 +361,7 @@ def _is_decorator(model: Model, node: ast.expr) -> bool:
 
 def _names_a_type(model: Model, node: ast.expr) -> bool:
     """True if a class is only compared with or annotated, not called: `isinstance`, `x: GradScaler`."""
-    inner: ast.AST = node
-    for outer in model.ancestors(node):
+    for inner, outer in outward(model, node):
         if isinstance(outer, ast.arg):
             return True
         if isinstance(outer, ast.AnnAssign):
@@ -373,7 +373,6 @@ def _names_a_type(model: Model, node: ast.expr) -> bool:
             return name in ("isinstance", "issubclass") and len(outer.args) == 2 and inner is outer.args[1]
         if isinstance(outer, ast.stmt):
             return False
-        inner = outer
     return False
 
 
@@ -389,13 +388,10 @@ def _is_asked_for(model: Model, node: ast.expr) -> bool:
 
 def _is_fallback(model: Model, reference: Reference, names: Symbols) -> bool:
     """True if the code around chooses between the old names and today's, as for several torch versions."""
-    inner: ast.AST = reference.node
-    for outer in model.ancestors(reference.node):
-        others = _alternatives(outer, inner)
-        if others and _amp.offers_modern(others, reference.device, names):
-            return True
-        inner = outer
-    return False
+    return any(
+        _amp.offers_modern(_alternatives(outer, inner), reference.device, names)
+        for inner, outer in outward(model, reference.node)
+    )
 
 
 def _alternatives(outer: ast.AST, inner: ast.AST) -> list[ast.AST]:

@@ -8,6 +8,7 @@ from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._sources import passed_to
+from perflint.rules._statements import outward
 from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
@@ -178,8 +179,7 @@ def _is_known_to_miss(model: Model, names: Symbols, used: ast.expr | ast.stmt, f
     name = full.rpartition(".")[2]
     if model.says(f'"{name}"', f"'{name}'"):
         return True
-    inner: ast.AST = used
-    for outer in model.ancestors(used):
+    for inner, outer in outward(model, used):
         if _is_annotation(outer, inner):
             return True
         if isinstance(outer, ast.Try) and outer.handlers and stands_in(outer.body, inner):
@@ -188,7 +188,6 @@ def _is_known_to_miss(model: Model, names: Symbols, used: ast.expr | ast.stmt, f
             return True
         if isinstance(outer, ast.BoolOp) and _asks_for_version(outer):
             return True
-        inner = outer
     return any(
         isinstance(each.ctx, ast.Store) and each.attr == name and names.full_name(each) == full
         for each in model.nodes(ast.Attribute)

@@ -13,6 +13,7 @@ from perflint.fixes.edits import with_one_more
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
 from perflint.rules._methods import is_self
+from perflint.rules._statements import outward
 from perflint.rules._weights import is_published, loads_weights
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.model._flow import handed_over
@@ -293,14 +294,12 @@ def _is_asked(model: Model, node: ast.Attribute) -> bool:
 
 
 def _tests_around(model: Model, node: ast.AST) -> Iterator[ast.expr]:
-    inner: ast.AST = node
-    for around in model.ancestors(node):
+    for inner, around in outward(model, node):
         in_block = isinstance(around, (ast.If, ast.While)) and inner in around.body
         if isinstance(around, (ast.If, ast.While, ast.IfExp)) and (in_block or inner is around.body):
             yield around.test
         elif isinstance(around, ast.BoolOp):
             yield around
-        inner = around
 
 
 def _last_names(node: ast.expr) -> Iterator[str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import target_of
+from perflint.rules._statements import outward_in_function
 from perflint.rules.base import Calls, Rule, shown
-from perflint.semantics.around import inside, is_inside, statement_of
+from perflint.semantics.around import is_inside, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, stands_in, walk
@@ -119,13 +120,11 @@ class CellInLoop(Rule):
 
 def _loop(model: Model, call: ast.Call) -> ast.For | None:
     """The innermost loop, where each of its iterations comes by the call."""
-    inner: ast.AST = call
-    for outer in inside(model, call):
+    for inner, outer in outward_in_function(model, call):
         if isinstance(outer, ast.For):
             return outer if stands_in(outer.body, inner) else None
         if isinstance(outer, (ast.If, ast.IfExp, ast.While, ast.Try, ast.BoolOp)) or hasattr(outer, "generators"):
             return None
-        inner = outer
     return None
 
 

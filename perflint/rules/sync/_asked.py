@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
+from perflint.rules._statements import outward
 from perflint.rules.sync._guards import mask_asked_by
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -48,15 +49,13 @@ def _searched(call: ast.Call) -> ast.expr | None:
 
 def _is_searched_before(site: SubscriptSite | CallSite, mask: ast.expr) -> bool:
     """True if the test of a branch around a place searches the same mask: `if len(mask.nonzero()) > 0:`."""
-    inner: ast.AST = site.node
-    for outer in site.model.ancestors(site.node):
+    for inner, outer in outward(site.model, site.node):
         if isinstance(outer, (*_FUNCTIONS, *_LOOPS)):
             return False
         if isinstance(outer, ast.If) and inner is not outer.test:
             found = (_searched(node) for node in walk(outer.test) if isinstance(node, ast.Call))
             if any(other is not None and ast.dump(other) == ast.dump(mask) for other in found):
                 return not _runs_model(site.model, outer.body[: place_in(outer.body, inner) or 0])
-        inner = outer
     return False
 
 
@@ -85,8 +84,7 @@ def _selected_by(model: Model, function: ast.AST) -> Counter[str]:
 
 def _is_asked(model: Model, node: ast.AST, masks: set[str]) -> bool:
     """True if a test around a node, or in front of it, has asked whether one of the masks has a true element."""
-    inner: ast.AST = node
-    for outer in model.ancestors(node):
+    for inner, outer in outward(model, node):
         block = block_in(outer, inner) if isinstance(inner, ast.stmt) else []
         at = place_in(block, inner)
         before = block[max(0, at - _MOST_STATEMENTS) : at] if at else []
@@ -104,7 +102,6 @@ def _is_asked(model: Model, node: ast.AST, masks: set[str]) -> bool:
                 return True
         if isinstance(outer, ast.IfExp) and inner is outer.body and _asks(model, outer.test, masks):
             return True
-        inner = outer
     return False
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Need, Severity
 from perflint.rules._advice import copied_later, source_of
-from perflint.rules._statements import block_of
+from perflint.rules._statements import block_of, outward
 from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._lists import gathered_on_device
@@ -238,15 +238,13 @@ def _feeds_loop(site: CallSite) -> bool:
 
 def _is_gone_over(site: CallSite) -> bool:
     """True if a loop iterates over the copy right here: `for one, other in zip(xs.cpu(), ys.cpu())`."""
-    inner: ast.AST = site.node
     if site.target == TOLIST:
         return False
-    for outer in site.model.ancestors(site.node):
+    for inner, outer in outward(site.model, site.node):
         if isinstance(outer, ast.comprehension):
             return inner is outer.iter
         if isinstance(outer, ast.stmt):
             return False
-        inner = outer
     return False
 
 

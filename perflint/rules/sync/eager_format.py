@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._methods import calls_named
+from perflint.rules._statements import outward_in_function
 from perflint.rules.base import Calls, Files, Group, Rule, often
 from perflint.semantics.around import inside, loops_around, targets
 from perflint.semantics.dataflow.destinations import Use
@@ -242,13 +243,11 @@ def _sink(sink: str) -> str:
 
 def _is_of_failure(site: Site) -> bool:
     """True if the text is made for an exception or a failed assertion only, or where a plain text does not do."""
-    inner: ast.AST = site.node
-    for outer in inside(site.model, site.node):
+    for inner, outer in outward_in_function(site.model, site.node):
         if isinstance(outer, ast.Raise) or (isinstance(outer, ast.Assert) and inner is outer.msg):
             return True
         if isinstance(outer, ast.IfExp) and inner is outer.orelse and isinstance(outer.body, ast.Constant):
             return True
-        inner = outer
     return False
 
 

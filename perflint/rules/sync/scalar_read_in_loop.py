@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from perflint.findings import Effect, Finding, Fix, Heat, Need, Severity
 from perflint.rules._advice import read_later
-from perflint.rules._statements import block_of
+from perflint.rules._statements import block_of, outward_in_function
 from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._joined import read_together
 from perflint.rules.sync._lists import listed_on_device
@@ -159,13 +159,11 @@ def _waits_anyway(model: Model, read: Read) -> bool:
 
 def _is_handled(model: Model, read: ast.expr) -> bool:
     """True if a `try` in the loop handles what the read raises, which is an error of any kernel before it."""
-    inner: ast.AST = read
-    for outer in inside(model, read):
+    for inner, outer in outward_in_function(model, read):
         if isinstance(outer, LOOPS):
             return False
         if isinstance(outer, _TRIES) and stands_in(outer.body, inner):
             return bool(outer.handlers)
-        inner = outer
     return False
 
 

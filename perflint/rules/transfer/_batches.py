@@ -11,8 +11,9 @@ from perflint.frozen import dataclass
 from perflint.rules._arguments import call_of
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import HARMLESS, Uses
+from perflint.rules._statements import outward_in_function
 from perflint.rules.data._loaders import is_off, may_pin
-from perflint.semantics.around import inside, loops_around
+from perflint.semantics.around import loops_around
 from perflint.semantics.binders import COMPREHENSIONS, targets
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -55,13 +56,11 @@ def _root(node: ast.expr) -> ast.Name | None:
 
 def _iterated(model: Model, name: ast.Name) -> ast.expr | None:
     """The expression whose elements a comprehension binds to a name: `batch` of `for k, v in batch.items()`."""
-    inner: ast.AST = name
-    for outer in inside(model, name):
+    for inner, outer in outward_in_function(model, name):
         if isinstance(outer, COMPREHENSIONS):
             for generator in reversed(_visible(outer.generators, inner, name)):
                 if any(isinstance(each, ast.Name) and each.id == name.id for each in targets(generator.target)):
                     return _without_items(generator.iter)
-        inner = outer
     return None
 
 

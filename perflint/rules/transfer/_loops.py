@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from perflint.rules._memory.flows import body_around
-from perflint.semantics.around import inside
+from perflint.rules._statements import outward_in_function
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
@@ -17,12 +17,8 @@ Loop = ast.For | ast.AsyncFor | ast.While
 
 def loop_around(model: Model, node: ast.AST) -> Loop | None:
     """The innermost loop statement whose body a statement belongs to."""
-    inner = node
-    for outer in inside(model, node):
-        if isinstance(outer, LOOPS) and stands_in(outer.body, inner):
-            return outer
-        inner = outer
-    return None
+    around = outward_in_function(model, node)
+    return next((outer for inner, outer in around if isinstance(outer, LOOPS) and stands_in(outer.body, inner)), None)
 
 
 def is_bound_before(model: Model, loop: Loop, name: str) -> bool:
