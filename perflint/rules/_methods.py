@@ -17,6 +17,13 @@ def calls_named(site: FileSite, *names: str) -> Iterator[CallSite]:
             yield model.call(call)
 
 
+def called_on(model: Model, node: ast.AST) -> ast.Call | None:
+    """The call of a method of a value at the place where the value is used: `x.m()` for `x`."""
+    method = model.parent(node)
+    call = model.parent(method) if isinstance(method, ast.Attribute) else None
+    return call if isinstance(call, ast.Call) and call.func is method else None
+
+
 def in_tests(model: Model) -> bool:
     """True if a file belongs to the tests of its project."""
     return model.module.is_of_tests

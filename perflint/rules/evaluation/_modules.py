@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from perflint.frozen import dataclass
-from perflint.rules._methods import is_false
+from perflint.rules._methods import called_on, is_false
 from perflint.rules.evaluation._scopes import PARAMETERS, OfFile, Survey
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import How
@@ -222,16 +222,13 @@ class Modules(OfFile):
         if isinstance(around, ast.Attribute):
             if around.attr in PARAMETERS:
                 return self._is_copied_to(around)
-            return around.attr in _HARMLESS_METHODS or self._is_method_of_its_own(around)
+            is_own = called_on(model, use) is not None and not around.attr.endswith("_")
+            return around.attr in _HARMLESS_METHODS or is_own
         if isinstance(around, ast.Call) and around.func is use:
             return True
         if isinstance(around, ast.keyword):
             around = model.parent(around)
         return isinstance(around, ast.Call) and _is_harmless_call(around)
-
-    def _is_method_of_its_own(self, attribute: ast.Attribute) -> bool:
-        around = self._survey.model.parent(attribute)
-        return isinstance(around, ast.Call) and around.func is attribute and not attribute.attr.endswith("_")
 
     def _is_copied_to(self, parameters: ast.Attribute) -> bool:
         """True if `m.parameters()` stands in a loop, or in a call, that writes other parameters there."""

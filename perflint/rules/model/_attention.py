@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import behind, made
+from perflint.rules._methods import called_on
 from perflint.rules._numbers import literal
 from perflint.rules._sources import given
 from perflint.semantics.model import Model
@@ -117,12 +118,9 @@ def _consumer(model: Model, node: ast.expr, function: ast.AST) -> ast.expr | Non
 def _outermost(model: Model, node: ast.expr) -> ast.expr:
     """The expression with the casts, dropout, and zeros for masked weights around it."""
     while True:
-        parent = model.parent(node)
-        if isinstance(parent, ast.Attribute) and parent.attr in _PASSES_ON | _MASKS:
-            call = model.parent(parent)
-            if not isinstance(call, ast.Call) or call.func is not parent:
-                return node
-            if parent.attr in _MASKS and (len(call.args) != 2 or model.value(call.args[1]) not in _ZEROS):
+        parent, call = model.parent(node), called_on(model, node)
+        if call is not None and last_name(call) in _PASSES_ON | _MASKS:
+            if last_name(call) in _MASKS and (len(call.args) != 2 or model.value(call.args[1]) not in _ZEROS):
                 return node
             node = call
         elif isinstance(parent, ast.Call) and parent.args[:1] == [node] and "drop" in last_name(parent).lower():
@@ -144,9 +142,9 @@ def _product_around(model: Model, node: ast.expr) -> ast.expr | None:
     parent = model.parent(node)
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.MatMult):
         return parent if parent.left is node else None
-    if isinstance(parent, ast.Attribute) and parent.attr in _PRODUCTS:
-        call = model.parent(parent)
-        return call if isinstance(call, ast.Call) and call.func is parent else None
+    call = called_on(model, node)
+    if call is not None and last_name(call) in _PRODUCTS:
+        return call
     if isinstance(parent, ast.Call) and last_name(parent) in _PRODUCTS and _operands(parent)[:1] == [node]:
         return parent
     return None

@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass, field
-from perflint.rules._methods import is_self
+from perflint.rules._methods import called_on, is_self
 from perflint.rules.model._flow import source_of
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.symbols import Symbols
 
 _LIST = "torch.nn.ModuleList"
@@ -88,13 +88,10 @@ def _made(model: Model, names: Symbols, node: ast.Attribute) -> list[ast.expr] |
 
 def _note(model: Model, held: _List, node: ast.Attribute) -> None:
     """Note one use of a list of modules."""
-    parent = model.parent(node)
-    if isinstance(parent, ast.Attribute) and parent.attr == "append":
-        call = model.parent(parent)
-        if isinstance(call, ast.Call) and call.func is parent and len(call.args) == 1:
-            held.elements.append(call.args[0])
-            return
-    if isinstance(parent, ast.Subscript) and parent.value is node:
+    parent, call = model.parent(node), called_on(model, node)
+    if call is not None and last_name(call) == "append" and len(call.args) == 1:
+        held.elements.append(call.args[0])
+    elif isinstance(parent, ast.Subscript) and parent.value is node:
         around = model.parent(parent)
         called = isinstance(around, ast.Call) and around.func is parent
         held.escapes |= not (called or isinstance(around, ast.Assign)) or not isinstance(parent.slice, ast.Name)

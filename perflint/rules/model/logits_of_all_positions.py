@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import uses_of_target
+from perflint.rules._methods import called_on
 from perflint.rules._sources import results, sources
 from perflint.rules.base import Calls, Mentions, Rule, often, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Instance, Scalar
 
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "contiguous", "detach", "type"})
@@ -154,13 +155,9 @@ def _parts(model: Model, node: ast.expr) -> list[ast.Subscript]:
 
 def _after_casts(model: Model, node: ast.expr) -> ast.expr:
     """The value after changes of its type."""
-    while True:
-        method = model.parent(node)
-        call = None if method is None else model.parent(method)
-        is_cast = isinstance(method, ast.Attribute) and method.attr in _CASTS
-        if not is_cast or not isinstance(call, ast.Call) or call.func is not method:
-            return node
+    while (call := called_on(model, node)) is not None and last_name(call) in _CASTS:
         node = call
+    return node
 
 
 def _uses(model: Model, statement: ast.AST | None) -> tuple[ast.expr, ...]:

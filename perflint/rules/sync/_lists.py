@@ -10,6 +10,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._bindings import alone
 from perflint.rules._memory import operators
 from perflint.rules._memory.uses import HARMLESS, fates_of_name
+from perflint.rules._methods import called_on
 from perflint.rules._statements import block_of, lets_pass, line_behind, swallows
 from perflint.rules._visible import is_local
 from perflint.rules.sync._elements import without_detach
@@ -19,7 +20,7 @@ from perflint.semantics.around import inside
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.wholes import is_same_each_turn, whole_of
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import arguments, last_name, names_in, walk
 from perflint.semantics.values import Kind
 from perflint.source.concrete import cst
 
@@ -157,13 +158,10 @@ def gathered_on_device(site: CallSite) -> Fix | None:
 def _whole(model: Model, copy: ast.Call) -> tuple[ast.Call, bool]:
     """The last of the calls of methods behind a copy, and True if one of them drops the graph."""
     detaches = False
-    while True:
-        method = model.parent(copy)
-        call = model.parent(method) if isinstance(method, ast.Attribute) and method.attr in _BEHIND else None
-        if not isinstance(method, ast.Attribute) or not isinstance(call, ast.Call) or call.args or call.keywords:
-            return copy, detaches
-        detaches |= method.attr == "detach"
+    while (call := called_on(model, copy)) is not None and last_name(call) in _BEHIND and not arguments(call):
+        detaches |= last_name(call) == "detach"
         copy = call
+    return copy, detaches
 
 
 def _behind(site: CallSite, whole: ast.Call) -> Span | None:

@@ -7,13 +7,14 @@ import ast
 from perflint.findings import Fix, Heat, Safety
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
+from perflint.rules._methods import called_on
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._statements import block_of, line_behind
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.around import inside, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Kind, Tensor, scalar_type
 from perflint.source.concrete import cst
 
@@ -166,8 +167,8 @@ def _may_be_float(model: Model, read: Read, loop: ast.stmt, name: str, reads: tu
         return False
     around = model.function(loop) or model.source.tree
     if isinstance(read.tensor, ast.Name):
-        roots = model.names(around, read.tensor.id)
-        if any(_is_method(model, each, "backward") for each in roots):
+        called = [called_on(model, each) for each in model.names(around, read.tensor.id)]
+        if any(last_name(each) == "backward" for each in called if each is not None):
             # Only floating-point numbers have gradients.
             return True
     return _is_only_divided(model, loop, name, reads)
@@ -200,13 +201,6 @@ def _divides(statement: ast.stmt | None, name: str) -> bool:
         return False
     of_name = isinstance(statement.value.left, ast.Name) and statement.value.left.id == name
     return of_name and isinstance(statement.value.op, ast.Div) and name not in names_in(statement.value.right)
-
-
-def _is_method(model: Model, node: ast.expr, method: str) -> bool:
-    """True if a method of an object is called."""
-    attribute = model.parent(node)
-    call = model.parent(attribute) if isinstance(attribute, ast.Attribute) and attribute.attr == method else None
-    return isinstance(call, ast.Call) and call.func is attribute
 
 
 def _is_set(model: Model, name: ast.Name) -> bool:

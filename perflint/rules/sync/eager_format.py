@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.fixes.edits import replace
-from perflint.rules._methods import calls_named
+from perflint.rules._methods import called_on, calls_named
 from perflint.rules._statements import outward_in_function
 from perflint.rules.base import Calls, Files, Group, Rule, often
 from perflint.semantics.around import inside, loops_around, targets
@@ -24,7 +24,7 @@ from perflint.semantics.sites import (
     Site,
     device_confidence,
 )
-from perflint.semantics.structure import last_name, names_in, path_of
+from perflint.semantics.structure import arguments, last_name, names_in, path_of
 from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Tensor, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -207,12 +207,10 @@ def _is_given_tensors(site: FormatSite) -> bool:
     model, node = site.model, site.node
     around = model.function(node) or model.module.tree
     for name in model.names(around, node.id) if isinstance(node, ast.Name) else ():
-        method = model.parent(name)
-        call = model.parent(method) if isinstance(method, ast.Attribute) else None
-        if isinstance(call, ast.Call) and call.func is method:
-            given = (*call.args, *(keyword.value for keyword in call.keywords))
-            if any(device_confidence(model.value(each)) is not None for each in given):
-                return True
+        call = called_on(model, name)
+        given = () if call is None else arguments(call)
+        if any(device_confidence(model.value(each)) is not None for each in given):
+            return True
     return False
 
 

@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import ahead, behind
+from perflint.rules._methods import called_on
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import MOVES, move
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY
@@ -160,12 +161,7 @@ def _is_for_other_devices(site: CallSite) -> bool:
 
 def _chain(model: Model, node: ast.expr) -> Iterator[ast.Call]:
     """The methods that are called on the result of an expression, one on the other's."""
-    while True:
-        node = ahead(model, node)
-        attribute = model.parent(node)
-        call = None if attribute is None else model.parent(attribute)
-        if not isinstance(attribute, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not attribute:
-            return
+    while (call := called_on(model, ahead(model, node))) is not None:
         yield call
         node = call
 

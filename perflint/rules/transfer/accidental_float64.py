@@ -10,6 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.rules._memory.flows import ahead, behind
+from perflint.rules._methods import called_on
 from perflint.rules._operators import operators
 from perflint.rules._project_text import project_says
 from perflint.rules.base import Calls, Rule, often, shown
@@ -19,7 +20,7 @@ from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import keyword
+from perflint.semantics.structure import keyword, last_name
 from perflint.semantics.values import NONE, Array, Instance
 
 _TAKES_DTYPE = frozenset({"torch.tensor", "torch.as_tensor"})
@@ -136,15 +137,14 @@ def _confidence(site: CallSite) -> Confidence | None:
     node: ast.expr = site.node
     while True:
         node = ahead(site.model, node)
-        attribute = site.model.parent(node)
-        call = site.model.parent(attribute) if isinstance(attribute, ast.Attribute) else None
-        if not (isinstance(attribute, ast.Attribute) and isinstance(call, ast.Call) and call.func is attribute):
+        call = called_on(site.model, node)
+        if call is None:
             return _of_batches(site, node)
-        if attribute.attr in ("to", "cuda"):
+        if last_name(call) in ("to", "cuda"):
             moved = move(site.model.call(call))
             cast = moved is None or moved.dtype is not None or moved.other is not None
             return None if cast or moved is None or _is_cast(site.model.call(call)) else moved.confidence
-        if attribute.attr not in _KEEPS_DTYPE:
+        if last_name(call) not in _KEEPS_DTYPE:
             return None
         node = call
 

@@ -9,6 +9,7 @@ from perflint.findings import Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace
 from perflint.rules._arguments import with_arguments
 from perflint.rules._memory.uses import Fate, fates
+from perflint.rules._methods import called_on
 from perflint.rules._numbers import can_fill, number
 from perflint.rules._operators import operators
 from perflint.rules._order import may_swap
@@ -27,7 +28,7 @@ from perflint.rules.placement import (
 )
 from perflint.rules.transfer._computed import computed_there
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import keyword
+from perflint.semantics.structure import arguments, keyword, last_name
 from perflint.semantics.values import Const, Dtype, Kind, scalar_type
 from perflint.source.concrete import code, cst
 
@@ -210,11 +211,10 @@ def _with_next_call(site: CallSite, made: ast.Call, added: list[str]) -> tuple[a
 
     It names the device or the dtype again, or casts zeros or ones, which each dtype holds exactly.
     """
-    attribute = site.model.parent(site.node)
-    call = site.model.parent(attribute) if isinstance(attribute, ast.Attribute) and attribute.attr == "to" else None
-    if not isinstance(call, ast.Call) or len(call.args) + len(call.keywords) != 1:
+    call = called_on(site.model, site.node)
+    if call is None or last_name(call) != "to" or len(arguments(call)) != 1:
         return site.node, added
-    given = call.args[0] if call.args else call.keywords[0].value
+    (given,) = arguments(call)
     if call.keywords and call.keywords[0].arg not in ("device", "dtype"):
         return site.node, added
     text = site.text(given)
