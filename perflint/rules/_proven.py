@@ -23,7 +23,6 @@ from perflint.semantics.values import Const, Evidence, Sequence, Tensor, scalar_
 _Proof = Callable[[ast.expr], bool]
 _NUMBERS = (bool, int, float, complex)
 _NAMES = frozenset(kind.__name__ for kind in _NUMBERS)
-_COUNTING = frozenset("numel nelement dim ndimension element_size item".split())
 _GIVE_NUMBERS = operators("numbers", "give_numbers")
 """Functions whose result is a number, whatever they are called with."""
 _KEEP_NUMBERS = operators("numbers", "keep_numbers")

@@ -23,6 +23,8 @@ from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthS
 
 _SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
 _MAGIC = f"perflint rules 6 {sys.implementation.cache_tag}"
+_PLAIN = ("code", "name", "since", "until", "is_deprecation", "replaces")
+"""The facts about a rule that `marshal` supports as they are."""
 Stamp = tuple[tuple[str, int, int], ...]
 """The files of the package below its folder, when they were written and how long they are."""
 
@@ -34,11 +36,13 @@ class Unloaded(Rule):
         self._module = module
         self._rule: Rule | None = None
         own: Any = self
-        own.code, own.name = facts["code"], facts["name"]
-        own.effect, own.severity = Effect(facts["effect"]), Severity(facts["severity"])
-        own.since, own.until = facts["since"], facts["until"]
-        own.is_deprecation = facts["is_deprecation"]
-        own.replaces, own.group = facts["replaces"], Group(facts["group"])
+        for name in _PLAIN:
+            setattr(own, name, facts[name])
+        own.effect, own.severity, own.group = (
+            Effect(facts["effect"]),
+            Severity(facts["severity"]),
+            Group(facts["group"]),
+        )
         own.mentions = None if facts["mentions"] is None else _condition(Mentions, facts["mentions"])
         own.listens = tuple(_listen(kind, words) for kind, words in facts["listens"])
 
@@ -100,15 +104,10 @@ def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
     return [
         (
             type(rule).__module__,
-            {
-                "code": rule.code,
-                "name": rule.name,
+            {name: getattr(rule, name) for name in _PLAIN}
+            | {
                 "effect": rule.effect.value,
                 "severity": rule.severity.value,
-                "since": rule.since,
-                "until": rule.until,
-                "is_deprecation": rule.is_deprecation,
-                "replaces": rule.replaces,
                 "group": rule.group.value,
                 "mentions": None if rule.mentions is None else _words(rule.mentions),
                 "listens": tuple(map(_kind, rule.listens)),

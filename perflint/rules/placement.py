@@ -55,9 +55,7 @@ def place_confidence(value: Value) -> Confidence | None:
 
 
 def _place(value: Value) -> Confidence | None:
-    if isinstance(value, DeviceValue):
-        return _ON_DEVICE.get(value.device)
-    if isinstance(value, Tensor):
+    if isinstance(value, (DeviceValue, Tensor)):
         return _ON_DEVICE.get(value.device)
     if isinstance(value, Const):
         if isinstance(value.value, str):

@@ -8,7 +8,7 @@ from perflint.rules._methods import is_false
 from perflint.rules._operators import operators
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
-from perflint.semantics.structure import arguments
+from perflint.semantics.structure import arguments, last_name
 from perflint.semantics.values import Array, Const, Evidence, Instance, Scalar, Tensor
 
 FACTS = operators("memory", "facts")
@@ -208,8 +208,7 @@ def records(model: Model, node: ast.AST) -> bool:
         elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             contexts = outer.decorator_list
         for context in contexts:
-            called = context.func if isinstance(context, ast.Call) else context
-            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            name = last_name(context)
             if name in ("no_grad", "inference_mode"):
                 given = context.args if isinstance(context, ast.Call) else []
                 return bool(given)

@@ -131,13 +131,11 @@ class _Builder:
                 self._attribute(node)
             case ast.Call():
                 self._call(node)
-            case ast.BinOp() | ast.BoolOp() | ast.List() | ast.Set() | ast.Tuple() | ast.Dict() | ast.Starred():
-                self._hold(node)
-            case ast.Await() | ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                self._hold(node)
             case ast.UnaryOp(op=ast.Not(), operand=part) | ast.FormattedValue(value=part):
                 self._read(part)
-            case ast.UnaryOp():
+            case ast.BinOp() | ast.BoolOp() | ast.UnaryOp() | ast.Dict() | ast.List() | ast.Set() | ast.Tuple():
+                self._hold(node)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp() | ast.Await() | ast.Starred():
                 self._hold(node)
             case ast.Compare():
                 if not isinstance(node.ops[0], (ast.Is, ast.IsNot)):

@@ -36,11 +36,10 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Evidence, Instance, Kind, Tensor, scalar_type
+from perflint.semantics.values import Evidence, Instance, Kind, Tensor, scalar_type
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 _FEWEST, _MOST = 3, 8
-_ON_GPU = frozenset((Device.CUDA, Device.MODEL))
 _KINDS = frozenset((Kind.FLOAT, Kind.INT, Kind.BOOL))
 _SAME_DTYPE = frozenset("max min amax amin mean median std var detach clone abs".split())
 """Functions whose result has the dtype of their operand, or that raise an error, unless the operand is complex."""

@@ -14,7 +14,7 @@ from perflint.rules.transfer._loops import is_bound_before
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import device_confidence
-from perflint.semantics.structure import names_in, path_of, walk
+from perflint.semantics.structure import last_name, names_in, path_of, walk
 from perflint.semantics.values import Const, Device, Function, Scalar, Tensor, Unknown
 
 FEW = 8
@@ -241,17 +241,14 @@ def _hands_nothing_on(body: list[ast.stmt], bound: set[str], changed: set[str]) 
             if not all(_hands_nothing_on(branch, bound, changed) for branch in branches):
                 return False
         elif isinstance(statement, _SIMPLE):
-            reads = {
-                part.id for part in walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
-            }
-            stores = [
-                part for part in walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-            ]
+            names = [part for part in walk(statement) if isinstance(part, ast.Name)]
+            stores = {part.id for part in names if isinstance(part.ctx, ast.Store)}
+            reads = {part.id for part in names if isinstance(part.ctx, ast.Load)}
             if isinstance(statement, ast.AugAssign):
-                reads |= {part.id for part in stores}
+                reads |= stores
             if (reads & changed) - bound or any(_stores_outside(part) for part in walk(statement)):
                 return False
-            bound |= {part.id for part in stores}
+            bound |= stores
         else:
             return False
     return True
@@ -342,10 +339,7 @@ def _is_compiled_elsewhere(model: Model, node: ast.AST) -> bool:
     """True if the function is compiled to machine code, as by Numba or Triton: loops are fast there."""
     function = model.function(node)
     decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
-    called = [each.func if isinstance(each, ast.Call) else each for each in decorators]
-    return any(isinstance(each, ast.Attribute) and conventions.makes_kernel(each.attr) for each in called) or any(
-        isinstance(each, ast.Name) and conventions.makes_kernel(each.id) for each in called
-    )
+    return any(conventions.makes_kernel(last_name(each)) for each in decorators)
 
 
 def _is_joined(model: Model, loop: ast.For, owner: ast.expr) -> bool:

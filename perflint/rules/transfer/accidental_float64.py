@@ -25,7 +25,6 @@ from perflint.semantics.values import NONE, Array, Instance
 
 _TAKES_DTYPE = frozenset({"torch.tensor", "torch.as_tensor"})
 _KEEPS_DTYPE = operators("double", "keeps_dtype")
-_RANDOM = "rand randn random random_sample normal uniform standard_normal exponential beta gamma laplace"
 _DOUBLES = operators("double", "doubles")
 """Functions whose arrays hold float64 by default."""
 
