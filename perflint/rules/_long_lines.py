@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from itertools import takewhile
 
 from perflint.fixes.layout import line_length_of
-from perflint.semantics.model import Model
 from perflint.semantics.sites import Site
 
 _WITHIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute)
@@ -28,13 +27,5 @@ def makes_long_line(site: Site, new: str) -> bool:
         return is_chain or longest > limit
     line = model.source.lines[site.span.line - 1].rstrip()
     length = len(line) + len(new) - len(old)
-    return length > limit and any(isinstance(each, _WITHIN) for each in _around(model, node))
-
-
-def _around(model: Model, node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions around a node, innermost first."""
-    for outer in model.ancestors(node):
-        if isinstance(outer, ast.stmt):
-            return
-        if isinstance(outer, ast.expr):
-            yield outer
+    around = takewhile(lambda each: not isinstance(each, ast.stmt), model.ancestors(node))
+    return length > limit and any(isinstance(each, _WITHIN) for each in around)

@@ -15,6 +15,9 @@ from perflint.source.text import Source
 
 _ASKING = frozenset({"is_available", "is_initialized", "device_count", "is_bf16_supported"})
 """Functions of torch that ask which devices and formats are available."""
+LATER = (ast.Lambda, ast.GeneratorExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""Code that may run after names got other values."""
+_SOMETIMES = (ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await, ast.Yield, ast.YieldFrom)
 _LET_PASS = ("torch.", "accelerate.Accelerator.")
 _TRIES = (ast.Try, ast.TryStar)
 
@@ -32,6 +35,16 @@ def outward(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 def outward_in_function(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """The same up to the function, class or module around the node, which is in no pair."""
     return pairwise(chain((node,), inside(model, node)))
+
+
+def always_runs(model: Model, node: ast.expr, statement: ast.stmt) -> bool:
+    """True if an expression is evaluated whenever its statement runs."""
+    for outer in model.ancestors(node):
+        if outer is statement:
+            return True
+        if isinstance(outer, (*LATER, *_SOMETIMES)) or (isinstance(outer, ast.Compare) and len(outer.ops) > 1):
+            return False
+    return False
 
 
 def line_before(source: Source, line: int, text: str) -> Edit:

@@ -6,6 +6,7 @@ import ast
 
 from perflint.rules._methods import is_false
 from perflint.rules._operators import operators
+from perflint.semantics.around import inside
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import arguments, last_name
@@ -190,11 +191,9 @@ def is_bound_write(model: Model, node: ast.AST) -> bool:
 
 def inference_around(model: Model, node: ast.AST) -> ast.AST | None:
     """The innermost `with torch.inference_mode():` around a node in its function."""
-    for outer in model.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return None
-        if isinstance(outer, (ast.With, ast.AsyncWith)):
-            if any("inference_mode" in model.source.written(item.context_expr) for item in outer.items):
+    for outer in inside(model, node):
+        for item in outer.items if isinstance(outer, (ast.With, ast.AsyncWith)) else ():
+            if "inference_mode" in model.source.written(item.context_expr):
                 return outer
     return None
 

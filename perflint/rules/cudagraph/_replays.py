@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.semantics.around import is_inside
+from perflint.semantics.around import inside, is_inside
+from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.regions.captured import GRAPHS, Capture
 from perflint.semantics.structure import keyword, path_of, walk
@@ -128,12 +129,7 @@ def is_global(model: Model, scope: FunctionNode | None, name: str) -> bool:
 
 def loop_around(model: Model, node: ast.AST) -> ast.AST | None:
     """The innermost loop around a node in its function."""
-    for outer in model.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return None
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
-            return outer
-    return None
+    return next((outer for outer in inside(model, node) if isinstance(outer, LOOPS)), None)
 
 
 def is_between(model: Model, node: ast.AST, capture: Capture, every: list[ast.Call]) -> bool:

@@ -20,7 +20,7 @@ from perflint.semantics.binders import Import
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.takers import is_taken
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.symbols import Symbols
 from perflint.source.concrete import cst
 
@@ -378,12 +378,8 @@ def _names_a_type(model: Model, node: ast.expr) -> bool:
 
 def _is_asked_for(model: Model, node: ast.expr) -> bool:
     """True if it is asked if something is of a class: of today's class are more things than of the old one."""
-    for outer in model.ancestors(node):
-        if isinstance(outer, ast.Call):
-            return isinstance(outer.func, ast.Name) and outer.func.id in ("isinstance", "issubclass")
-        if isinstance(outer, ast.stmt):
-            return False
-    return False
+    around = (outer for outer in model.ancestors(node) if isinstance(outer, (ast.Call, ast.stmt)))
+    return last_name(next(around)) in ("isinstance", "issubclass")
 
 
 def _is_fallback(model: Model, reference: Reference, names: Symbols) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.frozen import dataclass, field
 from perflint.rules._memory.flows import behind
-from perflint.rules._statements import block_of
+from perflint.rules._statements import always_runs, block_of
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
@@ -92,16 +92,5 @@ def source_of(model: Model, taker: ast.Call, argument: ast.expr) -> ast.Call | N
     before, after = statement_of(model, made), statement_of(model, taker)
     if before is None or after is None or before not in block_of(model, after):
         return None
-    return made if _always_runs(model, taker, after) else None
-
-
-def _always_runs(model: Model, node: ast.AST, statement: ast.stmt) -> bool:
-    """True if a statement cannot run without the expression in it: no condition, no deferral."""
-    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)):
-        return False
-    for around in model.ancestors(node):
-        if around is statement:
-            return True
-        if isinstance(around, (ast.IfExp, ast.BoolOp, ast.Lambda, ast.comprehension, ast.ListComp, ast.GeneratorExp)):
-            return False
-    return False
+    is_simple = isinstance(after, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
+    return made if is_simple and always_runs(model, taker, after) else None

@@ -11,8 +11,7 @@ import ast
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._operators import operators
-from perflint.rules._statements import block_of
-from perflint.rules.sync._once import always_runs
+from perflint.rules._statements import always_runs, block_of
 from perflint.semantics.around import statement_of
 from perflint.semantics.dataflow.flow import Bound, Use
 from perflint.semantics.facts import torch_api

@@ -14,12 +14,11 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._memory.operators import GATHERS
 from perflint.rules._order import has_effects
-from perflint.rules._statements import block_of, line_before, swallows
+from perflint.rules._statements import always_runs, block_of, line_before, swallows
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
 from perflint.rules.sync._once import (
-    always_runs,
     is_module,
     is_of_torch,
     is_on_only_gpu,

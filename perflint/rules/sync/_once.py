@@ -14,10 +14,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Device, Evidence, Tensor, Value
 
-LATER = (ast.Lambda, ast.GeneratorExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-"""Code that may run after names got other values."""
 _PARTS = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Slice, ast.Tuple, ast.keyword)
-_SOMETIMES = (ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await, ast.Yield, ast.YieldFrom)
 
 _ON_GPU = frozenset((Device.CUDA, Device.MODEL))
 _OTHER_GPU = re.compile(r"\bcuda:[1-9]|\.cuda\([1-9]|\bdevice_map\b")
@@ -31,16 +28,6 @@ def is_on_only_gpu(model: Model, value: Value) -> bool:
 def knows_several_gpus(model: Model) -> bool:
     """True if a file names a GPU other than the first one, or spreads a model over devices."""
     return model.matches(_OTHER_GPU)
-
-
-def always_runs(model: Model, node: ast.expr, statement: ast.stmt) -> bool:
-    """True if an expression is evaluated whenever its statement runs."""
-    for outer in model.ancestors(node):
-        if outer is statement:
-            return True
-        if isinstance(outer, (*LATER, *_SOMETIMES)) or (isinstance(outer, ast.Compare) and len(outer.ops) > 1):
-            return False
-    return False
 
 
 def starts_line(model: Model, statement: ast.stmt) -> bool:

@@ -10,10 +10,10 @@ from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, position, writers
 from perflint.rules._memory.uses import Position
-from perflint.rules._statements import block_of, line_before, swallows
+from perflint.rules._statements import LATER, always_runs, block_of, line_before, swallows
 from perflint.rules._visible import is_local
 from perflint.rules.sync._indices import Part
-from perflint.rules.sync._once import LATER, always_runs, is_module, names_of, starts_line, words
+from perflint.rules.sync._once import is_module, names_of, starts_line, words
 from perflint.semantics.around import parts_cells, statement_of
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model

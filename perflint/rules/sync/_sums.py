@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 
 from perflint.findings import Fix, Heat, Safety
 from perflint.fixes.edits import replace
@@ -149,12 +150,7 @@ def _rare_reads(model: Model, loop: ast.stmt, uses: list[ast.Name]) -> tuple[ast
 
 def _is_guarded(model: Model, loop: ast.stmt, node: ast.AST) -> bool:
     """True if a condition within a loop decides whether a node runs."""
-    for outer in inside(model, node):
-        if outer is loop:
-            return False
-        if isinstance(outer, ast.If):
-            return True
-    return False
+    return any(isinstance(outer, ast.If) for outer in takewhile(lambda outer: outer is not loop, inside(model, node)))
 
 
 def _is_number(node: ast.expr) -> bool:
