@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named, is_true
 from perflint.rules._sources import passed_to, unpacked
 from perflint.rules.base import Calls, Files, Rule
