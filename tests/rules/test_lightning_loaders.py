@@ -21,19 +21,19 @@ class Net(L.LightningModule):
     def {method}(self, batch, index):
         return self.net(batch).mean()
 
-    def train_dataloader(self):
+    def {purpose}_dataloader(self):
         return DataLoader(self.images, batch_size=64{more})
 """
 
 
 @pytest.mark.parametrize(
-    ("method", "more", "expected"),
+    ("method", "purpose", "more", "expected"),
     [
-        ("training_step", "", ["warning"]),
-        ("training_step", ", num_workers=8", []),
-        ("predict_step", "", []),
+        ("training_step", "train", "", ["warning"]),
+        ("training_step", "train", ", num_workers=8", []),
+        ("predict_step", "predict", "", []),
     ],
 )
-def test_loaders_for_training_without_workers(method: str, more: str, expected: list[str]) -> None:
-    found = [each for each in audited(TEXT.format(method=method, more=more)) if each.code == "TPF401"]
+def test_loaders_for_training_without_workers(method: str, purpose: str, more: str, expected: list[str]) -> None:
+    found = [each for each in audited(TEXT.format(method=method, purpose=purpose, more=more)) if each.code == "TPF401"]
     assert [each.severity.value for each in found] == expected
