@@ -8,6 +8,7 @@ from perflint.rules._operators import operators
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
+from perflint.semantics.values import scalar_type
 
 _BUILTINS = frozenset("int float bool complex abs len round pow isinstance id type str".split())
 _OF_TORCH = frozenset(("torch", "torch.Tensor", "torch.fft", "torch.linalg", "torch.special"))
@@ -19,8 +20,14 @@ _OTHERS = frozenset(
 
 
 def may_swap(model: Model, *expressions: ast.expr) -> bool:
-    """True if evaluating expressions of one statement in any other order gives the same values: none has effects."""
-    return not any(has_effects(model, each) for each in expressions)
+    """True if evaluating expressions of one statement in any other order gives the same values.
+
+    It does if none of them has effects, or if only one has and the others do not depend on these effects.
+    """
+    active = [each for each in expressions if has_effects(model, each)]
+    if not active:
+        return True
+    return len(active) == 1 and all(_is_fixed(model, each, active[0]) for each in expressions if each is not active[0])
 
 
 def has_effects(model: Model, node: ast.expr, *, but_for: frozenset[str] = frozenset()) -> bool:
@@ -47,3 +54,24 @@ def _only_computes(model: Model, call: ast.Call) -> bool:
         return False
     known = head == "torch.Tensor" or torch_api.result(target) is not None
     return known and not any(keyword.arg in ("out", "inplace", None) for keyword in call.keywords)
+
+
+def _is_fixed(model: Model, node: ast.expr, active: ast.expr) -> bool:
+    """True if an expression gives the same whatever other code does: it is made of constants and local names."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Name):
+        return _is_local(model, node) and not any(
+            isinstance(each, ast.NamedExpr) and each.target.id == node.id for each in walk(active)
+        )
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
+        # An object may change; a number does not.
+        parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        return all(scalar_type(model.value(part)) and _is_fixed(model, part, active) for part in parts)
+    return isinstance(node, ast.Tuple) and all(_is_fixed(model, each, active) for each in node.elts)
+
+
+def _is_local(model: Model, node: ast.Name) -> bool:
+    """True if only the function around a name binds it."""
+    variable = model.symbols.variable(node)
+    return variable.scope.node is model.function(node) and not variable.is_shared

@@ -74,10 +74,16 @@ def _axis(model: Model, call: ast.Call) -> int | None:
         return axis.value if isinstance(axis, Const) and type(axis.value) is int else None
     if target not in SOFTMAX:
         named = isinstance(call.func, ast.Attribute) and call.func.attr == "softmax"
-        if target or not named or len(call.args) + len(call.keywords) > 2:
+        if target or not named or len(call.args) + len(call.keywords) > 2 or _is_library(call):
             return None
         return literal(given(call, "dim", 0))
     return literal(given(call, "dim", 0 if target == "torch.Tensor.softmax" else 1))
+
+
+def _is_library(call: ast.Call) -> bool:
+    """True if a call is of a module's function, not of a tensor's method."""
+    assert isinstance(call.func, ast.Attribute)
+    return bool(call.args) and not isinstance(call.args[0], (ast.Constant, ast.UnaryOp))
 
 
 def _argument(model: Model, call: ast.Call) -> ast.expr | None:
@@ -277,7 +283,7 @@ class _Chain:
             parent = self.model.parent(use)
             if isinstance(parent, ast.Attribute) and parent.attr in _FACTS | _MASKS:
                 continue
-            if not self._is_in_chain(use):
+            if not self._is_in_chain(use) and not self._is_in_other_branch(use):
                 return True
         return False
 
@@ -291,6 +297,25 @@ class _Chain:
             if isinstance(outer, ast.stmt):
                 return False
         return False
+
+    def _is_in_other_branch(self, use: ast.Name) -> bool:
+        """True if a softmax reads the scores that runs only if this one does not."""
+        if not any(isinstance(each, ast.Call) and is_softmax(self.model, each) for each in self.model.ancestors(use)):
+            return False
+        around = {each: inner for each, inner in _with_children(self.model, self.softmax) if isinstance(each, ast.If)}
+        return any(
+            outer in around and inner in outer.body and around[outer] in outer.orelse
+            for outer, inner in _with_children(self.model, use)
+            if isinstance(outer, ast.If)
+        )
+
+
+def _with_children(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """The nodes around one, each with its child on the way there."""
+    inner = node
+    for outer in model.ancestors(node):
+        yield outer, inner
+        inner = outer
 
 
 def _is_made_by_turn(model: Model, node: ast.expr) -> bool:
