@@ -542,7 +542,7 @@ match x:
 """,
 )
 _odd("try star", "try: x = 1\nexcept* A as e: x = e.exceptions[0]\nelse: y = x\nfinally: del x\n")
-_HUGE = f"0x{'f' * 5000}"
+_HUGE = f"0x{'f' * 3500}"
 _odd(
     "huge numbers",
     f"""

@@ -200,7 +200,7 @@ for step in range(5):
     listed(4)
     torch.save(model.state_dict(), "each.pt")
     gc.collect()
-    if step != 2:
+    if step * 2 != 4:
         continue
     torch.save(model.state_dict(), "once.pt")
 """

@@ -76,7 +76,7 @@ def train(model, optimizer, loader, gradients):
         accuracy(y, x)
         there = wandb.Histogram(y)
         here = wandb.Histogram(gradients)
-        if step != 2:
+        if step * 2 != 4:
             continue
         accuracy.compute()
 
