@@ -261,6 +261,12 @@ def last_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def is_of_super(call: ast.AST) -> bool:
+    """True for `super().forward(x)`, which runs that very method: none that overrides it."""
+    receiver = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    return isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Name) and receiver.func.id == "super"
+
+
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
     """The argument that a call passes by this keyword, or None."""
     return next((given.value for given in call.keywords if given.arg == name), None)

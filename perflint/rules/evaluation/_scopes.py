@@ -14,7 +14,7 @@ from perflint.semantics.dataflow.flow import Flow
 from perflint.semantics.facts.modules import WRAP_MODULE, module_in
 from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.model import Model
-from perflint.semantics.structure import ClassInfo, arguments, children, last_name, path_of
+from perflint.semantics.structure import ClassInfo, arguments, children, is_of_super, last_name, path_of
 from perflint.semantics.values import Function, Instance
 
 LOOPS = (*binders.LOOPS, *binders.COMPREHENSIONS)
@@ -163,7 +163,7 @@ class Survey:
             return []
         functions = [each for each in self.model.value(call.func).members if isinstance(each, Function)]
         if functions:
-            return [scope for each in functions for scope in self._may_run(each)]
+            return [scope for each in functions for scope in self._may_run(each, not is_of_super(call))]
         named = self.by_name.get(last_name(call), []) if not self.model.target(call) else []
         if isinstance(call.func, ast.Attribute):
             methods = [scope for scope in named if scope.owner is not None]
@@ -171,12 +171,12 @@ class Survey:
         bindings = self.model.symbols.variable(call.func).bindings if named else []
         return [scope for scope in named if any(scope.node is each.node for each in bindings)]
 
-    def _may_run(self, function: Function) -> Iterator[Scope]:
-        """The function of the file that a value is, and the methods that objects may have in its place."""
+    def _may_run(self, function: Function, or_others: bool) -> Iterator[Scope]:
+        """The function of the file that a value is, `or_others` that objects may have in its place."""
         scope = self.function(function)
         if scope is not None:
             yield scope
-            for cls in self.providers(function.owner, scope.name) if scope.owner is not None else ():
+            for cls in self.providers(function.owner, scope.name) if or_others and scope.owner is not None else ():
                 info = self.klass(cls)
                 method = None if info is None else info.methods.get(scope.name)
                 if method is not None and method.node in self._by_node:

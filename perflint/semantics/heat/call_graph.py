@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.semantics.callers.by_syntax import special_calls
+from perflint.semantics.structure import is_of_super
 from perflint.semantics.values import Function, Instance, Partial, Value
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class CallGraph:
             known += self._callers.get("." + info.name, ())
             for base in self._model.lineage(f"{module}.{info.owner}")[1:]:
                 # A call of the method that this one overrides.
-                known += self._callers.get(f"{base}.{info.name}", ())
+                known += self._of_overridable.get(f"{base}.{info.name}", ())
         return known
 
     def given(self, info: FunctionInfo) -> list[ast.Call]:
@@ -64,6 +65,11 @@ class CallGraph:
                     found.setdefault(f"{cls}.{method}", []).append(place)
                     break
         return found
+
+    @cached_property
+    def _of_overridable(self) -> dict[str, list[ast.expr | ast.stmt]]:
+        """Those calls that may run a method which overrides the callee."""
+        return {name: [call for call in calls if not is_of_super(call)] for name, calls in self._callers.items()}
 
     @cached_property
     def _by_plain_name(self) -> dict[str, list[ast.Call]]:
