@@ -109,7 +109,7 @@ def _switch_on(root: str) -> Path | None:
 def _is_switched_on(before: str, after: str, is_own: bool) -> bool:
     """True if a changed text has the setting, and else the same values.
 
-    The comment may have moved to another table, and such a line of a text is no comment.
+    The comment may stand in another table now. A line of a multi-line string may look like it.
     """
     import tomllib
 

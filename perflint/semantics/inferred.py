@@ -89,7 +89,7 @@ class Inferred(ABC):
         if begun is not None and calls is CallsOf.PROJECT:
             summaries(project).awaited.discard(self.module.path)
         self.run = begun or self._begin(project)
-        """What the facts come from; the summary of the next round goes on from there."""
+        """The run that the facts come from. The summary of the next round continues it."""
         self.view = self.run.analysis.view
         """The other files as they were read, and the results for them."""
         self.is_changed = True

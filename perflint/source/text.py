@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _STANDS_IN_BRACKETS = (ast.NamedExpr, ast.Yield, ast.YieldFrom)
 """Expressions that the grammar allows almost nowhere without brackets; their own spans leave the brackets out."""
 _LONG_NUMBER = re.compile(r"0[xXoObB][\da-fA-F_]{3500}")
+"""A number that may have too many decimal digits to be printed."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 

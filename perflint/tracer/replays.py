@@ -72,9 +72,9 @@ def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
 
 
 def _attributes(module: Any) -> dict[str, Any]:
-    """What shows that code assigned an attribute of a module, or made a list of it longer.
+    """The attributes of a module, as values that differ once code assigns one or makes a list longer.
 
-    What needs a gradient is computed from the parameters in each call, such as a normalized weight.
+    A tensor that needs a gradient is left out: each call computes it from the parameters, as a normalized weight.
     """
     found: dict[str, Any] = {}
     for name, value in (*vars(module).items(), *module._buffers.items()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.semantics.facts.arguments import Arguments
@@ -11,6 +12,8 @@ from perflint.semantics.values import UNKNOWN, Instance
 
 if TYPE_CHECKING:
     from perflint.semantics.inferred import Inferred
+    from perflint.semantics.module import Module
+    from perflint.semantics.structure import FunctionInfo
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "__add__",
@@ -34,21 +37,24 @@ class SpecialCall(NamedTuple):
 
     place: ast.expr | ast.stmt
     """A node that runs as often as the method."""
-    receiver: Instance
-    method: str
+    module: Module
+    method: FunctionInfo
+    """The method of a class of the module."""
     arguments: Arguments
 
 
 def special_calls(model: Inferred) -> Iterator[SpecialCall]:
-    """The calls of special methods in a file, of objects whose class is known."""
-    for place, operand, method, arguments in _asked(model):
+    """The calls in a file of special methods that classes of the project define."""
+    for place, operand, name, arguments in _asked(model):
         for member in model.value(operand).members:
-            if isinstance(member, Instance):
-                yield SpecialCall(place, member, method, arguments)
+            lineage = model.lineage(member.cls) if isinstance(member, Instance) else ()
+            classes = (found for cls in lineage if (found := model.view.klass(cls)) is not None)
+            defined = ((module, info.methods[name]) for module, info in classes if name in info.methods)
+            yield from (SpecialCall(place, *each, arguments) for each in islice(defined, 1))
 
 
 def _asked(model: Inferred) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, str, Arguments]]:
-    """Each place, with the expression of the object, the method, and what is passed to it."""
+    """Each place, with the expression of the object, the name of the method, and what is passed to it."""
     nothing = Arguments()
     for node in model.nodes(ast.Subscript):
         index = model.value(node.slice)

@@ -23,7 +23,7 @@ Make = Callable[[Project, Path, int], Summary | None]
 
 
 class Run(NamedTuple):
-    """What the rounds of a file go on from."""
+    """The run of the interpreter over a file, which each round of its summaries continues."""
 
     analysis: Analysis
     reach: Reach

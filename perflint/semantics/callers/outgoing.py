@@ -91,10 +91,8 @@ class _Maker:
 
     def special(self) -> Iterator[Call]:
         """The calls of special methods of the project: `with timer:`, `boxes[keep]`."""
-        for place, receiver, method, given in special_calls(self._model):
-            key = next(self._inherited(receiver.cls, method), None)
-            if key is not None:
-                yield self._made(place, key, _kept(given))
+        for place, module, method, given in special_calls(self._model):
+            yield self._made(place, FunctionKey(module.path, method.qualname), _kept(given))
 
     def on_unknown(self) -> Iterator[tuple[str, Call]]:
         """The calls of methods of objects that the file does not know, with the names of the methods."""
@@ -179,13 +177,8 @@ class _Maker:
     def _run_by(self, called: Class | Instance) -> FunctionKey | None:
         """The method that a call of a class or an object of the project runs."""
         names = ("__init__", "__post_init__") if isinstance(called, Class) else ("forward", "__call__")
-        cls = called.name if isinstance(called, Class) else called.cls
-        return next((key for name in names for key in self._inherited(cls, name)), None)
-
-    def _inherited(self, cls: str, name: str) -> Iterator[FunctionKey]:
-        """The methods of a name in a class and its bases, nearest first."""
-        for base in self._model.lineage(cls):
-            yield from self._method(base, name)
+        lineage = self._model.lineage(called.name if isinstance(called, Class) else called.cls)
+        return next((key for name in names for base in lineage for key in self._method(base, name)), None)
 
     def _key(self, function: Function) -> Iterator[FunctionKey]:
         module = self._model.view.loaded(function.module)

@@ -60,7 +60,7 @@ def calls_of(module: Module, name: str) -> list[ast.Call] | None:
             return None
     found = []
     for node in every(ast.Name, ast.Attribute):
-        if (node.attr if isinstance(node, ast.Attribute) else node.id) in names and isinstance(node.ctx, ast.Load):
+        if last_name(node) in names and isinstance(node.ctx, ast.Load):
             around = parents.get(node)
             if isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "super":
                 continue

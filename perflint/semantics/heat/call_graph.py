@@ -57,13 +57,8 @@ class CallGraph:
         for node in self._model.nodes(ast.Call):
             for target in self._may_call(node):
                 found.setdefault(target, []).append(node)
-        module = self._model.module
-        for place, receiver, method, _ in special_calls(self._model):
-            for cls in self._model.lineage(receiver.cls):
-                info = module.klass(cls.removeprefix(f"{module.name}."))
-                if info is not None and method in info.methods:
-                    found.setdefault(f"{cls}.{method}", []).append(place)
-                    break
+        for place, module, method, _ in special_calls(self._model):
+            found.setdefault(f"{module.name}.{method.qualname}", []).append(place)
         return found
 
     @cached_property

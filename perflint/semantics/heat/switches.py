@@ -25,7 +25,7 @@ _CONVERSIONS: dict[str, Callable[[Any], object]] = {"int": int, "bool": bool, "s
 _METHODS = frozenset({"lower", "upper", "strip", "casefold"})
 _BEGINS = frozenset({"startswith", "endswith"})
 _FAULTS = (TypeError, ValueError, OverflowError)
-"""What a conversion of a constant raises; `int(1e999)` is the last one."""
+"""The errors of converting a constant: `int(1e999)` raises OverflowError."""
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,

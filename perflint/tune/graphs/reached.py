@@ -266,7 +266,7 @@ def _span(node: ast.AST) -> tuple[int, int]:
 
 
 def first_line(code: Function | ast.stmt) -> int:
-    """The line that the code object of a function names: that of its first decorator. That of a statement."""
+    """The line on which a statement begins; for a function that of its first decorator, as its code object says."""
     decorators: list[ast.expr] = getattr(code, "decorator_list", [])
     return min([code.lineno, *(each.lineno for each in decorators)])
 
