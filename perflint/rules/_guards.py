@@ -18,7 +18,7 @@ def is_guarded(model: Model, node: ast.AST) -> bool:
     """True if a condition decides whether a node runs; `if __name__ == "__main__":` does not count."""
     return any(
         is_condition(outer) or isinstance(outer, ast.ExceptHandler) or _follows_return(outer, inner)
-        for inner, outer in outward(model, node)
+        for outer, inner in outward(model, node)
     )
 
 
@@ -42,7 +42,7 @@ def _follows_return(function: ast.AST, node: ast.AST) -> bool:
 def is_done_once(model: Model, made: ast.AST) -> bool:
     """True if something remembers the result, or a test keeps it from being made again."""
     is_looped = False
-    for inner, outer in outward(model, made):
+    for outer, inner in outward(model, made):
         if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:
             if _asks_whether_done(outer.test):
                 return True

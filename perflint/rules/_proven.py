@@ -215,7 +215,7 @@ class _Prover:
             return False
         types = _NAMES if proof == self.number else frozenset(("list", "tuple", "range"))
         flow = flow_around(self._model, node)
-        for inner, outer in outward_in_function(self._model, node):
+        for outer, inner in outward_in_function(self._model, node):
             if isinstance(outer, (ast.If, ast.IfExp)) and _is_guarded(outer, inner):
                 for name in _tested(self._model, outer.test, types):
                     if name.id == node.id and flow.used.get(name) is flow.used.get(node):

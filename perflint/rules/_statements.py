@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import chain, pairwise
 
 from perflint.findings import Edit
 from perflint.fixes.edits import delete_statement, in_newlines_of, indentation, insert, with_last_comments
 from perflint.semantics.around import inside
+from perflint.semantics.dataflow.definitions import ways_out
 from perflint.semantics.model import Model
 from perflint.semantics.structure import block_in, stands_in, walk
 from perflint.source.text import Source
@@ -28,13 +28,13 @@ def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def outward(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Pairs of a part and the node that it is a part of, from a node up to the module."""
-    return pairwise(chain((node,), model.ancestors(node)))
+    """The nodes around a node up to the module, each with its part that leads there."""
+    return ways_out(node, model.ancestors(node))
 
 
 def outward_in_function(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The same up to the function, class or module around the node, which is in no pair."""
-    return pairwise(chain((node,), inside(model, node)))
+    """The same without the function, class or module around the node, and what is around that."""
+    return ways_out(node, inside(model, node))
 
 
 def always_runs(model: Model, node: ast.expr, statement: ast.stmt) -> bool:
@@ -90,7 +90,7 @@ def _has_no_effect(model: Model, test: ast.expr) -> bool:
 
 def swallows(model: Model, node: ast.AST) -> bool:
     """True if the function around a node may go on after an error in it: in a handler, or behind a `with`."""
-    for inner, outer in outward_in_function(model, node):
+    for outer, inner in outward_in_function(model, node):
         if isinstance(outer, _TRIES) and stands_in(outer.body, inner):
             return True
         if isinstance(outer, (ast.With, ast.AsyncWith)) and not all(lets_pass(model, item) for item in outer.items):

@@ -72,7 +72,7 @@ class BreakRule(Rule):
 
 def loses_function(model: Model, node: ast.AST, compiled: Compiled) -> bool:
     """True if a break makes torch.compile give up the function around it, or one that calls that."""
-    return compiled.in_loop or any(gives_up(outer, inner) for inner, outer in outward_in_function(model, node))
+    return compiled.in_loop or any(gives_up(outer, inner) for outer, inner in outward_in_function(model, node))
 
 
 def report(rule: Rule, site: Site, found: Break, compiled: Compiled, *, whole: bool = False) -> Finding:
@@ -112,6 +112,6 @@ def guarded(model: Model, node: ast.AST, confidence: Confidence) -> Confidence:
     """LOW if a Python condition decides whether a node runs: torch.compile only traces the branch that is taken."""
     is_guarded = any(
         isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test
-        for inner, outer in outward_in_function(model, node)
+        for outer, inner in outward_in_function(model, node)
     )
     return Confidence.LOW if is_guarded else confidence

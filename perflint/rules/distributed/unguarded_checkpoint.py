@@ -109,7 +109,7 @@ def _starts(model: Model, function: ast.AST | None) -> Iterator[bool]:
 def _knows_rank(site: CallSite) -> bool:
     """True if the rank may decide whether the call runs, or which file it writes."""
     model = site.model
-    for inner, outer in outward(model, site.node):
+    for outer, inner in outward(model, site.node):
         if is_condition(outer) and not _counts_alone(outer):
             return True
         for name in ("body", "orelse"):

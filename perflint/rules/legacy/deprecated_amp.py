@@ -361,7 +361,7 @@ def _is_decorator(model: Model, node: ast.expr) -> bool:
 
 def _names_a_type(model: Model, node: ast.expr) -> bool:
     """True if a class is only compared with or annotated, not called: `isinstance`, `x: GradScaler`."""
-    for inner, outer in outward(model, node):
+    for outer, inner in outward(model, node):
         if isinstance(outer, ast.arg):
             return True
         if isinstance(outer, ast.AnnAssign):
@@ -386,7 +386,7 @@ def _is_fallback(model: Model, reference: Reference, names: Symbols) -> bool:
     """True if the code around chooses between the old names and today's, as for several torch versions."""
     return any(
         _amp.offers_modern(_alternatives(outer, inner), reference.device, names)
-        for inner, outer in outward(model, reference.node)
+        for outer, inner in outward(model, reference.node)
     )
 
 

@@ -179,7 +179,7 @@ def _is_known_to_miss(model: Model, names: Symbols, used: ast.expr | ast.stmt, f
     name = full.rpartition(".")[2]
     if model.says(f'"{name}"', f"'{name}'"):
         return True
-    for inner, outer in outward(model, used):
+    for outer, inner in outward(model, used):
         if _is_annotation(outer, inner):
             return True
         if isinstance(outer, ast.Try) and outer.handlers and stands_in(outer.body, inner):

@@ -294,7 +294,7 @@ def _is_asked(model: Model, node: ast.Attribute) -> bool:
 
 
 def _tests_around(model: Model, node: ast.AST) -> Iterator[ast.expr]:
-    for inner, around in outward(model, node):
+    for around, inner in outward(model, node):
         in_block = isinstance(around, (ast.If, ast.While)) and inner in around.body
         if isinstance(around, (ast.If, ast.While, ast.IfExp)) and (in_block or inner is around.body):
             yield around.test

@@ -120,7 +120,7 @@ class CellInLoop(Rule):
 
 def _loop(model: Model, call: ast.Call) -> ast.For | None:
     """The innermost loop, where each of its iterations comes by the call."""
-    for inner, outer in outward_in_function(model, call):
+    for outer, inner in outward_in_function(model, call):
         if isinstance(outer, ast.For):
             return outer if stands_in(outer.body, inner) else None
         if isinstance(outer, (ast.If, ast.IfExp, ast.While, ast.Try, ast.BoolOp)) or hasattr(outer, "generators"):

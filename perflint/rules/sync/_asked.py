@@ -49,7 +49,7 @@ def _searched(call: ast.Call) -> ast.expr | None:
 
 def _is_searched_before(site: SubscriptSite | CallSite, mask: ast.expr) -> bool:
     """True if the test of a branch around a place searches the same mask: `if len(mask.nonzero()) > 0:`."""
-    for inner, outer in outward(site.model, site.node):
+    for outer, inner in outward(site.model, site.node):
         if isinstance(outer, (*_FUNCTIONS, *_LOOPS)):
             return False
         if isinstance(outer, ast.If) and inner is not outer.test:
@@ -84,7 +84,7 @@ def _selected_by(model: Model, function: ast.AST) -> Counter[str]:
 
 def _is_asked(model: Model, node: ast.AST, masks: set[str]) -> bool:
     """True if a test around a node, or in front of it, has asked whether one of the masks has a true element."""
-    for inner, outer in outward(model, node):
+    for outer, inner in outward(model, node):
         block = block_in(outer, inner) if isinstance(inner, ast.stmt) else []
         at = place_in(block, inner)
         before = block[max(0, at - _MOST_STATEMENTS) : at] if at else []

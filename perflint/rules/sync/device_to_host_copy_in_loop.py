@@ -240,7 +240,7 @@ def _is_gone_over(site: CallSite) -> bool:
     """True if a loop iterates over the copy right here: `for one, other in zip(xs.cpu(), ys.cpu())`."""
     if site.target == TOLIST:
         return False
-    for inner, outer in outward(site.model, site.node):
+    for outer, inner in outward(site.model, site.node):
         if isinstance(outer, ast.comprehension):
             return inner is outer.iter
         if isinstance(outer, ast.stmt):

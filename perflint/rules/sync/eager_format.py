@@ -241,7 +241,7 @@ def _sink(sink: str) -> str:
 
 def _is_of_failure(site: Site) -> bool:
     """True if the text is made for an exception or a failed assertion only, or where a plain text does not do."""
-    for inner, outer in outward_in_function(site.model, site.node):
+    for outer, inner in outward_in_function(site.model, site.node):
         if isinstance(outer, ast.Raise) or (isinstance(outer, ast.Assert) and inner is outer.msg):
             return True
         if isinstance(outer, ast.IfExp) and inner is outer.orelse and isinstance(outer.body, ast.Constant):

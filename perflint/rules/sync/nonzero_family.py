@@ -9,12 +9,13 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Se
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false
+from perflint.rules._statements import outward
 from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._asked import follows_wait
 from perflint.rules.sync._data_sized import SELECTIONS, data_sized, selected
 from perflint.rules.sync._same_shape import has_shape_of, is_of_part
 from perflint.rules.sync._searched import searched_once
-from perflint.semantics.dataflow.definitions import excludes, ways_out
+from perflint.semantics.dataflow.definitions import excludes
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_selection
@@ -157,16 +158,13 @@ def _selections(site: CallSite | SubscriptSite) -> int:
         return 0
     function = site.model.function(site.node)
     loads = [] if function is None else _selections_in(site.model, function).get(site.node.slice.id, [])
-    around = dict(ways_out(site.node, site.model.ancestors(site.node)))
+    around = dict(outward(site.model, site.node))
     return sum(not _is_apart(site.model, load, around) for load in loads)
 
 
 def _is_apart(model: Model, load: ast.Subscript, around: dict[ast.AST, ast.AST]) -> bool:
     """True if a load stands in another branch than the place whose surroundings are given."""
-    return any(
-        outer in around and excludes(outer, inner, around[outer])
-        for outer, inner in ways_out(load, model.ancestors(load))
-    )
+    return any(outer in around and excludes(outer, inner, around[outer]) for outer, inner in outward(model, load))
 
 
 @once_per_node

@@ -159,7 +159,7 @@ def _waits_anyway(model: Model, read: Read) -> bool:
 
 def _is_handled(model: Model, read: ast.expr) -> bool:
     """True if a `try` in the loop handles what the read raises, which is an error of any kernel before it."""
-    for inner, outer in outward_in_function(model, read):
+    for outer, inner in outward_in_function(model, read):
         if isinstance(outer, LOOPS):
             return False
         if isinstance(outer, _TRIES) and stands_in(outer.body, inner):

@@ -56,7 +56,7 @@ def _root(node: ast.expr) -> ast.Name | None:
 
 def _iterated(model: Model, name: ast.Name) -> ast.expr | None:
     """The expression whose elements a comprehension binds to a name: `batch` of `for k, v in batch.items()`."""
-    for inner, outer in outward_in_function(model, name):
+    for outer, inner in outward_in_function(model, name):
         if isinstance(outer, COMPREHENSIONS):
             for generator in reversed(_visible(outer.generators, inner, name)):
                 if any(isinstance(each, ast.Name) and each.id == name.id for each in targets(generator.target)):

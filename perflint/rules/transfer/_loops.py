@@ -18,7 +18,7 @@ Loop = ast.For | ast.AsyncFor | ast.While
 def loop_around(model: Model, node: ast.AST) -> Loop | None:
     """The innermost loop statement whose body a statement belongs to."""
     around = outward_in_function(model, node)
-    return next((outer for inner, outer in around if isinstance(outer, LOOPS) and stands_in(outer.body, inner)), None)
+    return next((outer for outer, inner in around if isinstance(outer, LOOPS) and stands_in(outer.body, inner)), None)
 
 
 def is_bound_before(model: Model, loop: Loop, name: str) -> bool:
