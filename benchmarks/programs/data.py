@@ -5,6 +5,7 @@ Each function gets the folder in which the program runs.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -140,3 +141,41 @@ def points(folder: Path, small: bool) -> None:
     for part, count in zip(("train", "test"), counts, strict=True):
         np.save(place / f"data_{part}.npy", np.random.randn(count, size, 3).astype(np.float32))
         np.save(place / f"label_{part}.npy", np.random.randint(0, 3, count))
+
+
+def digits_within(folder: Path, small: bool) -> None:
+    """Digits in a folder of their own; all 60,000 that the data set has."""
+    tiny.mnist(folder, 60_000, "data/mnist")
+
+
+def small_digits(folder: Path, small: bool) -> None:
+    """Images of digits, and a configuration: that of the authors."""
+    from PIL import Image
+
+    for index in range(20):
+        path = folder / "data" / "mnist" / "train" / "images" / str(index % 10) / f"{index}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.random.randint(0, 256, (28, 28), dtype=np.uint8)).save(path)
+        for copy in range(1, 2 if small else 300):
+            os.link(path, path.with_name(f"{index}-{copy}.png"))
+    (folder / "mnist").mkdir(exist_ok=True)
+    text = (folder / "config" / "mnist.yaml").read_text()
+    for line in ("[ 128, 256, 256, 256]", "[ 256, 256]") if small else ():
+        text = text.replace(line, line.replace("128", "32").replace("256", "32"))
+    text = text.replace("ldm_batch_size: 64", "ldm_batch_size: 4") if small else text
+    (folder / "config" / "perflint.yaml").write_text(text)
+
+
+def models(folder: Path, small: bool) -> None:
+    """The folder that the program writes to."""
+    (folder / "model").mkdir(exist_ok=True)
+
+
+def breasts(folder: Path, small: bool) -> None:
+    """X-rays of breasts from two sides, with findings and without, for two parts."""
+    patients, size = (16, (32, 32)) if small else (512, (128, 128))
+    for part, count in (("train", patients), ("val", 2)):
+        for index in range(count):
+            kinds = {"pos": ("Mass", "Suspicious_Calcification")[index % 2], "neg": "Negative"}
+            for (kind, name), view in itertools.product(kinds.items(), ("CC", "MLO")):
+                tiny.image(folder / part / name / f"p{index}_L_{view}_{kind}_0.png", size)

@@ -1,0 +1,96 @@
+"""Run a program without what it only draws or reports with, and with stand-ins: `older.py SCRIPT [ARGUMENTS]`.
+
+It gives NumPy and SciPy their old names, compares no checksums of data, and has stand-ins for `gym` (screens of noise),
+for `rasterio` (frames of noise) and for `datasets` (a text of random letters).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import numpy as np
+import torchvision
+
+SILENT = "matplotlib matplotlib.pyplot tensorboardX torch.utils.tensorboard torchinfo pandas".split()
+LETTERS = "".join(map(chr, range(97, 123))) + "\n ,.;-"
+
+
+class CartPole:
+    """An environment of the old interface whose screens are noise, and which ends by chance."""
+
+    action_space = SimpleNamespace(n=2)
+
+    def __init__(self, name: str) -> None:
+        self.unwrapped = self
+
+    def reset(self) -> np.ndarray:
+        """The first observation."""
+        return np.random.rand(4)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, dict[str, Any]]:
+        """An observation, a reward, whether the episode is over, and nothing else."""
+        return np.random.rand(4), 1.0, random.random() < 0.05, {}
+
+    def render(self, mode: str) -> np.ndarray:
+        """A screen."""
+        return np.random.randint(0, 256, (400, 600, 3), dtype=np.uint8)
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def frames(path: str) -> SimpleNamespace:
+    """A file with one frame of a satellite: 14 bands."""
+    return SimpleNamespace(read=lambda: np.random.rand(14, 64, 64).astype(np.float32))
+
+
+def poems(name: str) -> dict[str, Any]:
+    """A data set of texts."""
+    few = random.Random(0)
+    return {"train": {"text": np.array(["".join(few.choices(LETTERS, k=2_000)) for _ in range(10)])}}
+
+
+class Texts(dict[str, Any]):
+    """Rows of a data set: all of them are a dictionary of columns."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return self if isinstance(key, slice) else super().__getitem__(key)
+
+
+def stand_in(name: str, **parts: Any) -> None:
+    """Put a module in place of one that is not there."""
+    module = ModuleType(name)
+    module.__dict__.update(parts)
+    sys.modules[name] = module
+
+
+def main() -> None:
+    """Prepare the names and run the script."""
+    for name in SILENT:
+        sys.modules[name] = MagicMock()
+    stand_in("gym", make=CartPole)
+    stand_in("rasterio", open=frames)
+    if not Path("datasets").is_dir():
+        stand_in("datasets", load_dataset=lambda name: {"train": Texts(poems(name)["train"])})
+    if importlib.util.find_spec("scipy") is not None:
+        stand_in("scipy.sparse.linalg.eigen")
+        stand_in("scipy.sparse.linalg.eigen.arpack", eigsh=None)
+    for name, kind in {"bool": bool, "int": int, "float": float}.items():
+        if not hasattr(np, name):
+            setattr(np, name, kind)
+    torchvision.datasets.cifar.check_integrity = lambda *rest: True
+    sys.argv = sys.argv[1:]
+    sys.path[:0] = [os.getcwd(), str(Path(sys.argv[0]).parent.resolve())]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
