@@ -56,17 +56,17 @@ def actions(checked: Checked, shown: Shown, asked: Range, only: Sequence[str] | 
                     kind=CodeActionKind.QuickFix,
                     diagnostics=about,
                     is_preferred=True if fix.safety is Safety.SAFE else None,
-                    data=_data(document, _FIX, index),
+                    data=_data(document, _FIX, checked.findings[index]),
                 )
             yield CodeAction(
                 title=f"perflint: ignore {finding.code} in this line",
                 kind=CodeActionKind.QuickFix,
                 diagnostics=about,
-                data=_data(document, _IGNORE, index),
+                data=_data(document, _IGNORE, checked.findings[index]),
             )
     safe = any(finding.fix is not None and finding.fix.safety is Safety.SAFE for finding in checked.findings)
     if safe and _wants(FIX_ALL, only):
-        yield CodeAction(title="perflint: apply all safe fixes", kind=FIX_ALL, data=_data(document, _ALL, 0))
+        yield CodeAction(title="perflint: apply all safe fixes", kind=FIX_ALL, data=_data(document, _ALL))
 
 
 def change(
@@ -77,7 +77,10 @@ def change(
         return Change(None, ("the document has changed",))
     if data["does"] == _ALL:
         return session.fix_all(checked.document, texts, problems)
-    finding: Finding = checked.findings[data["index"]]
+    # Edits of other documents, and settings, change the findings of a version.
+    finding = next((each for each in checked.findings if _identity(each) == data["finding"]), None)
+    if finding is None:
+        return Change(None, ("the finding is no longer there",))
     if data["does"] == _FIX:
         return session.fix(checked, finding, texts, problems)
     return session.ignore(checked, finding, problems)
@@ -93,8 +96,16 @@ def workspace_edit(checked: Checked, text: str, encoding: str, versioned: bool) 
     return WorkspaceEdit(document_changes=[TextDocumentEdit(identifier, list(edits))])
 
 
-def _data(document: Document, does: str, index: int) -> dict[str, Any]:
-    return {"uri": document.uri, "version": document.version, "does": does, "index": index}
+def _data(document: Document, does: str, finding: Finding | None = None) -> dict[str, Any]:
+    known = None if finding is None else _identity(finding)
+    return {"uri": document.uri, "version": document.version, "does": does, "finding": known}
+
+
+def _identity(finding: Finding) -> list[Any]:
+    """The parts of a finding that no other one of the same document has, as JSON."""
+    span, fix = finding.span, finding.fix
+    place = [span.line, span.column, span.end_line, span.end_column]
+    return [finding.code, *place, *([] if fix is None else [fix.safety.value, fix.message])]
 
 
 def _wants(kind: str, only: Sequence[str] | None) -> bool:

@@ -76,10 +76,12 @@ def add_documents(server: Server) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def did_change_files(params: types.DidChangeWatchedFilesParams) -> None:
         # The editor's text of an open document counts, whatever is written to its file.
-        known = {uri for uri in server.open if uri.endswith((".py", ".pyi"))}
+        known = {uri: document.path for uri, document in server.open.items() if uri.endswith((".py", ".pyi"))}
         changed = types.FileChangeType.Changed
         if any(event.uri not in known or event.type != changed for event in params.changes):
             await server.refresh()
+        else:
+            await server.do(server.session.note_written, [known[event.uri] for event in params.changes])
         if any(event.uri.endswith(".jsonl.gz") for event in params.changes):
             server.refresh_hints()
 

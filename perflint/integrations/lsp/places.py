@@ -41,7 +41,9 @@ class Place:
         self._caches = Caches(self._projects, settings, self.rules, cache)
         self._overlays: dict[Path, Project] = {}
         self._edited: set[Path] = set()
-        """The files whose open text once differed: what the project knows of them may be older than the disk."""
+        """The files whose open text once differed, or that were written while they were open: what the project knows
+        of them may be older than the disk.
+        """
         self._excluded: dict[str, bool] = {}
 
     def excludes(self, path: str) -> bool:
@@ -104,6 +106,10 @@ class Place:
             overlay = base.overlay(changed)
         self._overlays[top] = overlay
         return overlay
+
+    def note_written(self, paths: Sequence[str]) -> None:
+        """Take the open texts of files for edited, since what the project knows of the disk is older."""
+        self._edited.update(map(Path, paths))
 
     def knows_edits_of(self, path: str) -> bool:
         """True if the project on the disk must be read anew when a document is closed."""

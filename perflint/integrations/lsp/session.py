@@ -106,6 +106,11 @@ class Session:
         self._by_settings.clear()
         self._by_folder.clear()
 
+    def note_written(self, paths: Sequence[str]) -> None:
+        """Read files with open documents anew once these are closed."""
+        for place in self._by_settings.values():
+            place.note_written(paths)
+
     def close_document(self, path: str) -> None:
         """Forget the text of a document."""
         if any(place.knows_edits_of(path) for place in self._by_settings.values()):

@@ -182,6 +182,45 @@ def test_all_safe_fixes_give_the_text_of_fix(editor: Editor) -> None:
     editor.close("all/a.py")
 
 
+def test_an_action_fixes_its_own_finding_or_nothing(editor: Editor) -> None:
+    editor.write("stale/pyproject.toml", "")
+    helper = FIXABLE.replace("def train", "def read(x):\n    return x + torch.ones(8).cuda()\n\n\ndef train", 1)
+    editor.write("stale/main.py", CALLER)
+    editor.open("stale/main.py", CALLER)
+    assert len(editor.open("stale/helper.py", helper)) == 4
+    everything = types.Range(types.Position(0, 0), types.Position(99, 0))
+    actions = editor.actions("stale/helper.py", everything)
+    editor.change("stale/main.py", WITHOUT_CALL)
+    editor.until(lambda: len(editor.shown[editor.uri("stale/helper.py")].diagnostics) == 3)
+    # The first finding went with the call, so each other one is at another index.
+    gone = editor.run(editor.client.code_action_resolve_async(actions[0]))
+    assert gone.edit is None and "not done: the finding is no longer there" in editor.messages.pop()
+    kept = editor.after("stale/helper.py", actions[2])
+    assert kept == helper.replace("torch.ones(8).cuda()\n        more", 'torch.ones(8, device="cuda")\n        more')
+    # An editor may count versions anew.
+    editor.close("stale/helper.py")
+    editor.open("stale/helper.py", helper.replace("        mask = torch.ones(8).cuda()\n", "").replace("mask", "2"))
+    assert editor.run(editor.client.code_action_resolve_async(actions[2])).edit is None
+    editor.messages.clear()
+    editor.close("stale/helper.py")
+    editor.close("stale/main.py")
+
+
+def test_a_file_that_others_wrote_while_it_was_open_counts_once_it_is_closed(editor: Editor) -> None:
+    editor.write("written/pyproject.toml", "")
+    editor.write("written/helper.py", HELPER)
+    editor.write("written/main.py", WITHOUT_CALL)
+    editor.open("written/main.py", WITHOUT_CALL)
+    assert editor.open("written/helper.py", HELPER) == []
+    editor.write("written/main.py", CALLER)
+    changed = types.FileEvent(editor.uri("written/main.py"), types.FileChangeType.Changed)
+    editor.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([changed]))
+    assert editor.change("written/helper.py", HELPER + "\n") == []
+    editor.close("written/main.py")
+    assert codes(editor.change("written/helper.py", HELPER)) == ["TPF101"]
+    editor.close("written/helper.py")
+
+
 def test_unsaved_text_of_another_file_counts(editor: Editor) -> None:
     editor.write("two/pyproject.toml", "")
     editor.write("two/helper.py", HELPER)
