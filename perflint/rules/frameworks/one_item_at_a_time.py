@@ -33,11 +33,11 @@ class OneItemAtATime(Rule):
 
     ## Why is this bad
     Each item is a batch of its own: the GPU computes one short text at a time, and waits for its preparation and its
-    result. The pipeline warns about it: "You seem to be using the pipelines sequentially on GPU". It is a warning
-    because others measured it: the
-    [documentation](https://huggingface.co/docs/transformers/main_classes/pipelines#pipeline-batching) shows 187 texts
-    in a second one by one, 1,206 in batches of 8 and 2,478 in batches of 64, for short texts of equal length on its
-    GPU. The cost has not been measured here.
+    result. The pipeline warns about it: "You seem to be using the pipelines sequentially on GPU". Measured on an H200
+    with a model of 12 layers: 64 texts take 183 ms one by one, and 3.3 ms as one batch, without their preparation. The
+    [documentation](https://huggingface.co/docs/transformers/main_classes/pipelines#pipeline-batching) of the pipeline
+    shows 187 texts in a second one by one, 1,206 in batches of 8 and 2,478 in batches of 64, for short texts of equal
+    length on its GPU.
 
     ## When it is fine
     - Items come one at a time, from a user or a queue: a loop over a list is needed for a finding.
@@ -76,7 +76,8 @@ class OneItemAtATime(Rule):
     """
 
     code, name = "TPF946", "one-item-at-a-time"
-    effect, severity = Effect.PIPELINE, Severity.WARNING
+    effect, severity = Effect.PIPELINE, Severity.ERROR
+    measured = ("one-item-at-a-time",)
     listens = (Files("pipeline", "return_tensors", also=("transformers", "tokeniz", "processor")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
