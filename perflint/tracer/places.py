@@ -73,9 +73,9 @@ class Locator:
         if self._own:
             if any(full == own or full.startswith(own.rstrip(os.sep) + os.sep) for own in self._own):
                 return Owner.USER
-        elif not _is_installed(full) and not full.startswith(_standard()):
+        elif not is_installed(full) and not full.startswith(_standard()):
             return Owner.USER
-        return Owner.LIBRARY if _is_installed(full) and not _is_torch(full) else Owner.SYSTEM
+        return Owner.LIBRARY if is_installed(full) and not _is_torch(full) else Owner.SYSTEM
 
     def is_outside_torch(self, frame: FrameType) -> bool:
         """True if a frame is of the user's code or of an installed package other than torch."""
@@ -203,7 +203,8 @@ def _characters(line: str, column: int) -> int:
     return len(line.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "ignore")) + 1
 
 
-def _is_installed(path: str) -> bool:
+def is_installed(path: str) -> bool:
+    """True for a file of an installed package."""
     return any(packages in path for packages in _PACKAGES)
 
 

@@ -13,7 +13,11 @@ from perflint.tracer.identity import ByIdentity
 _captured: ByIdentity[list[Callable[[], object]]] = ByIdentity()
 _EAGER = 3
 """The calls that a graph is not made of."""
+_WATCHED = 5
+"""The calls after these whose effects are looked for."""
 _calls: ByIdentity[int] = ByIdentity()
+_changed: ByIdentity[set[str]] = ByIdentity()
+"""The Python values that the last call of a function changed."""
 _open: dict[int, list[Callable[[], object]]] = {}
 """By thread, the list of the graph that it captures."""
 
@@ -35,6 +39,8 @@ def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
     from torch.nn.modules.module import register_module_forward_pre_hook
     from torch.utils._pytree import tree_flatten
 
+    from perflint.tracer.held import Held
+
     tensors = [each for each in tree_flatten(inputs)[0] if isinstance(each, torch.Tensor)]
     if any(each.requires_grad for each in tensors):
         raise ValueError("an input of the step needs a gradient, and a graph gets copies of its inputs")
@@ -46,21 +52,27 @@ def run_whole(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
         if id(module) not in modules:
             modules[id(module)] = module, _attributes(module)
 
+    # The first calls are eager anyway, and may fill caches.
+    calls = _calls[function] = (_calls.get(function) or 0) + 1
+    held = Held(function) if _EAGER < calls <= _EAGER + _WATCHED else None
     hook = register_module_forward_pre_hook(note)
     try:
         result = function(*inputs)
     finally:
         _open.pop(get_ident(), None)
         hook.remove()
-    calls = (_calls.get(function) or 0) + 1
-    _calls[function] = calls
-    # The first calls are eager anyway, and may fill caches.
     for module, before in modules.values() if calls > _EAGER else ():
         after = _attributes(module)
         changed = next((name for name in {**before, **after} if before.get(name) != after.get(name)), None)
         if changed is not None:
             kind = type(module).__name__
             raise ValueError(f"each call of a {kind} changes its `{changed}`, which a graph does not repeat")
+    if held is not None:
+        found = held.changed(Held(function))
+        again = sorted(found & (_changed.get(function) or set()))
+        if again:
+            raise ValueError(f"each step changes `{again[0]}`, which a graph does not repeat")
+        _changed[function] = found
     if versions != [each._version for each in tensors]:
         raise ValueError("the step writes to one of its inputs, and a graph gets copies of them")
     for each in tree_flatten(result)[0]:

@@ -17,6 +17,8 @@ REFUSED = {
     "added_before": "`penalty.backward()` may leave gradients to which the step adds its own",
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
     "given_model": "the backward pass is not in the block of the optimizer's step",
+    "changed_around": "it calls `loss_of`: `weight` is read, which a.py:25 changes (a.py:14)",
+    "counting_in_dict": "each step changes `model.seen['calls']`, which a graph does not repeat",
     "counting_module": "each call of a Metric changes its `total`, which a graph does not repeat",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
     "manual_backward": "`self.manual_backward(loss)` has an effect that a graph does not repeat",
@@ -27,6 +29,8 @@ REFUSED = {
 }
 
 BACKWARD = {
+    "changed_around": REFUSED["changed_around"],
+    "counting_in_dict": REFUSED["counting_in_dict"],
     "counting_module": REFUSED["counting_module"],
     "copied": "the step calls no model with parameters",
     "mixed": "`scaler.step(optimizer)` has an effect that a graph does not repeat",

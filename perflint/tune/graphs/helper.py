@@ -9,14 +9,16 @@ class GraphedStep:
     Each shape of tensors and each value of other inputs has a graph of its own; the last eight are kept."""
 
     def __init__(self, step, *optimizers, most=8):
-        self.step, self.optimizers, self.most, self.states, self.graphs = step, optimizers, most, [], {}
+        self.step, self.optimizers, self.most = step, optimizers, most
+        self.states, self.rates, self.graphs = [], [], {}
 
     def __call__(self, *inputs):
         groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         states, device = [optimizer.state for optimizer in self.optimizers], groups[0]["params"][0].device
         if device.type != "cuda" or not hasattr(torch, "compiler"):  # torch is older than 2.1
             return self.step(*inputs)
-        if list(map(id, states)) != list(map(id, self.states)):  # the first call, or a checkpoint was loaded
+        is_other = list(map(id, states)) != list(map(id, self.states))
+        if is_other or len(groups) != len(self.rates):  # the first call, or a checkpoint was loaded
             self.states, self.graphs, self.stream = states, {}, torch.cuda.Stream(device)
             self.rates = [torch.zeros((), device=device) for _ in groups]
             for state in (x for each in states for x in each.values() if torch.is_tensor(x.get("step"))):
@@ -29,10 +31,11 @@ class GraphedStep:
         numbers = [{x: group[x] for x in ("lr", *way) if way and x in group} for group, way in zip(groups, ways)]
         for group, way, rate in zip(groups, ways, self.rates):
             group.update(way and {"lr": rate.fill_(group["lr"]), **way})
-        key = [x.data_ptr() for group in groups for x in group["params"]]
+        key = [(x.data_ptr(), x.requires_grad) for group in groups for x in group["params"]]
         key += [x for group in groups for x in group.values() if isinstance(x, (bool, int, float, tuple))]
         leaves, form = torch.utils._pytree.tree_flatten(inputs)
-        key += [(x.shape, x.dtype) if torch.is_tensor(x) else (x, getattr(x, "training", type(x))) for x in leaves]
+        key += [(x.shape, x.dtype) if torch.is_tensor(x) else (x, type(x)) for x in leaves]
+        key += [each.training for x in leaves if isinstance(x, torch.nn.Module) for each in x.modules()]
         self.stream.wait_stream(torch.cuda.current_stream(device))
         try:
             with torch.cuda.stream(self.stream):
@@ -44,6 +47,9 @@ class GraphedStep:
 
     def run(self, key, inputs, leaves, device):
         calls, *captured = self.graphs.pop(key, (0,))
+        state = [x for each in self.states for part in each.values() for x in part.values() if torch.is_tensor(x)]
+        if captured and list(map(id, state)) != list(map(id, captured[3])):  # it was cleared or replaced
+            calls, captured = 0, []
         if calls == 3 and not captured:
             for optimizer in self.optimizers:
                 optimizer.zero_grad(set_to_none=True)
@@ -51,7 +57,7 @@ class GraphedStep:
             graph = torch.cuda.CUDAGraph()
             torch.clear_autocast_cache()  # copies of weights that autocast keeps are made by the graph
             with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
-                captured = graph, held, self.step(*held)
+                captured = graph, held, self.step(*held), state
         self.graphs[key] = min(calls + 1, 3), *captured
         if len(self.graphs) > self.most:
             del self.graphs[next(iter(self.graphs))]

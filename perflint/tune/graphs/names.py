@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Collection, Iterator, Sequence
+from keyword import iskeyword
 
 from perflint.frozen import dataclass, replace
 from perflint.semantics.structure import path_of, root_of
@@ -57,6 +58,7 @@ class Sorter:
         self._region = region
         self._purity = purity
         self._imports = purity.imports
+        self._reached = reached
         self._changed = reached.changed
         self._numbers = reached.numbers
         self._optimizers = optimizers
@@ -246,11 +248,14 @@ class Sorter:
                 if node not in inside and root_of(node) not in self._bound:
                     found.setdefault(ast.unparse(node), []).append(node)
         for text, places in found.items():
-            yield Given(self._free(text.rpartition(".")[2]), tuple(places), text)
+            yield Given(self._free(_named(places[0])), tuple(places), text)
 
     def _varying_paths(self, node: ast.AST) -> Iterator[ast.expr]:
         called = {each.func for each in ast.walk(node) if isinstance(each, ast.Call)}
         for each in ast.walk(node):
+            if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Load) and path_of(each.value):
+                if root_of(each) not in self._bound and self._reached.changes_element(each):
+                    yield each
             if not isinstance(each, ast.Attribute) or not isinstance(each.ctx, ast.Load) or not path_of(each):
                 continue
             if root_of(each) in self._bound or root_of(each) in self._imports:
@@ -369,6 +374,14 @@ def _deleted(statement: ast.stmt) -> Iterator[ast.Name]:
 
 def _reads(node: ast.AST) -> set[str]:
     return {name.id for name in loaded_names(node)}
+
+
+def _named(node: ast.expr) -> str:
+    """A name for an attribute or an element."""
+    key = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+    if isinstance(key, str) and key.isidentifier() and not iskeyword(key):
+        return key
+    return path_of(node.value if isinstance(node, ast.Subscript) else node).rpartition(".")[2]
 
 
 def _outermost(node: ast.AST, wanted: Collection[ast.AST]) -> Iterator[ast.expr]:

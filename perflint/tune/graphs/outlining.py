@@ -192,7 +192,7 @@ class _Outliner:
         reached, owner = self._reached, region.owner
         if self._lasts and (isinstance(owner, ast.Module) or (self._path, first_line(owner)) not in self._seen.again):
             raise Refused("a call of the function has many steps", owner.body[0])
-        switches = any(re.search(r"\.eval\(\)|\.train\(False\)", text) for text in self._texts.values())
+        switches = any(_switches_mode(node) for tree in self._trees.values() for node in ast.walk(tree))
         purity = self._purity(self._is_step)
         takes_holders = helper is BACKWARD
         names = Sorter(self._source.tree, region, purity, reached, holders, switches, takes_holders, self._lasts).sort()
@@ -208,6 +208,18 @@ class _Outliner:
 
 def _is_at(node: ast.AST, lines: Collection[int]) -> bool:
     return any(getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0) for line in lines)
+
+
+def _switches_mode(node: ast.AST) -> bool:
+    """True for code that may turn the training mode of a module off: `.eval()`, `.train(x)`, `.training = x`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "training" and isinstance(node.ctx, ast.Store)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    given = [*node.args, *(each.value for each in node.keywords)]
+    if node.func.attr == "eval":
+        return not given
+    return node.func.attr == "train" and len(given) == 1 and ast.unparse(given[0]) != "True"
 
 
 def _is_idle(block: Sequence[ast.stmt], path: str, seen: Seen) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from perflint.frozen import dataclass
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.graphs.purity import (
+    CHANGING,
     Imports,
     changes,
     copies,
@@ -64,12 +65,23 @@ class Reached:
         self.once = _builders(trees.values())
         """The methods that only constructors call."""
         repeated = Repeated(trees, steps or {}, {self._functions[each] for each in again if each in self._functions})
+        stores = [(*each, path) for path, tree in trees.items() for each in _changed(tree, self.once, repeated)]
         self.changed = {
-            attribute: where
-            for path, tree in trees.items()
-            for attribute, where in _changed(path, tree, self.once, repeated)
+            node.attr: f"{path}:{node.lineno}" for node, _, path in stores if isinstance(node, ast.Attribute)
         }
         """The attributes that code assigns between steps, with a place of each."""
+        self._elements = {
+            _stored_key(node): f"{path}:{node.lineno}" for node, _, path in stores if isinstance(node, ast.Subscript)
+        }
+        """The elements that code assigns between steps, by what their expressions show of them."""
+        self._bindings: dict[ast.AST, tuple[set[str], dict[str, bool]]] = {}
+        self._around = {each: around for tree in trees.values() for each, around in _scopes(tree)}
+        self._rebound = {
+            (self._scope(node.id, around), node.id): f"{path}:{node.lineno}"
+            for node, around, path in stores
+            if isinstance(node, ast.Name)
+        }
+        """The names that code binds between steps, by the function or module whose they are."""
         self.numbers = _numbers(trees.values())
         """The attributes that hold numbers only."""
         self._known: dict[tuple[str, int], Refused | None] = {}
@@ -146,6 +158,36 @@ class Reached:
                     waiting.append((call.callee, first_line(node), node.end_lineno or node.lineno))
         return list(found)
 
+    def changes_element(self, node: ast.Subscript) -> str:
+        """The place where code between steps assigns the element that a node reads; empty if there is none."""
+        return next((self._elements[key] for key in _read_keys(node) if key in self._elements), "")
+
+    def _scope(self, name: str, around: Sequence[ast.AST]) -> ast.AST:
+        """The function or module whose name it is in code inside of others, the outermost first."""
+        for scope in reversed(around[1:]):
+            if scope not in self._bindings:
+                self._bindings[scope] = _bindings(scope)
+            owned, outer = self._bindings[scope]
+            if name in outer:
+                return around[0] if outer[name] else self._scope(name, around[: around.index(scope)])
+            if name in owned:
+                return scope
+        return around[0]
+
+    def _varying(self, node: ast.AST, function: Function) -> str:
+        """The reason why a function reads a value of code around it that may be another in each step; or empty."""
+        around = self._around[function]
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            scope = self._scope(node.id, around)
+            place = "" if scope is function else self._rebound.get((scope, node.id), "")
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            root = root_of(node)
+            is_given = isinstance(node.value, ast.Name) and self._scope(root, around) is function
+            place = "" if is_given else self.changes_element(node)
+        else:
+            return ""
+        return f"`{short(node)}` is read, which {place} changes" if place else ""
+
     def _judge(self, path: str, first: int) -> Refused | None:
         function = self._functions[path, first]
         local = {name for node in ast.walk(function) for name in stored_names(node)}
@@ -157,7 +199,7 @@ class Reached:
                 continue
             if isinstance(node, ast.Attribute) and node in called and node.attr in self.numbers:
                 continue
-            reason = self._hazard(node, local, constructs, path)
+            reason = self._hazard(node, local, constructs, path) or self._varying(node, function)
             if reason:
                 return Refused(
                     f"it calls `{_name(function)}`: {reason} ({path}:{getattr(node, 'lineno', first)})", node
@@ -229,23 +271,89 @@ def _builders(trees: Iterable[ast.Module]) -> set[str]:
     return inside - outside
 
 
-def _changed(path: str, tree: ast.Module, once: Collection[str], repeated: Repeated) -> Iterator[tuple[str, str]]:
-    """The attributes that code assigns outside of constructors and of what only runs before the steps, with places.
+def _changed(
+    tree: ast.Module, once: Collection[str], repeated: Repeated
+) -> Iterator[tuple[ast.Attribute | ast.Subscript | ast.Name, Sequence[ast.AST]]]:
+    """The targets that code assigns outside of constructors and of what only runs before the steps.
 
-    `once` are methods that only constructors call.
+    Each has the functions around it, the outermost first, behind the module. `once` are methods that only constructors
+    call.
     """
-    # Each node with the line of its function from which on it repeats, and whether that is a constructor.
-    waiting: list[tuple[ast.AST, float, bool]] = [(tree, repeated.began(tree), False)]
+    # Each node with the line of its function from which on it repeats, whether that is a constructor, and those around.
+    waiting: list[tuple[ast.AST, float, bool, tuple[ast.AST, ...]]] = [(tree, repeated.began(tree), False, (tree,))]
     while waiting:
-        node, start, constructs = waiting.pop()
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.lineno >= start:
-            yield node.attr, f"{path}:{node.lineno}"
+        node, start, constructs, around = waiting.pop()
+        target = _target(node)
+        if target is not None and target.lineno >= start:
+            yield target, around
+        if isinstance(node, Function):
+            around = (*around, node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             constructs = node.name in _CONSTRUCTORS or node.name in once
             start = math.inf if constructs else 0 if repeated.runs(node) else repeated.began(node)
         if isinstance(node, (ast.For, ast.While)) and not constructs and repeated.repeats(node):
             start = 0
-        waiting.extend((child, start, constructs) for child in ast.iter_child_nodes(node))
+        waiting.extend((child, start, constructs, around) for child in ast.iter_child_nodes(node))
+
+
+def _target(node: ast.AST) -> ast.Attribute | ast.Subscript | ast.Name | None:
+    """The attribute, element or name that a node assigns, also by a call; None if it assigns nothing."""
+    if isinstance(node, (ast.Attribute, ast.Subscript, ast.Name)):
+        return node if isinstance(node.ctx, ast.Store) else None
+    if not isinstance(node, ast.Call):
+        return None
+    made: ast.Attribute | ast.Subscript | None = None
+    match node:
+        case ast.Call(func=ast.Name("setattr"), args=[holder, ast.Constant(str(name)), *_]):
+            made = ast.Attribute(holder, name, ast.Store())
+        case ast.Call(func=ast.Attribute(holder, "register_buffer"), args=[ast.Constant(str(name)), *_]):
+            made = ast.Attribute(holder, name, ast.Store())
+        case ast.Call(func=ast.Attribute(holder, called)) if called in CHANGING and (node.args or node.keywords):
+            # Any element may be another one.
+            made = ast.Subscript(holder, ast.Slice(), ast.Store())
+    return None if made is None else ast.copy_location(made, node)
+
+
+def _scopes(node: ast.AST, around: tuple[ast.AST, ...] = ()) -> Iterator[tuple[ast.AST, tuple[ast.AST, ...]]]:
+    """The functions inside a node, each with the module and the functions around it, and itself."""
+    if isinstance(node, (ast.Module, Function)):
+        around = (*around, node)
+        yield node, around
+    for child in ast.iter_child_nodes(node):
+        yield from _scopes(child, around)
+
+
+def _bindings(function: ast.AST) -> tuple[set[str], dict[str, bool]]:
+    """The names that a function binds, also in comprehensions, and those of code around it, true for the module's."""
+    nodes = list(_own_nodes(function))
+    owned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    owned |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    owned |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    shared = [node for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal))]
+    return owned, {name: isinstance(node, ast.Global) for node in shared for name in node.names}
+
+
+def _stored_key(node: ast.AST) -> tuple[str, object]:
+    """What the expression of an element that is assigned shows: a text, or the container with a number or any key."""
+    key = _constant(node)
+    return ("", key) if isinstance(key, str) else (_container(node), key)
+
+
+def _read_keys(node: ast.Subscript) -> list[tuple[str, object]]:
+    """The assignments that may be of an element that is read by a constant key, as `_stored_key` gives them."""
+    key, name = _constant(node), _container(node)
+    if key is None or not name:
+        return []
+    return [("", key) if isinstance(key, str) else (name, key), (name, None)]
+
+
+def _constant(node: ast.AST) -> str | int | None:
+    key = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+    return key if isinstance(key, (str, int)) else None
+
+
+def _container(node: ast.AST) -> str:
+    return path_of(node.value).rpartition(".")[2] if isinstance(node, ast.Subscript) else ""
 
 
 def _numbers(trees: Iterable[ast.Module]) -> set[str]:
