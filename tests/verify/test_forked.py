@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import pytest
 
 from perflint.tracer.probe import ProbeOptions
 from perflint.verify import execution
-from perflint.verify.execution import Program
+from perflint.verify.execution import Program, Run
 from perflint.verify.workspace import Workspace
+from tests.sample import sample
 from tests.verify.test_execution import runs
 
 pytestmark = [
@@ -44,74 +46,94 @@ print("told", file=sys.stderr)
 )
 
 
-@pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    root = tmp_path / "project"
+@contextmanager
+def program_in(folder: Path) -> Iterator[Program]:
+    root = folder / "project"
     (root / "below").mkdir(parents=True)
     (root / "below" / "program.py").write_text(FACTS)
     (root / "below" / "own.py").write_text("value = 1\n")
-    monkeypatch.chdir(root)
-    monkeypatch.setattr(execution, "_WORTH", 0.0)
-    copy = Workspace(root)
-    options = ProbeOptions(str(copy.output), str(root), str(copy.folder), (), 2, 5, 1)
-    program = Program([sys.executable, "-u", "below/program.py", "a"], copy, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setattr(execution, "_WORTH", 0.0)
+        copy = Workspace(root)
+        options = ProbeOptions(str(copy.output), str(root), str(copy.folder), (), 2, 5, 1)
+        program = Program([sys.executable, "-u", "below/program.py", "a"], copy, options)
+        yield program
+        program.close()
+        copy.close()
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Program]:
+    """A program of which nothing has run."""
+    with program_in(tmp_path) as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def runs_of_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Program, Run, Run]]:
+    """A program, the run that started it, and the first run that was forked: two imports of torch for many tests."""
+    with program_in(tmp_path_factory.mktemp("forked")) as program:
+        first, again = program.run({}), program.run({})
+        yield program, first, again
+
+
+@pytest.fixture
+def forked(runs_of_one: tuple[Program, Run, Run]) -> Iterator[Program]:
+    """A program whose runs are forked, before and after the test."""
+    program = runs_of_one[0]
+    assert program._forked is not None
     yield program
-    program.close()
-    copy.close()
+    assert program._forked is not None
 
 
 def changed(text: str, path: str = "below/program.py") -> dict[str, bytes]:
     return {path: text.encode()}
 
 
-def test_a_fork_is_what_a_start_is(started: Program) -> None:
-    first, again = started.run({}), started.run({})
-    assert started._forked is not None
+def test_a_fork_is_what_a_start_is(forked: Program, runs_of_one: tuple[Program, Run, Run]) -> None:
+    _, first, again = runs_of_one
     assert json.loads(first.out) == json.loads(again.out)
     assert first.told == again.told == "told" and first.status == again.status == 0
     assert first.seen is not None and again.seen is not None
     assert first.seen.losses == again.seen.losses and first.seen.states == again.seen.states
-    assert again.seconds >= started._forked.seconds
+    assert forked._forked is not None and again.seconds >= forked._forked.seconds
 
 
-def test_changes_are_those_of_the_run(started: Program) -> None:
-    started.run({})
-    assert json.loads(started.run(changed("value = 2\n", "below/own.py")).out)["own"] == 2
-    assert json.loads(started.run({}).out)["own"] == 1
-    other, same = (json.loads(started.run({}, reseed=reseed).out)["random"] for reseed in (True, False))
+def test_changes_are_those_of_the_run(forked: Program) -> None:
+    assert json.loads(forked.run(changed("value = 2\n", "below/own.py")).out)["own"] == 2
+    assert json.loads(forked.run({}).out)["own"] == 1
+    other, same = (json.loads(forked.run({}, reseed=reseed).out)["random"] for reseed in (True, False))
     assert other != same
-    told = started.run(
+    told = forked.run(
         changed("import torch\nprint(torch.are_deterministic_algorithms_enabled())\n"), deterministic=True
     )
     assert told.out == "True\n"
 
 
-def test_failures_are_seen(started: Program) -> None:
-    started.run({})
-    failed = started.run(changed("import torch\nraise ValueError('wrong')\n"))
+def test_failures_are_seen(forked: Program) -> None:
+    failed = forked.run(changed("import torch\nraise ValueError('wrong')\n"))
     assert failed.failed and failed.status == 1 and failed.told.endswith("ValueError: wrong")
-    assert started.run(changed("import sys\nsys.exit(3)\n")).status == 3
-    assert started.run(changed("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")).status == -signal.SIGKILL
-    late = started.run(changed("import atexit\natexit.register(print, 'end')\nprint('main')\n"))
+    assert forked.run(changed("import sys\nsys.exit(3)\n")).status == 3
+    assert forked.run(changed("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")).status == -signal.SIGKILL
+    late = forked.run(changed("import atexit\natexit.register(print, 'end')\nprint('main')\n"))
     assert late.out == "main\nend\n" and late.status == 0
 
 
-def test_a_run_that_takes_too_long_ends_with_what_it_started(started: Program) -> None:
-    started.run({})
+def test_a_run_that_takes_too_long_ends_with_what_it_started(forked: Program) -> None:
     text = (
         "import subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'])\n"
         "print(child.pid, flush=True)\ntime.sleep(99)\n"
     )
     began = time.monotonic()
-    run = started.run(changed(text), seconds=3)
+    run = forked.run(changed(text), seconds=3)
     assert run.status is None and run.failed and time.monotonic() - began < 30
     assert not runs(run.out.strip())
-    assert started.run({}).status == 0
+    assert forked.run({}).status == 0
 
 
-def test_an_interrupt_ends_the_run(started: Program, tmp_path: Path) -> None:
-    started.run({})
+def test_an_interrupt_ends_the_run(forked: Program, tmp_path: Path) -> None:
     text = (
         f"import os, signal, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
         f"os.kill({os.getpid()}, signal.SIGINT)\ntime.sleep(99)\n"
@@ -119,26 +141,27 @@ def test_an_interrupt_ends_the_run(started: Program, tmp_path: Path) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            started.run(changed(text))
+            forked.run(changed(text))
     finally:
         signal.signal(signal.SIGINT, before)
     assert not runs((tmp_path / "pid").read_text())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\n" + TRAINING, id="environment"),
-        pytest.param("import torch\nraise SystemExit(1)\n", id="failed"),
-        pytest.param("import os, torch\ntorch.manual_seed(os.getpid())\n" + TRAINING, id="random numbers"),
-        pytest.param("import torch, starts_thread\n" + TRAINING, id="thread"),
-        pytest.param("import torch, ends\n" + TRAINING, id="ended"),
-        pytest.param("import torch, waits\n" + TRAINING, id="hangs"),
-        pytest.param("import torch\nif 'fork' in open('/proc/self/cmdline').read(): 1 / 0\n" + TRAINING, id="differs"),
-    ],
-)
+DIFFERENT = {
+    "environment": "import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\n" + TRAINING,
+    "failed": "import torch\nraise SystemExit(1)\n",
+    "random numbers": "import os, torch\ntorch.manual_seed(os.getpid())\n" + TRAINING,
+    "thread": "import torch, starts_thread\n" + TRAINING,
+    "ended": "import torch, ends\n" + TRAINING,
+    "hangs": "import torch, waits\n" + TRAINING,
+    "differs": "import torch\nif 'fork' in open('/proc/self/cmdline').read(): 1 / 0\n" + TRAINING,
+}
+"""Programs whose fork would be another run than a start."""
+
+
+@pytest.mark.parametrize("kind", sample(DIFFERENT, 3))
 def test_it_is_started_where_a_fork_would_differ(
-    started: Program, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    started: Program, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packages = tmp_path / "packages"
     packages.mkdir()
@@ -149,8 +172,8 @@ def test_it_is_started_where_a_fork_would_differ(
     waits = "import time\nif 'forking' in open('/proc/self/cmdline').read(): time.sleep(99)\n"
     (packages / "waits.py").write_text(waits)
     monkeypatch.setenv("PYTHONPATH", str(packages))
-    first = started.run(changed(text))
-    assert started.run(changed(text)).status == first.status
+    first = started.run(changed(DIFFERENT[kind]))
+    assert started.run(changed(DIFFERENT[kind])).status == first.status
     assert started._forked is None
 
 
@@ -170,7 +193,7 @@ def test_it_is_started_where_others_import_the_project(
 
 
 def test_it_is_started_where_imports_take_no_time(started: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "_WORTH", 1.0)
+    monkeypatch.setattr(execution, "_WORTH", 100.0)
     assert started.run({}).status == started.run({}).status == 0
     assert started._forked is None
 
