@@ -9,13 +9,15 @@ from pathlib import Path
 from perflint.frozen import dataclass
 from perflint.output.summary import count, counted_by, of_steps
 from perflint.output.terminal import Style, printable, printable_path, width
-from perflint.tracer.events import Experiment, Failure, Header, PageableCopy, Place, Step, Sync
+from perflint.tracer.events import Compilation, Experiment, Failure, Header, HeldMemory, PageableCopy, Place, Step, Sync
 from perflint.tracer.trace import BLIND, BLIND_HELP, Trace
 
 SHOWN = 10
 """Lines of code, and experiments."""
 FASTER = 1.02
 """The ratio of an experiment from which a change is shown for itself."""
+HOLDERS = 3
+"""Lines that hold memory, and functions that were compiled."""
 _NO_GPU = "The program used no GPU, so no wait could be seen: `perflint trace --simulate` shows them without one."
 _WORK = 2.0
 """Seconds of work in other processes from which on it may be the training: importing torch takes about as long."""
@@ -25,7 +27,10 @@ _NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `
 
 def trace_text(trace: Trace, written: Path | None, style: Style) -> str:
     """The summary of a trace: what a step takes, and the lines that cost most in it."""
-    parts = (_overview(trace, style), _lines(trace, style), _experiments(trace, style), _notes(trace, written))
+    parts = (
+        _overview(trace, style), _lines(trace, style), _experiments(trace, style), _compiled(trace), _held(trace),
+        _notes(trace, written),
+    )  # fmt: skip
     return "".join(f"{line}\n" for part in parts for line in part)
 
 
@@ -168,6 +173,38 @@ def _change(each: Experiment) -> str:
         return f"{each.change} of {each.subject}"
     place = f"{each.place.file}:{each.place.line}  " if each.place else ""
     return f"{place}{each.change} in {each.subject}"
+
+
+def _compiled(trace: Trace) -> Iterator[str]:
+    """The time that the compiler took, and its functions that took most."""
+    made = sorted(trace.of(Compilation), key=lambda each: -each.seconds)
+    if made:
+        named = [f"{each.file}:{each.line} ({each.function}) {each.seconds:.1f} s" for each in made[:HOLDERS]]
+        more = f" and {len(made) - HOLDERS} more" if len(made) > HOLDERS else ""
+        total = sum(each.seconds for each in made)
+        yield printable(f"torch.compile took {total:.1f} s: {', '.join(named)}{more}.")
+
+
+def _held(trace: Trace) -> Iterator[str]:
+    """The memory that was in use when most was, and the lines that held most of it."""
+    held = trace.of(HeldMemory)
+    if held:
+        most = sorted(held, key=lambda each: -each.bytes)[: HOLDERS + 1]
+        named = ", ".join(f"{_gib(each.bytes)} {_holder(each)}" for each in most)
+        yield printable(f"Most memory in a step: {_gib(sum(each.bytes for each in held))}, of it {named}.")
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB"
+
+
+def _holder(held: HeldMemory) -> str:
+    return f"at {held.place.file}:{held.place.line}" if held.place else f"from {without_line(held)}"
+
+
+def without_line(held: HeldMemory) -> str:
+    """The source of memory that no line of the user's code allocated."""
+    return "before the step" if held.source == "before" else "a backward pass, or other code without a line"
 
 
 def _notes(trace: Trace, written: Path | None) -> Iterator[str]:

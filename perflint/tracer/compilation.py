@@ -1,4 +1,4 @@
-"""Failures of torch.compile, from its own records: nothing is switched on for them."""
+"""Times and failures of torch.compile, from its own records: nothing is switched on for them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from contextlib import ExitStack
 from types import CodeType
 from typing import Any
 
-from perflint.tracer.events import CudagraphSkip, GraphBreak, Recompile
+from perflint.tracer.events import Compilation, CudagraphSkip, GraphBreak, Recompile
 from perflint.tracer.places import Locator, Owner
 from perflint.tracer.replacing import replace
 
 REASON_LIMIT = 2000
+_Records = tuple[GraphBreak | Recompile | Compilation | CudagraphSkip, ...]
 _CUDAGRAPHS = "torch._inductor.cudagraph_utils.__cudagraphs"
 
 
@@ -35,7 +36,7 @@ class CompilationWatch:
 
     def __init__(self) -> None:
         self._skips = _Skips()
-        self._kept: tuple[GraphBreak | Recompile | CudagraphSkip, ...] | None = None
+        self._kept: _Records | None = None
         self._had_compiled = False
         self._was_called = False
         self.on_use: Callable[[], None] = lambda: None
@@ -81,15 +82,15 @@ class CompilationWatch:
         counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
         return bool(counters.get("frames", {}).get("ok"))
 
-    def records(self, locator: Locator) -> tuple[GraphBreak | Recompile | CudagraphSkip, ...]:
-        """The graph breaks, recompiles and skipped CUDA graphs of the process."""
+    def records(self, locator: Locator) -> _Records:
+        """The graph breaks, recompiles, compile times and skipped CUDA graphs of the process."""
         if self._kept is not None:
             return self._kept
         utils = sys.modules.get("torch._dynamo.utils")
         skips = tuple(CudagraphSkip(reason, count) for reason, count in self._skips.reasons.items())
         if utils is None:
             return skips
-        return (*_breaks(utils, locator), *_recompiles(utils, locator), *skips)
+        return (*_breaks(utils, locator), *_recompiles(utils, locator), *_times(utils, locator), *skips)
 
 
 def _breaks(utils: Any, locator: Locator) -> tuple[GraphBreak, ...]:
@@ -111,6 +112,17 @@ def _recompiles(utils: Any, locator: Locator) -> tuple[Recompile, ...]:
                 file = locator.name(code.co_filename)
                 found[file, code.co_firstlineno, code.co_qualname, _cut(_without_number(str(reason)))] += 1
     return tuple(Recompile(*key, count) for key, count in found.items())
+
+
+def _times(utils: Any, locator: Locator) -> tuple[Compilation, ...]:
+    """The time of each compiled function, of the last compilations that the compiler remembers (64 in torch 2.13)."""
+    found: dict[tuple[str, int, str], list[float]] = {}
+    for each in getattr(utils, "get_compilation_metrics", list)():
+        name, line = getattr(each, "co_filename", None), getattr(each, "co_firstlineno", None)
+        seconds = getattr(each, "entire_frame_compile_time_s", None)
+        if name and line and seconds:
+            found.setdefault((locator.name(name), line, each.co_name or ""), []).append(seconds)
+    return tuple(Compilation(*key, len(times), sum(times)) for key, times in found.items())
 
 
 def _without_number(reason: str) -> str:

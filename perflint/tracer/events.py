@@ -240,6 +240,19 @@ class Recompile:
 
 
 @dataclass(frozen=True, slots=True)
+class Compilation:
+    """The time that torch.compile took for a function, or for the rest of it after a graph break."""
+
+    file: str
+    line: int
+    """Of the function, or of the graph break."""
+    function: str
+    count: int
+    """How often it was compiled."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class CudagraphSkip:
     """Why the compiler did not use CUDA graphs."""
 
@@ -260,6 +273,20 @@ class AllocatorChurn:
     """`cudaFree`, which synchronises."""
     retries: int
     peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMemory:
+    """Memory of a GPU that was in use when most of it was, in one recorded step."""
+
+    device: int
+    place: Place | None
+    """The line that allocated it in the step; None where no line of the user's code did."""
+    source: str
+    """`step`: allocated in the step; `before`: parameters, states and others from before it."""
+    bytes: int
+    count: int
+    """Allocations; 0 from before the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,8 +426,10 @@ Record = (
     | ModuleCall
     | GraphBreak
     | Recompile
+    | Compilation
     | CudagraphSkip
     | AllocatorChurn
+    | HeldMemory
     | Gap
     | SyncCost
     | Kernel
@@ -419,8 +448,10 @@ KINDS: dict[str, type] = {
     "module": ModuleCall,
     "graph-break": GraphBreak,
     "recompile": Recompile,
+    "compilation": Compilation,
     "cudagraph-skip": CudagraphSkip,
     "allocator": AllocatorChurn,
+    "held-memory": HeldMemory,
     "gap": Gap,
     "cost": SyncCost,
     "kernel": Kernel,

@@ -28,7 +28,7 @@ from perflint.tracer.experiments.run import Experiments, idle_part
 from perflint.tracer.file import TraceError, write_trace
 from perflint.tracer.gaps import Analysis
 from perflint.tracer.lines import Lines, LineUse
-from perflint.tracer.memory import AllocatorWatch
+from perflint.tracer.memory import AllocatorWatch, PeakWatch
 from perflint.tracer.modules import MadeAt, ModuleCalls
 from perflint.tracer.options import EXPERIMENT_SECONDS, Options, output_of
 from perflint.tracer.places import Locator, Owner
@@ -99,6 +99,7 @@ class Session:
         if not options.simulate:
             self._compilation.on_use = self._witnesses.leave_builtins
         self._allocator = AllocatorWatch()
+        self._peak = PeakWatch(self._line_of)
         self._churn: tuple[Record, ...] = ()
         self._timeline = Timeline()
         self._analysis: Analysis | None = None
@@ -153,6 +154,7 @@ class Session:
             with self._within():
                 if self._timeline.runs:
                     self._timeline.abandon()
+                self._peak.abandon()
                 self._read_clock(wait=True)
                 self._churn = self._churn or self._allocator.stop(self._recording.step)
                 self._take_lines()
@@ -182,6 +184,7 @@ class Session:
         self._recording.records = False
         if self._timeline.runs:
             self._timeline.abandon()
+        self._peak.abandon()
         self._stop_watching()
         self._listen()
         self._analysis, self._profiled, self._passed = None, 0, 0
@@ -241,6 +244,8 @@ class Session:
         self._modules.end_step()
         self._witnesses.end_step()
         self._line_use.end_step()
+        if not self.options.simulate:
+            self._peak.end_step(self._recording.step)
         if self._recording.step == (self.options.steps or WINDOW_AFTER) and not self._profiled:
             self._begin_profiling()
         elif self.options.steps and self._recording.step >= self.options.steps:
@@ -282,6 +287,7 @@ class Session:
 
     def _done(self) -> None:
         """All that was asked for is there; the program goes on by itself."""
+        self._peak.abandon()
         self._churn = self._churn or self._allocator.stop(self._recording.step)
         self._line_use.take(in_steps=True)
         self._stage = Stage.DONE
@@ -348,6 +354,10 @@ class Session:
     def _place_of(self, frame: FrameType) -> Place | None:
         found = self.locator.find(frame)
         return found.place if found is not None else None
+
+    def _line_of(self, path: str, line: int, function: str) -> Place | None:
+        """A line, if it is the user's."""
+        return self.locator.line(path, line, function) if self.locator.owner(path) is Owner.USER else None
 
     def _fail(self, part: str, message: str) -> None:
         self._problems.append(Problem(part, message))
@@ -426,6 +436,7 @@ class Session:
         yield from self._modules.calls()
         yield from self._compilation.records(self.locator)
         yield from self._churn
+        yield from self._peak.held
         yield from lines
         yield from self._experiments or ()
         for problem in self._problems:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perflint.tracer.events import AllocatorChurn, PageableCopy, Step, Sync
+from perflint.tracer.events import AllocatorChurn, HeldMemory, PageableCopy, Step, Sync
 from perflint.tracer.file import read_trace
 from perflint.tracer.trace import Trace
 from tests.tracer.device import python
@@ -83,4 +83,7 @@ def test_explicit_syncs_and_pageable_copies(tmp_path: Path) -> None:
     (copy,) = trace.of(PageableCopy)
     assert (copy.direction, copy.bytes) == ("host-to-device", 4 << 20)
     assert trace.of(AllocatorChurn)[0].segments_allocated == 0
+    held = trace.of(HeldMemory)
+    assert [(each.source, each.place is None) for each in held[:1]] == [("before", True)]
+    assert any(each.place and each.place.text.startswith("y = host") and each.bytes == 4 << 20 for each in held)
     assert trace.header.devices and trace.header.torch

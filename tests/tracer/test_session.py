@@ -13,7 +13,17 @@ import pytest
 
 import perflint
 from perflint.tracer.compilation import CompilationWatch
-from perflint.tracer.events import CandidateLine, CudagraphSkip, Failure, GraphBreak, ModuleCall, Recompile, Step, Sync
+from perflint.tracer.events import (
+    CandidateLine,
+    Compilation,
+    CudagraphSkip,
+    Failure,
+    GraphBreak,
+    ModuleCall,
+    Recompile,
+    Step,
+    Sync,
+)
 from perflint.tracer.file import TraceError, read_trace
 from perflint.tracer.lines import Lines
 from perflint.tracer.options import Options, output_of
@@ -254,6 +264,8 @@ def test_graph_breaks_and_recompiles() -> None:
     places = [found.place.text for found in trace.of(GraphBreak) if found.place]
     assert "torch._dynamo.graph_break()" in places
     assert any("dtype mismatch" in found.reason for found in trace.of(Recompile))
+    times = {made.function: made for made in trace.of(Compilation)}
+    assert times["f"].count >= 2 and 0 < times["f"].seconds < 100 and times["f"].file.endswith("test_session.py")
 
 
 def test_lines_of_compiled_code_do_not_run_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,13 @@ from perflint.output.report.markup import Content, Markup, join, tag, text, with
 from perflint.output.report.numbers import percent, plain, size, times
 from perflint.output.report.parts import Column, Names, Section, details, left_out, section, table
 from perflint.output.summary import count
+from perflint.output.trace import without_line
 from perflint.tracer.events import (
     AllocatorChurn,
+    Compilation,
     CudagraphSkip,
     GraphBreak,
+    HeldMemory,
     Kernel,
     ModuleCall,
     Recompile,
@@ -25,6 +28,7 @@ from perflint.tracer.events import (
 KERNELS = 15
 MODULES = 60
 REASONS = 25
+HOLDERS = 12
 _MUCH_LAYOUT = 0.05
 _LAYOUT_HINT = (
     "{} of the work converts layouts of tensors. `channels_last` may avoid it: "
@@ -138,8 +142,11 @@ def _tensor(tensor: TensorFacts) -> str:
 
 
 def compilation(facts: Facts, names: Names) -> Section | None:
-    """The failures of torch.compile."""
+    """The times and failures of torch.compile."""
     rows: list[Sequence[Content]] = []
+    for made in sorted(facts.trace.of(Compilation), key=lambda each: -each.seconds):
+        function = join(place_name(made.file, made.line), tag("small", made.function))
+        rows.append((function, "compiled", f"took {plain(made.seconds, 1)} s", f"{made.count:,}"))
     for broken in facts.trace.of(GraphBreak):
         where = place_name(broken.place.file, broken.place.line) if broken.place else "no line known"
         rows.append((where, "graph break", broken.reason, f"{broken.count:,}"))
@@ -151,7 +158,7 @@ def compilation(facts: Facts, names: Names) -> Section | None:
     if not rows:
         return None
     columns = [Column("Line"), Column("What"), Column("Reason"), Column("times", True)]
-    content = table("What torch.compile could not do", columns, rows[:REASONS], is_caption_hidden=True)
+    content = table("What torch.compile took, and could not do", columns, rows[:REASONS], is_caption_hidden=True)
     return section(names, "compilation", "Compilation", content, left_out(len(rows) - REASONS, "are"))
 
 
@@ -180,4 +187,24 @@ def memory(facts: Facts, names: Names) -> Section | None:
         "In a steady state nothing is asked of the driver: cudaMalloc takes long, and cudaFree waits for the GPU."
     )  # fmt: skip
     content = table("Memory of the GPU", columns, rows, is_caption_hidden=True, class_="narrow")
-    return section(names, "memory", "Memory", tag("p", lead, class_="lead"), content)
+    return section(names, "memory", "Memory", tag("p", lead, class_="lead"), content, _held(facts))
+
+
+def _held(facts: Facts) -> Content:
+    """The lines that held memory when most was in use in a step."""
+    held = facts.trace.of(HeldMemory)
+    if not held:
+        return ""
+    most = sum(each.bytes for each in held)
+    columns = [Column("Line"), Column("held", True), Column("of it", True), Column("allocations", True)]
+    rows: list[Sequence[Content]] = [
+        (
+            place_name(each.place.file, each.place.line) if each.place else without_line(each),
+            size(each.bytes),
+            percent(share(each.bytes, most)),
+            f"{each.count:,}" if each.count else "",
+        )
+        for each in held[:HOLDERS]
+    ]
+    caption = f"In use when most was, {size(most)}, in one step"
+    return table(caption, columns, rows, class_="narrow")
