@@ -199,7 +199,7 @@ class _Job:
 
     def run(self) -> int:
         """The exit code."""
-        allowed = [*Kind] if self._arguments.allow else [Kind.IDENTICAL, Kind.ROUNDING]
+        allowed = [each for each in Kind if self._arguments.allow or each is not Kind.OTHER]
         tuning = Tuning(self._run, self._read, self._arguments.repeat, 0.05, allowed, _tell, self._holds)
         self._outcome = tuning.outcome
         stopped, status = "", 0

@@ -1,4 +1,4 @@
-"""Decides what a changed program computes: the same bit for bit, the same but for rounding, or something else."""
+"""Decides what a changed program computes: the same, but for rounding or other random numbers, or something else."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Kind(Enum):
 
     IDENTICAL = "identical"
     ROUNDING = "rounding"
+    RANDOM = "other random numbers"
     OTHER = "changes the numbers"
 
 
@@ -47,13 +48,16 @@ def compared(before: Sequence[Run], after: Run, tolerance: float, other_seeds: C
             )
         rest = "" if name == "result" else ", the final parameters, buffers and optimizer state"
         return Proof(Kind.IDENTICAL, f"{count} {_PLURAL[name]}{rest} are equal")
-    reason = difference(before, after, Safety.UNSAFE, tolerance)
+    # The probe gives seeds to all generators.
+    reason = difference(before, after, Safety.UNSAFE, tolerance, seeded=True)
     if reason is not None and not after.failed:
-        reason = difference([*before, other_seeds()], after, Safety.UNSAFE, tolerance)
+        reason = difference([*before, other_seeds()], after, Safety.UNSAFE, tolerance, seeded=True)
     if reason is not None:
         return Proof(Kind.OTHER, reason)
-    kept = "results stay" if _name(after) == "result" else "losses, first gradients and the final state stay"
-    return Proof(Kind.ROUNDING, f"{found}; {kept} within the limits")
+    is_random = _states(before[0]).random_start != _states(after).random_start
+    kept = "losses and the final state stay" if is_random else "losses, first gradients and the final state stay"
+    kept = "results stay" if _name(after) == "result" else kept
+    return Proof(Kind.RANDOM if is_random else Kind.ROUNDING, f"{found}; {kept} within the limits")
 
 
 def first_difference(one: Run, other: Run) -> str | None:
@@ -63,11 +67,15 @@ def first_difference(one: Run, other: Run) -> str | None:
             what = _name(one)
             is_other = None not in (a, b)
             return f"{what} {at + 1} is {b} instead of {a}" if is_other else f"one run has more {_PLURAL[what]}"
-    states = [run.seen.states if run.seen is not None else States() for run in (one, other)]
+    states = [_states(run) for run in (one, other)]
     name = first_other(states[0].final, states[1].final)
     if name is not None:
         return f"the final {name} differs"
     return None if states[0].random_final == states[1].random_final else "the random numbers differ at the end"
+
+
+def _states(run: Run) -> States:
+    return run.seen.states if run.seen is not None else States()
 
 
 def _name(run: Run) -> str:

@@ -141,11 +141,12 @@ def losses(run: Run) -> list[float]:
     return [loss for _, loss in run.seen.losses] if run.seen is not None else []
 
 
-def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: float) -> str | None:
+def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: float, seeded: bool = False) -> str | None:
     """How the results of a run differ from those of others by more than `safety` allows; None where they do not.
 
     A run that is to be the same must be the same bit for bit, if runs before are. If these differ
     from each other, so may it. `tolerance` is the share by which an unsafe or risky fix may change them.
+    With `seeded`, all generators of random numbers have seeds, also where no two runs before show it.
     """
     if after.failed:
         return failure(after)
@@ -157,7 +158,7 @@ def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: flo
         found = _other_losses([losses(run) for run in before], losses(after), safety, tolerance)
         if found is not None:
             return found
-    if now is not None and (found := other_gradients(known, now, safety, tolerance)):
+    if now is not None and (found := other_gradients(known, now, safety, tolerance, seeded)):
         return found
     if _prints_alike(before) and (found := _other_output([run.out for run in before], after.out, safety, tolerance)):
         return found

@@ -93,9 +93,14 @@ def _moves(name: str, moves: Mapping[str, float], states: States) -> bool:
     return moves[name] * math.sqrt(size) > _STILL * whole * math.sqrt(states.start[name].size)
 
 
-def other_gradients(before: Sequence[States], after: States, safety: Safety, tolerance: float) -> str | None:
-    """How the gradients of the first steps differ from those of runs that begin from the same state; None if not."""
-    known = [states.gradients for states in _alike(before, after)]
+def other_gradients(
+    before: Sequence[States], after: States, safety: Safety, tolerance: float, seeded: bool = False
+) -> str | None:
+    """How the gradients of the first steps differ from those of runs that begin from the same state; None if not.
+
+    With `seeded`, all generators of random numbers have seeds.
+    """
+    known = [states.gradients for states in _alike(before, after, seeded)]
     if not known:
         return None
     if safety is Safety.SAFE and _all_same(known):
@@ -109,19 +114,21 @@ def other_gradients(before: Sequence[States], after: States, safety: Safety, tol
     return None if found is None else f"from the same state, the gradients of the first step change by {found}"
 
 
-def _alike(before: Sequence[States], after: States) -> list[States]:
+def _alike(before: Sequence[States], after: States, seeded: bool) -> list[States]:
     """The runs that begin from the same state, with the same random numbers."""
     # A generator that no two runs have in the same state was never seeded: it decides nothing, or all runs differ.
-    seeded = {
+    generators = {
         name
         for one, other in combinations(before, 2)
         for name, digest in one.random_start.items()
         if digest == other.random_start.get(name)
     }
+    if seeded:
+        generators = {name for states in before for name in states.random_start}
     return [
         states
         for states in before
-        if all(states.random_start.get(name) == after.random_start.get(name) for name in seeded)
+        if all(states.random_start.get(name) == after.random_start.get(name) for name in generators)
         and same_bits(states.start, after.start)
     ]
 

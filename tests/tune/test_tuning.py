@@ -143,6 +143,25 @@ def test_rounding_is_a_class_of_its_own() -> None:
     assert trial.proof.text.startswith("loss 1 is ")
 
 
+@pytest.mark.parametrize("draws", [False, True])
+def test_gradients_count_only_if_the_same_random_numbers_were_drawn(draws: bool) -> None:
+    def states(gradient: float, random: str) -> States:
+        start = {"parameter fc": Sketch(1, 1, (1.0,))}
+        return States(start, {"parameter fc": Sketch(1, int(gradient), (gradient,))}, start, {"torch": random}, {"torch": random})
+
+    def made(factor: float, state: States) -> Run:
+        done = program(10.0, factor)
+        assert done.seen is not None
+        return replace(done, seen=replace(done.seen, states=state))
+
+    before, seeds = made(1.0, states(1.0, "a")), made(1.02, states(3.0, "b"))
+    after = made(1.01, states(2.0, "c" if draws else "a"))
+    proof = compared([before], after, 0.05, lambda: seeds)
+    assert proof.kind is (Kind.RANDOM if draws else Kind.OTHER)
+    assert ("first gradients" in proof.text) is False
+    assert ("the gradients of the first step change by" in proof.text) is not draws
+
+
 def test_graphs_are_held_against_their_eager_steps_bit_for_bit() -> None:
     programs = Programs(a=-5.0)
     assert names(programs.search(change("a", graph=True))) == ["a"]
