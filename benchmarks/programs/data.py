@@ -172,10 +172,10 @@ def models(folder: Path, small: bool) -> None:
 
 
 def breasts(folder: Path, small: bool) -> None:
-    """X-rays of breasts from two sides, with findings and without, for two parts."""
+    """X-rays of breasts from two sides, with findings and without, for two parts; the second one needs five of each."""
     patients, size = (16, (32, 32)) if small else (512, (128, 128))
-    for part, count in (("train", patients), ("val", 2)):
+    for part, count, images in (("train", patients, 1), ("val", 2, 5)):
         for index in range(count):
             kinds = {"pos": ("Mass", "Suspicious_Calcification")[index % 2], "neg": "Negative"}
-            for (kind, name), view in itertools.product(kinds.items(), ("CC", "MLO")):
-                tiny.image(folder / part / name / f"p{index}_L_{view}_{kind}_0.png", size)
+            for (kind, name), view, number in itertools.product(kinds.items(), ("CC", "MLO"), range(images)):
+                tiny.image(folder / part / name / f"p{index}_L_{view}_{kind}_{number}.png", size)
