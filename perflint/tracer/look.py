@@ -34,7 +34,7 @@ class Look:
         """Watch from here on. Needs torch."""
         from torch.utils.data import dataloader
 
-        listen(lambda _: self._calls.stepped(sys._getframe(1)))
+        listen(lambda optimizer: self._calls.stepped(sys._getframe(1), optimizer))
         self._calls.start()
         when_imported("torch._dynamo.callback", self._calls.spare_compiler)
         base: Any = dataloader._BaseDataLoaderIter
@@ -63,24 +63,29 @@ class Look:
             finally:
                 self._waited(loader, began)
 
-        self._watch_evaluations()
+        self._watch_models()
         loader_class._get_iterator = begun
         base.__next__, base.__init__ = timed, made
         self._watch_loaders(dataloader.DataLoader)
 
-    def _watch_evaluations(self) -> None:
-        """Note who switches models to evaluation, which often comes after the steps that are watched."""
+    def _watch_models(self) -> None:
+        """Note who clears gradients of models, and who evaluates, often after the steps that are watched."""
         import torch
 
         kind: Any = torch.nn.Module
-        switch = kind.eval
+        switch, clear = kind.eval, kind.zero_grad
 
         @functools.wraps(switch)
         def switched(module: Any) -> Any:
             self._calls.switched(sys._getframe(1))
             return switch(module)
 
-        kind.eval = switched
+        @functools.wraps(clear)
+        def cleared(module: Any, *arguments: Any, **keywords: Any) -> Any:
+            self._calls.cleared(sys._getframe(1), module)
+            return clear(module, *arguments, **keywords)
+
+        kind.eval, kind.zero_grad = switched, cleared
 
     def _waited(self, loader: Any, began: float) -> None:
         place = self._places.get(id(loader), ("", 0, 0))

@@ -31,6 +31,12 @@ class StepCalls:
         self._lines: set[tuple[str, int]] = set()
         """The lines of the project that made calls."""
         self._steps: dict[tuple[str, int], int] = {}
+        self._stepped: dict[int, tuple[Any, set[tuple[str, int]]]] = {}
+        """The optimizers by their identities, with the lines that step them."""
+        self._cleared: dict[tuple[str, int], set[Any]] = {}
+        """The parameters whose gradients a line clears through their model."""
+        self._clears: set[tuple[str, int, str, int]] = set()
+        self._watches = False
         self._stacks: set[tuple[CodeType, ...]] = set()
         """The functions of the project below which optimizers made steps, the innermost first."""
         self._models: list[tuple[tuple[Any, ...], set[CodeType]]] = []
@@ -43,6 +49,9 @@ class StepCalls:
         self._model_call: CodeType | None = None
         self._compile: CodeType | None = None
         self._backward: CodeType | None = None
+        self._log: CodeType | None = None
+        self._logs: set[tuple[str, int]] = set()
+        """The lines of the project below which a message was logged."""
         self._backwards: set[tuple[str, int]] = set()
         """The lines of the project below which a backward pass began."""
         self._compiles = False
@@ -52,17 +61,24 @@ class StepCalls:
 
     def start(self) -> None:
         """Watch calls from here on, unless something else does."""
+        self._watches = True
         if sys.getprofile() is None:
             torch = sys.modules.get("torch")
             if torch is not None:
                 self._model_call = torch.nn.Module._wrapped_call_impl.__code__
                 self._compile = torch.compile.__code__
                 self._backward = torch.autograd.backward.__code__
+                self._log = sys.modules["logging"].Logger._log.__code__
             sys.setprofile(self._called)
 
     def stop(self) -> None:
         """Watch no longer."""
         self._paused_in = None
+        if self._watches:
+            self._watches = False
+            self._clears.update(self._pairs())
+            self._cleared.clear()
+            self._stepped.clear()
         if sys.getprofile() == self._called:
             sys.setprofile(None)
 
@@ -83,12 +99,20 @@ class StepCalls:
             self._paused_in = None
             sys.setprofile(self._called)
 
-    def stepped(self, frame: FrameType | None) -> None:
+    def stepped(self, frame: FrameType | None, optimizer: Any) -> None:
         """An optimizer has made a step below a frame."""
         place = self.place(frame)
         if place is not None:
             self._steps[place] = self._steps.get(place, 0) + 1
             self._stacks.add(tuple(each.f_code for each in self._own(frame)))
+            if self._watches:
+                self._stepped.setdefault(id(optimizer), (optimizer, set()))[1].add(place)
+
+    def cleared(self, frame: FrameType | None, model: Any) -> None:
+        """The gradients of a model are cleared below a frame."""
+        place = self.place(frame) if self._watches else None
+        if place is not None:
+            self._cleared.setdefault(place, set()).update(each for each in model.parameters() if each.requires_grad)
 
     def switched(self, frame: FrameType | None) -> None:
         """A model was switched to evaluation below a frame."""
@@ -106,7 +130,8 @@ class StepCalls:
         hooks of a model add up its gradients. `lines` are those of the project that made any call, `backwards` those
         below which a backward pass began, `again` the functions that were called several times.
         Evaluations are functions that call models without gradients only, or that switch them to evaluation and make
-        no step, by their file and line.
+        no step, by their file and line. `clears` are pairs of the line of a model's `zero_grad` and the line that steps
+        an optimizer of its parameters, `logs` the lines below which messages were logged.
         """
         compiler = getattr(sys.modules.get("torch"), "compiler", None)
         # Only these versions can leave a function as it is.
@@ -128,7 +153,24 @@ class StepCalls:
             "reduces": self._reduces,
             "backwards": sorted(self._backwards),
             "again": sorted(self._again()),
+            "clears": sorted(self._clears),
+            "logs": sorted(self._logs),
         }
+
+    def _pairs(self) -> Iterator[tuple[str, int, str, int]]:
+        """Lines that clear gradients through models, each with those that step optimizers of the parameters.
+
+        All parameters of the models are those of optimizers that step, all of whose gradients are cleared that way.
+        """
+        whole = set[Any]().union(*self._cleared.values())
+        places: dict[Any, set[tuple[str, int]]] = {}
+        for optimizer, steps in self._stepped.values():
+            own = {each for group in optimizer.param_groups for each in group["params"] if each.requires_grad}
+            if own <= whole:
+                places |= {each: places.get(each, set()) | steps for each in own}
+        for line, parameters in self._cleared.items():
+            if parameters <= places.keys():
+                yield from {(*line, *step) for each in parameters for step in places[each]}
 
     def _again(self) -> set[tuple[str, int]]:
         # Each turn of a generator looks like a call.
@@ -150,6 +192,8 @@ class StepCalls:
         self._compiles = self._compiles or code is self._compile
         if code is self._backward and (place := self.place(frame.f_back)) is not None:
             self._backwards.add(place)
+        if code is self._log and (place := self.place(frame.f_back)) is not None:
+            self._logs.add(place)
         if code is self._model_call:
             self._model_called(frame)
             return

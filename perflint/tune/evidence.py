@@ -80,6 +80,8 @@ def evidence_of(run: Run, oldest: tuple[int, int] | None = None) -> Evidence:
             look.get("reduces", False),
             tuple((path, line) for path, line in look.get("backwards", ())),
             tuple((path, line) for path, line in look.get("again", ())),
+            tuple((*each,) for each in look.get("clears", ())),
+            None if "logs" not in look else tuple((*each,) for each in look["logs"]),
         ),
         loaders,
         step,

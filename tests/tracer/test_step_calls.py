@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ def outer():
     return inner()
 
 outer()
-calls.stepped(sys._getframe())
+calls.stepped(sys._getframe(), SimpleNamespace(param_groups=[]))
 """
 
 
@@ -32,7 +33,7 @@ def test_calls_are_known_by_their_lines(tmp_path: Path) -> None:
     code = compile(PROGRAM, str(path), "exec")
     calls.start()
     try:
-        exec(code, {"calls": calls, "sys": sys})
+        exec(code, {"calls": calls, "sys": sys, "SimpleNamespace": SimpleNamespace})
     finally:
         calls.stop()
     report = json.loads(json.dumps(calls.report()))
@@ -65,6 +66,47 @@ def test_models_are_known_by_the_line_that_calls_them(tmp_path: Path) -> None:
     finally:
         calls.stop()
     assert calls.report()["models"] == [("a.py", 3, "a.py", 3, "inner", 1, (("a.py", 1, "inner"),))]
+
+
+CLEARING = """
+first, second, third = (torch.nn.Linear(1, 1) for _ in range(3))
+stray = torch.nn.Linear(1, 1)
+both = torch.optim.SGD([*first.parameters(), *second.parameters()])
+partly = torch.optim.SGD([*third.parameters(), torch.nn.Parameter(torch.ones(1))])
+for model in (first, second, third, stray):
+    model.requires_grad_()
+calls.cleared(sys._getframe(), first)
+calls.cleared(sys._getframe(), second)
+calls.cleared(sys._getframe(), third)
+calls.cleared(sys._getframe(), stray)
+calls.stepped(sys._getframe(), both)
+calls.stepped(sys._getframe(), partly)
+"""
+
+
+def test_models_that_clear_gradients_are_known_with_the_steps_of_their_optimizers(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    calls = StepCalls(str(tmp_path))
+    calls.start()
+    try:
+        exec(compile(CLEARING, str(tmp_path / "a.py"), "exec"), {"calls": calls, "sys": sys, "torch": torch})
+    finally:
+        calls.stop()
+    # The third clears some gradients of its optimizer only, and the last one those of none.
+    assert calls.report()["clears"] == [("a.py", 8, "a.py", 12), ("a.py", 9, "a.py", 12)]
+
+
+def test_lines_that_log_messages_are_known(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    text = "logger.debug('a')\nlogger.error('b')\n"
+    logger = logging.Logger("quiet", logging.ERROR)
+    calls = StepCalls(str(tmp_path))
+    calls.start()
+    try:
+        exec(compile(text, str(tmp_path / "a.py"), "exec"), {"logger": logger})
+    finally:
+        calls.stop()
+    assert calls.report()["logs"] == [("a.py", 2)]
 
 
 def test_an_eager_step_is_seen_at_its_end_like_a_replay() -> None:
@@ -110,7 +152,7 @@ def prepare():
     calls.switched(sys._getframe())
 
 def train():
-    calls.stepped(sys._getframe())
+    calls.stepped(sys._getframe(), "optimizer")
 
 class Model(torch.nn.Module):
     def forward(self, x):

@@ -32,7 +32,8 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     """A program with its graph. Each call of a function of its own is one that a run has seen. Raises Refused.
 
     A run has executed all lines but those with the comment `not run`, and called functions with the comment
-    `called again` several times.
+    `called again` several times. Lines with a comment such as `clears optimizer` have cleared the gradients of it
+    through a model.
     """
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -67,7 +68,13 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     ]
     rows = text.splitlines()
     again = [("a.py", first_line(each)) for each in functions if rows[each.lineno - 1].endswith("# called again")]
-    seen = Seen({"a.py": steps}, called, models, lines={"a.py": lines}, backwards=backwards, again=again)
+    clears = [
+        ("a.py", number, "a.py", call.lineno)
+        for number, row in enumerate(rows, 1)
+        for call in calls
+        if call.lineno in steps and ast.unparse(call.func)[: -len(".step")] in row.partition("# clears ")[2].split(", ")
+    ]
+    seen = Seen({"a.py": steps}, called, models, (), False, False, {"a.py": lines}, False, backwards, again, clears)
     return outline("a.py", {"a.py": text}, seen)
 
 

@@ -107,7 +107,7 @@ def seen(text: str) -> Seen:
 
     with TemporaryDirectory() as folder:
         calls = StepCalls(folder)
-        forget = listen(lambda _: calls.stepped(sys._getframe(1)))
+        forget = listen(lambda each: calls.stepped(sys._getframe(1), each))
         calls.start()
         try:
             exec(compile(text, os.path.join(folder, "a.py"), "exec"), {"__name__": "program", "torch": torch})

@@ -375,6 +375,18 @@ def test_functions_that_the_step_calls(body: str, reason: str) -> None:
         outline(text, [call])
 
 
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_messages_below_the_level_are_not_logged(is_shown: bool) -> None:
+    text = "import logging\n" + HEAD + HELPERS.format(body="logging.debug(x)") + LOOP
+    call = Called("a.py", line_of(text, "out = model"), "a.py", line_of(text, "def forward"))
+    logs = (("a.py", line_of(text, "logging.debug")),) if is_shown else ()
+    known = replace(seen(text, [call]), logs=logs)
+    if not is_shown:
+        assert "GraphedStep" in outlined("a.py", {"a.py": text}, known)
+    with pytest.raises(Refused, match="logs a message" if is_shown else "may do something else"):
+        outlined("a.py", {"a.py": text}, known if is_shown else replace(known, logs=None))
+
+
 def test_what_loops_of_constructors_assign_stays() -> None:
     body = "x = self.fc(x) * self.fc.factor"
     made = "self.calls = 0\n        for each in (self.fc,):\n            each.factor = 2.0"
@@ -501,6 +513,22 @@ def test_a_function_that_gets_its_model_or_finds_it() -> None:
         else:
             with pytest.raises(Refused):
                 outlined_backward("a.py", {"a.py": text}, known)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_model_of_the_module(own: bool) -> None:
+    function = "def update(x):\n    loss = model(x).mean()\n    loss.backward()\n    return loss\n"
+    loop = "for _ in range(5):\n    optimizer.zero_grad()\n    shown.append(update(torch.rand(5, 4)).item())\n"
+    loop += "    optimizer.step()\n"
+    text = HEAD + (function.replace("loss = ", "model = globals()['model']\n    loss = ") if own else function) + loop
+    line = line_of(text, "    loss = model")
+    model = Model("a.py", line, "a.py", line, "model", 1, (("a.py", 1, "model"),))
+    known = replace(seen(text), models=(model,), backwards=(("a.py", line + 1),))
+    if own:
+        with pytest.raises(Refused, match="has no name in the function"):
+            outlined_backward("a.py", {"a.py": text}, known)
+    else:
+        assert "GraphedBackward(forward_backward, model)\n" in outlined_backward("a.py", {"a.py": text}, known)
 
 
 def test_a_device_that_code_assigns_does_not_count() -> None:

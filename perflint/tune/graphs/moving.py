@@ -40,7 +40,14 @@ class Mover:
         is_step: Callable[[ast.AST], bool],
         reaches_model: Callable[[ast.AST], bool],
         may_raise: bool,
+        makes_gradients: Callable[[ast.AST], bool],
+        hidden: Callable[[ast.AST], set[str]],
     ) -> None:
+        """`makes_gradients` is true for code that began a backward pass, `hidden` are the names that the functions
+        called by a statement read outside of themselves.
+        """
+        self._makes_gradients = makes_gradients
+        self._hidden = hidden
         self._purity = purity
         self._is_step = is_step
         self._reaches_model = reaches_model
@@ -61,6 +68,9 @@ class Mover:
         """Move a statement out of the region, or only the last ones of a `with`. Raises Refused."""
         if holds_flow(statement, self._may_raise) or any(is_method(node, "backward") for node in ast.walk(statement)):
             raise refused
+        touched = {name for each in (*region.kept, *later) for name in self._touched(each)}
+        if self._makes_gradients(statement) or self._hidden(statement) & touched:
+            raise refused
         if self._schedules(statement) and any(self._steps(each) for each in later):
             raise refused
         if not is_movable(statement, self._may_raise):
@@ -70,11 +80,11 @@ class Mover:
         if not region.behind and self._can_stand_before(region, statement, stores, bound):
             region.before.append(Moved(statement, refused))
             return
-        touched = {name for each in region.behind for name in self._changed_by(each.statement)}
+        altered = {name for each in region.behind for name in self._changed_by(each)}
         lifted = [
             part
             for part in self._lifted(statement, bound)
-            if touched.isdisjoint(name.id for name in loaded_names(part))
+            if altered.isdisjoint(name.id for name in loaded_names(part))
         ]
         moved = Moved(statement, refused, tuple(lifted))
         reads = {name.id for name in loaded_outside(statement, moved.lifted)}
@@ -219,10 +229,13 @@ class Mover:
         roots = {root_of(call.func) for call in calls if not is_method(call, "backward")}
         return set(stored_names(statement)) | {name for name in roots if name not in self._purity.imports}
 
-    def _changed_by(self, statement: ast.stmt) -> set[str]:
-        """The names of objects that a statement may change, but for tensors that it only reads."""
-        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call) and not self._purity.waits(node))
-        return set(stored_names(statement)) | {root_of(call.func) for call in calls}
+    def _changed_by(self, moved: Moved) -> set[str]:
+        """The names of objects that a statement may change behind the region, but for tensors that it only reads."""
+        lifted = {node for part in moved.lifted for node in ast.walk(part)}
+        calls = (node for node in ast.walk(moved.statement) if isinstance(node, ast.Call) and node not in lifted)
+        return set(stored_names(moved.statement)) | {
+            root_of(each.func) for each in calls if not self._purity.waits(each)
+        }
 
     def _reads_gradient(self, statement: ast.stmt) -> bool:
         return any(is_gradient(node, self._purity.imports) for node in ast.walk(statement))

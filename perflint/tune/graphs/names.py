@@ -10,7 +10,16 @@ from keyword import iskeyword
 from perflint.frozen import dataclass, replace
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.graphs.parts import Function, Region
-from perflint.tune.graphs.purity import CHANGING, Purity, loaded_names, short, stored_names
+from perflint.tune.graphs.purity import (
+    CHANGING,
+    DEFINITIONS,
+    Purity,
+    definitions,
+    loaded_names,
+    local_names,
+    short,
+    stored_names,
+)
 from perflint.tune.graphs.reached import Reached
 from perflint.tune.graphs.statements import counters_of
 from perflint.tune.refused import Refused
@@ -103,7 +112,7 @@ class Sorter:
 
     def _require_kept(self, names: Sequence[str]) -> None:
         """Raise Refused if each call of the function makes an object that the step calls, so that each had a graph."""
-        made = {*stored_names(self._scope), *_definitions(self._scope)} & self._called()
+        made = {*stored_names(self._scope), *definitions(self._scope)} & self._called()
         if name := next((name for name in names if name in made), ""):
             raise Refused(f"each call of the function makes `{name}`", self._region.kept[0])
 
@@ -179,7 +188,7 @@ class Sorter:
 
     def _varies(self, name: str, anchor: ast.stmt | None) -> bool:
         """True if a name may stand for something else in another step."""
-        made = set(_definitions(self._scope)) if isinstance(self._scope, Function) else set()
+        made = set(definitions(self._scope)) if isinstance(self._scope, Function) else set()
         if (name in self._imports or name in dir(builtins)) and not self._stored_in(self._tree, name):
             if name not in made:
                 return False
@@ -192,7 +201,7 @@ class Sorter:
 
     def _stored_in(self, node: ast.AST, name: str) -> bool:
         """True if code inside a node binds a name, an element of it, or changes it as a container."""
-        if node is not self._tree and name in _definitions(node):
+        if node is not self._tree and name in definitions(node):
             return True
         for each in ast.walk(node):
             if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store):
@@ -208,8 +217,7 @@ class Sorter:
 
     def _is_local(self, name: str) -> bool:
         assert isinstance(self._scope, Function)
-        arguments = {each.arg for each in ast.walk(self._scope.args) if isinstance(each, ast.arg)}
-        return name in arguments or name in {*stored_names(self._scope), *_definitions(self._scope)}
+        return name in local_names(self._scope)
 
     def _is_self(self, name: str) -> bool:
         """True for the first argument of a method."""
@@ -217,7 +225,7 @@ class Sorter:
         return bool(self._scope.args.args) and self._scope.args.args[0].arg == name and name == "self"
 
     def _is_function(self, name: str) -> bool:
-        kinds = (*_DEFINITIONS, ast.ClassDef)
+        kinds = (*DEFINITIONS, ast.ClassDef)
         return any(isinstance(node, kinds) and node.name == name for node in ast.walk(self._tree))
 
     def _called(self) -> set[str]:
@@ -299,20 +307,8 @@ def _own_loops(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
     for node in block:
         if isinstance(node, (ast.For, ast.While)):
             yield node
-        elif not isinstance(node, (*_DEFINITIONS, ast.ClassDef)):
+        elif not isinstance(node, (*DEFINITIONS, ast.ClassDef)):
             yield from _own_loops(list(ast.iter_child_nodes(node)))
-
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def _definitions(node: ast.AST) -> Iterator[str]:
-    """The names of the functions and classes that code inside a node defines, and of what it imports."""
-    for each in ast.walk(node):
-        if isinstance(each, (*_DEFINITIONS, ast.ClassDef)) and each is not node:
-            yield each.name
-        elif isinstance(each, (ast.Import, ast.ImportFrom)):
-            yield from (alias.asname or alias.name.partition(".")[0] for alias in each.names)
 
 
 def free(name: str, known: Collection[str]) -> str:

@@ -12,7 +12,7 @@ from perflint.source.text import Source
 from perflint.tune.graphs.backward import BackwardFinder
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.parts import Region
-from perflint.tune.graphs.purity import Imports, Purity, is_gradient
+from perflint.tune.graphs.purity import Imports, Purity, is_gradient, local_names
 from perflint.tune.graphs.reached import Called, Reached, first_line
 from perflint.tune.graphs.region import Finder
 from perflint.tune.graphs.writing import BACKWARD, HELPERS, STEP, Helper, Writer
@@ -68,6 +68,10 @@ class Seen:
     """The lines at which backward passes began, each with its file."""
     again: Collection[tuple[str, int]] = ()
     """The functions that the first steps called several times, by their file and first line."""
+    clears: Collection[tuple[str, int, str, int]] = ()
+    """The lines that clear gradients through a model, each with a line that steps an optimizer of its parameters."""
+    logs: Collection[tuple[str, int]] | None = None
+    """The lines that logged messages; None if that is unknown."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
@@ -122,7 +126,7 @@ class _Outliner:
         steps = {name: {*lines} for name, lines in seen.steps.items()}
         for name, line in seen.backwards:
             steps.setdefault(name, set()).add(line)
-        self._reached = Reached(self._trees, seen.calls, seen.lines, steps, seen.again)
+        self._reached = Reached(self._trees, seen.calls, seen.lines, steps, seen.again, seen.logs)
 
     def step(self) -> str:
         """The text with a graph of the step."""
@@ -169,18 +173,28 @@ class _Outliner:
             lambda block: _is_idle(block, self._path, self._seen),
             lambda node, function: self._reached.reaches(self._path, node, function),
             self._lasts,
+            lambda node: self._reached.calls(self._path, node, self._seen.backwards),
+            # A line of another file is none of the region.
+            [
+                (line if name == self._path else 0, step if path == self._path else 0)
+                for name, line, path, step in self._seen.clears
+            ],
+            lambda node: self._reached.hidden(self._path, node),
         )
 
     def _models(self, region: Region) -> list[ast.expr]:
         """The models that a region calls, by their names in its function."""
-        owner = region.owner
-        first = (0, 1) if isinstance(owner, ast.Module) else (first_line(owner),)
-        found: dict[str, None] = {}
+        owner, found = region.owner, dict[str, None]()
         for model in self._seen.models:
             place = {(model.path, model.line)}
             if not any(self._reached.calls(self._path, each, place) for each in region.kept):
                 continue
-            name = next((name for path, line, name in model.names if path == self._path and line in first), "")
+            names = {line: name for path, line, name in model.names if path == self._path}
+            name = next((names[line] for line in (0, 1) if line in names), "")
+            if not isinstance(owner, ast.Module):
+                # Names of the module hold in its functions, too.
+                is_hidden = name.partition(".")[0] in local_names(owner)
+                name = names.get(first_line(owner), "" if is_hidden else name)
             if not name:
                 raise Refused(f"the model of {model.path}:{model.line} has no name in the function", region.whole[0])
             found[name] = None

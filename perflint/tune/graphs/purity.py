@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.refused import Refused
@@ -31,6 +31,10 @@ _VARYING_MODULES = (
 _HOST_MODULES = ("numpy", "pandas", "scipy", "sklearn", "PIL", "cv2", "gym", "gymnasium")
 """Modules that compute on the CPU."""
 _FROM_HOST = frozenset(f"torch.{name}" for name in "tensor as_tensor asarray from_numpy".split())
+_WALKS = frozenset(
+    f"{named}{part}" for named in ("", "named_") for part in "parameters buffers children modules".split()
+)
+"""Methods of models whose iterators always give the same objects."""
 _CREATORS = frozenset(
     f"torch.{name}" for name in "arange empty eye full linspace logspace ones rand randint randn randperm zeros".split()
 )
@@ -39,6 +43,7 @@ _CLIPS = frozenset(f"torch.nn.utils.{name}" for name in "clip_grad_norm_ clip_gr
 _CONTEXTS = frozenset("no_grad enable_grad set_grad_enabled autocast".split())
 _IMPURE_BUILTINS = frozenset(name for name in dir(builtins) if name.islower()) - _PURE_BUILTINS
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.Constant)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BOUND_BY = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 
 
@@ -270,14 +275,42 @@ def is_gradient(node: ast.AST, imports: Imports) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "grad" and not imports.full_name(node).startswith("torch.")
 
 
-def varies(call: ast.Call, imports: Imports) -> str:
-    """The reason why a call has an effect or a new result each time, by its name; empty if there is none."""
+def varies(call: ast.Call, imports: Imports, walks: Container[str] = ()) -> str:
+    """The reason why a call has an effect or a new result each time, by its name; empty if there is none.
+
+    `walks` are names of iterators over the parts of a model.
+    """
     name = imports.full_name(call.func)
     if isinstance(call.func, ast.Name) and not name and call.func.id in _IMPURE_BUILTINS:
+        if call.func.id in ("iter", "next") and call.args and is_walk(call.args[0], walks):
+            return ""
         return f"`{short(call)}` has an effect that a graph does not repeat"
     if _is_in(name, _VARYING_MODULES):
         return f"`{short(call)}` may do something else in each step"
     return ""
+
+
+def is_walk(node: ast.AST, walks: Container[str] = ()) -> bool:
+    """True for a new iterator over the parts of a model, or one of some names."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in _WALKS
+    if isinstance(node, ast.Call) and path_of(node.func) in ("iter", "next"):
+        return bool(node.args) and is_walk(node.args[0], walks)
+    return isinstance(node, ast.Name) and node.id in walks
+
+
+def walks_of(function: ast.AST) -> set[str]:
+    """The names that a function only binds to iterators over the parts of a model, made in it, and to those parts."""
+    stored = list(stored_names(function))
+    bound: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            bound.setdefault(node.targets[0].id, []).append(node.value)
+    return {
+        name
+        for name, values in bound.items()
+        if len(values) == stored.count(name) and is_walk(values[0]) and all(is_walk(each, {name}) for each in values)
+    }
 
 
 def changes(call: ast.Call, imports: Imports) -> bool:
@@ -321,6 +354,21 @@ def stored_names(node: ast.AST) -> Iterator[str]:
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
             yield each.id
         waiting.extend([each.iter, *each.ifs] if isinstance(each, ast.comprehension) else ast.iter_child_nodes(each))
+
+
+def definitions(node: ast.AST) -> Iterator[str]:
+    """The names of the functions and classes that code inside a node defines, and of what it imports."""
+    for each in ast.walk(node):
+        if isinstance(each, (*DEFINITIONS, ast.ClassDef)) and each is not node:
+            yield each.name
+        elif isinstance(each, (ast.Import, ast.ImportFrom)):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in each.names)
+
+
+def local_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """The names of a function's own."""
+    arguments = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
+    return arguments | {*stored_names(function), *definitions(function)}
 
 
 def loaded_names(node: ast.AST) -> Iterator[ast.Name]:

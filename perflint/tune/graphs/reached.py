@@ -16,10 +16,13 @@ from perflint.tune.graphs.purity import (
     changes,
     copies,
     is_gradient,
+    loaded_names,
+    local_names,
     short,
     stored_names,
     uses_generator,
     varies,
+    walks_of,
 )
 from perflint.tune.graphs.repeated import Repeated
 from perflint.tune.refused import Refused
@@ -48,10 +51,13 @@ class Reached:
         lines: Mapping[str, Collection[int]] | None = None,
         steps: Mapping[str, Collection[int]] | None = None,
         again: Iterable[tuple[str, int]] = (),
+        logs: Collection[tuple[str, int]] | None = None,
     ) -> None:
         """`lines` are those that made calls, `steps` those that stepped an optimizer or began a backward pass, by file,
-        as far as they are known; `again` are functions that were called several times, by file and first line.
+        as far as they are known; `again` are functions that were called several times, by file and first line; `logs`
+        are lines that logged messages, if that is known.
         """
+        self._logs = logs
         self._imports = {path: Imports(tree) for path, tree in trees.items()}
         self._functions = {
             (path, first_line(node)): node
@@ -104,6 +110,13 @@ class Reached:
             function = self._functions[where]
             spans.append((where[0], first_line(function), function.end_lineno or function.lineno))
         return any(name == at and first <= line <= last for name, first, last in spans for at, line in places)
+
+    def hidden(self, path: str, node: ast.AST) -> set[str]:
+        """The names that the functions which a node of a file reached read outside of themselves."""
+        functions = [self._functions[where] for where in self._from(path, *_span(node))]
+        return {
+            name.id for function in functions for name in loaded_names(function) if name.id not in local_names(function)
+        }
 
     def reaches(self, path: str, node: ast.AST, function: ast.AST) -> bool:
         """True if a node of a file, or the file, called one of its functions, also through others."""
@@ -191,7 +204,7 @@ class Reached:
     def _judge(self, path: str, first: int) -> Refused | None:
         function = self._functions[path, first]
         local = {name for node in ast.walk(function) for name in stored_names(node)}
-        constructs = getattr(function, "name", "") in _CONSTRUCTORS
+        constructs, walks = getattr(function, "name", "") in _CONSTRUCTORS, walks_of(function)
         called = {node.func for node in _own_nodes(function) if isinstance(node, ast.Call)}
         never = self._never_runs(function, path)
         for node in _own_nodes(function):
@@ -199,7 +212,7 @@ class Reached:
                 continue
             if isinstance(node, ast.Attribute) and node in called and node.attr in self.numbers:
                 continue
-            reason = self._hazard(node, local, constructs, path) or self._varying(node, function)
+            reason = self._hazard(node, local, walks, constructs, path) or self._varying(node, function)
             if reason:
                 return Refused(
                     f"it calls `{_name(function)}`: {reason} ({path}:{getattr(node, 'lineno', first)})", node
@@ -239,7 +252,7 @@ class Reached:
                 return False
         return True
 
-    def _hazard(self, node: ast.AST, local: set[str], constructs: bool, path: str) -> str:
+    def _hazard(self, node: ast.AST, local: set[str], walks: set[str], constructs: bool, path: str) -> str:
         imports = self._imports[path]
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             return f"`{short(node)}` changes a Python variable"
@@ -253,9 +266,15 @@ class Reached:
             return "a gradient is read" if is_gradient(node, imports) else ""
         if not isinstance(node, ast.Call):
             return ""
+        first, last = _span(node)
+        if any(name == path and first <= line <= last for name, line in self._logs or ()):
+            return f"`{short(node)}` logs a message"
+        if self._logs is not None and imports.full_name(node.func).startswith("logging."):
+            # Nothing is logged at its level.
+            return ""
         if changes(node, imports) and root_of(node.func) not in local and not self.is_own(path, node):
             return f"`{short(node)}` changes a Python object"
-        return varies(node, imports) or copies(node, imports) or uses_generator(node)
+        return varies(node, imports, walks) or copies(node, imports) or uses_generator(node)
 
 
 def _builders(trees: Iterable[ast.Module]) -> set[str]:

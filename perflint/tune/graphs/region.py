@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from perflint.semantics.structure import block_in, path_of, root_of
 from perflint.source.text import Source
@@ -40,19 +40,26 @@ class Finder:
         is_idle: Callable[[Sequence[ast.stmt]], bool] = lambda _: False,
         reaches: Callable[[ast.AST, ast.AST], bool] = lambda *_: False,
         lasts: bool = False,
+        makes_gradients: Callable[[ast.AST], bool] = lambda _: False,
+        clears: Collection[tuple[int, int]] = (),
+        hidden: Callable[[ast.AST], set[str]] = lambda _: set(),
     ) -> None:
         """`reaches_model` is true for code that a run saw call a model, also in a function, if models are known at all,
         `is_idle` for a block that did not run, `reaches` for code and a function that it called, also through others.
-        `lasts` is true for a graph that outlives a call of its function.
+        `lasts` is true for a graph that outlives a call of its function, `makes_gradients` for code that a run saw
+        begin a backward pass. `clears` are lines of `model.zero_grad()`, each with one that steps an optimizer of it.
+        `hidden` are the names that functions called by code read outside of themselves.
         """
         self._source = source
         self._purity = purity
         self._knows_models = reaches_model is not None
         self._reaches_model = reaches_model or (lambda _: False)
-        self._mover = Mover(purity, is_step, self._reaches_model, self.may_raise)
+        self._mover = Mover(purity, is_step, self._reaches_model, self.may_raise, makes_gradients, hidden)
         self._is_idle = is_idle
         self._reaches = reaches
         self._lasts = lasts
+        self._makes_gradients = makes_gradients
+        self._clears_for = clears
         self._parents = {child: node for node in ast.walk(source.tree) for child in ast.iter_child_nodes(node)}
 
     def find(self) -> Region:
@@ -176,6 +183,7 @@ class Finder:
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before)), None)
             raise moved or stop or Refused("the model is called outside of the block of the optimizer's step", step)
+        calls += self._cleared_in_front(region)
         self._require_cleared(calls)
         self._require_own_gradients(region, calls)
 
@@ -202,16 +210,27 @@ class Finder:
                     return True
         return False
 
+    def _cleared_in_front(self, region: Region) -> Iterator[ast.Call]:
+        """The calls in front of a region, in the same block, that clear gradients, with none made before the region."""
+        block = block_in(self._parents.get(region.whole[0]), region.whole[0])
+        for each in reversed(block[: block.index(region.whole[0])]):
+            if self._makes_gradients(each) or any(is_method(node, "backward") for node in ast.walk(each)):
+                return
+            if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) and is_method(each.value, "zero_grad"):
+                yield each.value
+
     def _require_cleared(self, calls: Sequence[ast.Call]) -> None:
         """Raise Refused if gradients of one step are used by the next one: a graph would start without them."""
         ordered = sorted(calls, key=lambda call: (call.lineno, call.col_offset))
         backward = [call.lineno for call in ordered if is_method(call, "backward")]
-        cleared = [(receiver(call), call.lineno) for call in ordered if is_method(call, "zero_grad")]
-        stepped = {path_of(self._mover.optimizer(call)): call for call in ordered if self._mover.is_step(call)}
-        for name, call in stepped.items():
-            # `model.zero_grad()` clears those of any optimizer.
-            own = [line for path, line in cleared if path == name or path not in stepped]
-            if not any(line <= call.lineno or line >= backward[-1] for line in own):
+        clearing = [call for call in ordered if is_method(call, "zero_grad")]
+        for call in (call for call in ordered if self._mover.is_step(call)):
+            name = path_of(self._mover.optimizer(call))
+            in_time = [each for each in clearing if each.lineno <= call.lineno or each.lineno >= backward[-1]]
+            # Several models may have the parameters of one optimizer.
+            models = {line for line, step in self._clears_for if step == call.lineno}
+            is_own = any(receiver(each) == name for each in in_time)
+            if not is_own and not (models and models.issubset(each.lineno for each in in_time)):
                 raise Refused(f"the step does not clear the gradients of `{name}`, so they add up", call)
 
     def _require_own_gradients(self, region: Region, calls: Sequence[ast.Call]) -> None:
@@ -219,7 +238,8 @@ class Finder:
         kept = {node for each in region.kept for node in ast.walk(each)}
         backward = sorted(call.lineno for call in calls if is_method(call, "backward"))
         optimizers = {path_of(self._mover.optimizer(call)) for call in calls if self._mover.is_step(call)}
-        cleared = [call for call in calls if is_method(call, "zero_grad")]
+        stepped = {call.lineno for call in calls if self._mover.is_step(call)}
+        clearing = [call for call in calls if is_method(call, "zero_grad")]
         for node in ast.walk(self._source.tree):
             if is_gradient(node, self._purity.imports):
                 if node not in kept or getattr(node, "lineno", 0) <= backward[0]:
@@ -227,12 +247,13 @@ class Finder:
             if not isinstance(node, ast.Call):
                 continue
             if is_method(node, "zero_grad") and receiver(node) not in optimizers:
-                if self._is_over(node, region):
+                steps = {step for line, step in self._clears_for if line == node.lineno}
+                if self._is_over(node, region) or (steps and steps <= stepped):
                     continue
                 if node not in kept or backward[0] < node.lineno < backward[-1]:
                     raise Refused(f"`{short(node)}` frees gradients that a graph may write to", node)
             if is_method(node, "backward") and node not in kept:
-                if all(call.lineno >= backward[-1] for call in cleared):
+                if all(call.lineno >= backward[-1] for call in clearing):
                     raise Refused(f"`{short(node)}` may leave gradients to which the step adds its own", node)
 
     def _is_over(self, node: ast.Call, region: Region) -> bool:

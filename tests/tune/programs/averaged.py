@@ -25,6 +25,6 @@ for x in batches:
     loss.backward()
     optimizer.step()
     average.update(model)
-    model.zero_grad()
+    model.zero_grad()  # clears optimizer
     shown.append(loss.item())
 shown += [each.sum().item() for each in average.held.values()]

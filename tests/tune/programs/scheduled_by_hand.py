@@ -19,5 +19,5 @@ for x in batches:
     loss.backward()
     optimizer.step()
     scheduler.step()
-    model.zero_grad()
+    model.zero_grad()  # clears optimizer
     shown += [loss.item(), scheduler.get_last_lr()[0]]
