@@ -146,8 +146,8 @@ def test_rounding_is_a_class_of_its_own() -> None:
 @pytest.mark.parametrize("draws", [False, True])
 def test_gradients_count_only_if_the_same_random_numbers_were_drawn(draws: bool) -> None:
     def states(gradient: float, random: str) -> States:
-        start = {"parameter fc": Sketch(1, 1, (1.0,))}
-        return States(start, {"parameter fc": Sketch(1, int(gradient), (gradient,))}, start, {"torch": random}, {"torch": random})
+        start, generators = {"parameter fc": Sketch(1, 1, (1.0,))}, {"torch": random}
+        return States(start, {"parameter fc": Sketch(1, int(gradient), (gradient,))}, start, generators, generators)
 
     def made(factor: float, state: States) -> Run:
         done = program(10.0, factor)
