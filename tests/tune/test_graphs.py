@@ -17,7 +17,7 @@ REFUSED = {
     "added_before": "`penalty.backward()` may leave gradients to which the step adds its own",
     "cleared_in_part": "the step does not clear the gradients of `optimizer`, so they add up",
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
-    "given_model": "the backward pass is not in the block of the optimizer's step",
+    "given_model": "it calls `backward_pass`: `options.weight` is read, which a.py:28 changes",
     "changed_around": "it calls `loss_of`: `weight` is read, which a.py:25 changes (a.py:14)",
     "counting_in_dict": "each step changes `model.seen['calls']`, which a graph does not repeat",
     "counting_module": "each call of a Metric changes its `total`, which a graph does not repeat",
