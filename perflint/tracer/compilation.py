@@ -120,7 +120,7 @@ def _times(utils: Any, locator: Locator) -> tuple[Compilation, ...]:
     for each in getattr(utils, "get_compilation_metrics", list)():
         name, line = getattr(each, "co_filename", None), getattr(each, "co_firstlineno", None)
         seconds = getattr(each, "entire_frame_compile_time_s", None)
-        if name and line and seconds:
+        if name and line and seconds and locator.owner(name) is not Owner.SYSTEM:
             found.setdefault((locator.name(name), line, each.co_name or ""), []).append(seconds)
     return tuple(Compilation(*key, len(times), sum(times)) for key, times in found.items())
 

@@ -6,6 +6,7 @@ import hashlib
 import linecache
 import os
 import sysconfig
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -32,7 +33,7 @@ class Owner(Enum):
     USER = "user"
     LIBRARY = "library"
     SYSTEM = "system"
-    """torch, the standard library, perflint itself, and code without a file."""
+    """torch, what its compiler wrote, the standard library, perflint itself, and code without a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class Locator:
         if path.startswith(("<", _PERFLINT)):
             return Owner.SYSTEM
         full = os.path.abspath(path)
+        if full.startswith(_generated()):
+            return Owner.SYSTEM
         if self._own:
             if any(full == own or full.startswith(own.rstrip(os.sep) + os.sep) for own in self._own):
                 return Owner.USER
@@ -219,6 +222,12 @@ def _short(path: str) -> str:
         if found:
             return rest.replace(os.sep, "/")
     return ""
+
+
+@cache
+def _generated() -> str:
+    """The beginning of the paths that torch.compile writes its code to."""
+    return os.environ.get("TORCHINDUCTOR_CACHE_DIR") or os.path.join(tempfile.gettempdir(), "torchinductor_")
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ from perflint.tracer.events import (
 from perflint.tracer.file import TraceError, read_trace
 from perflint.tracer.lines import Lines
 from perflint.tracer.options import Options, output_of
-from perflint.tracer.places import Locator
+from perflint.tracer.places import Locator, Owner
 from perflint.tracer.recording import PLACE_LIMIT, STEP_LIMIT, WINDOWS, Recording
 from perflint.tracer.session import Session
 from perflint.tracer.steps import SWITCH_AFTER, StepFinder, StepSource
@@ -266,6 +267,13 @@ def test_graph_breaks_and_recompiles() -> None:
     assert any("dtype mismatch" in found.reason for found in trace.of(Recompile))
     times = {made.function: made for made in trace.of(Compilation)}
     assert times["f"].count >= 2 and 0 < times["f"].seconds < 100 and times["f"].file.endswith("test_session.py")
+
+
+def test_what_the_compiler_wrote_is_not_the_users(tmp_path: Path) -> None:
+    locator = Locator(tmp_path)
+    written = Path(tempfile.gettempdir(), "torchinductor_me", "ab", "cab.py")
+    assert locator.owner(str(written)) is Owner.SYSTEM
+    assert locator.owner(str(tmp_path / "train.py")) is Owner.USER
 
 
 def test_lines_of_compiled_code_do_not_run_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
