@@ -224,7 +224,6 @@ def _short(path: str) -> str:
     return ""
 
 
-@cache
 def _generated() -> str:
     """The beginning of the paths that torch.compile writes its code to."""
     return os.environ.get("TORCHINDUCTOR_CACHE_DIR") or os.path.join(tempfile.gettempdir(), "torchinductor_")

@@ -269,11 +269,13 @@ def test_graph_breaks_and_recompiles() -> None:
     assert times["f"].count >= 2 and 0 < times["f"].seconds < 100 and times["f"].file.endswith("test_session.py")
 
 
-def test_what_the_compiler_wrote_is_not_the_users(tmp_path: Path) -> None:
-    locator = Locator(tmp_path)
+def test_what_the_compiler_wrote_is_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
     written = Path(tempfile.gettempdir(), "torchinductor_me", "ab", "cab.py")
-    assert locator.owner(str(written)) is Owner.SYSTEM
-    assert locator.owner(str(tmp_path / "train.py")) is Owner.USER
+    assert Locator(tmp_path).owner(str(written)) is Owner.SYSTEM
+    assert Locator(tmp_path).owner(str(tmp_path / "train.py")) is Owner.USER
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    assert Locator(tmp_path).owner(str(tmp_path / "train.py")) is Owner.SYSTEM
 
 
 def test_lines_of_compiled_code_do_not_run_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
