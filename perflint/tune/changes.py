@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from perflint.frozen import dataclass
+from perflint.frozen import dataclass, replace
 from perflint.tune.compiled import CUDAGRAPHS, OVERHEAD, compiled
 from perflint.tune.evidence import Evidence
+from perflint.tune.graphs.failing import failing
 from perflint.tune.graphs.outlining import outlined, outlined_backward
 from perflint.tune.loader import with_workers
 from perflint.tune.refused import Refused
@@ -36,6 +38,8 @@ class Change:
     """Makes other forms of it, to be tried where it is not kept."""
     beside: Change | None = None
     """Another change to be tried together with it where it gains nothing, since steps then wait for batches instead."""
+    learn: Callable[[str, Texts, Texts], Sequence[Change]] = lambda *_: ()
+    """Makes other forms of it where a run of it failed, by what that printed, the texts before and those that ran."""
     parts: Callable[[], Sequence[Change]] = tuple
     """Makes the changes that it consists of, to be tried where it fails or changes the numbers as a whole."""
 
@@ -61,6 +65,19 @@ def graph(texts: Texts, evidence: Evidence) -> dict[str, str]:
     # The same reason often holds for the whole step and for its forward and backward pass alone.
     told = dict.fromkeys(f"{path}:{reason.line}: {reason.reason}" for path, reason in reasons)
     raise Refused("; without the optimizer's step: ".join(told), reasons[0][1].line)
+
+
+def _learned(told: str, known: Texts, tried: Texts, before: tuple[tuple[str, str], ...] = ()) -> list[Change]:
+    """A graph without the statement with which the making of this one failed, besides those before."""
+    found = failing(told, known, tried)
+    if found is None or found in before:
+        return []
+    all_found = (*before, found)
+
+    def write(texts: Texts, evidence: Evidence) -> dict[str, str]:
+        return graph(texts, replace(evidence, seen=replace(evidence.seen, failing=all_found)))
+
+    return [replace(GRAPH, write=write, learn=partial(_learned, before=all_found))]
 
 
 def _idle(evidence: Evidence) -> float:
@@ -99,7 +116,15 @@ COMPILE = Change(
     instead=lambda: [REPLAY],
     beside=LOADER,
 )
-GRAPH = Change("graph", "the step is replayed as a CUDA graph", graph, _idle, eager=without_graphs, beside=LOADER)
+GRAPH = Change(
+    "graph",
+    "the step is replayed as a CUDA graph",
+    graph,
+    _idle,
+    eager=without_graphs,
+    beside=LOADER,
+    learn=_learned,
+)
 
 
 def fixes(

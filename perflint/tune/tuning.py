@@ -156,7 +156,12 @@ class Tuning:
                     self._tell(self.outcome)
                 else:
                     is_wrong = trial.proof is not None and trial.proof.kind not in self._allowed
-                    others = [*change.instead(), *(change.parts() if trial.after[0].failed or is_wrong else ())]
+                    learned = self._learned(trial, texts)
+                    others = [
+                        *learned,
+                        *change.instead(),
+                        *(change.parts() if trial.after[0].failed or is_wrong else ()),
+                    ]
                     others += [] if is_wrong else self._with_another(trial, texts)
                     waiting += others
                     if not others:
@@ -184,6 +189,17 @@ class Tuning:
         name, title = " and ".join(names), ", and ".join(names.values())
         return [replace(one, name=name, title=title, write=write, forecast=lambda _: 1.0, instead=tuple)]
 
+    def _learned(self, trial: Trial, texts: Texts) -> Sequence[Change]:
+        """Other forms of a change, by what a failing run of it printed."""
+        if not trial.after[0].failed:
+            return ()
+        known = self._known(evidence_of(trial.before[-1], self.oldest))
+        return trial.change.learn(trial.after[0].told, known, {**known, **texts})
+
+    def _known(self, evidence: Evidence) -> dict[str, str]:
+        """The files that ran, as they are best. Raises Refused."""
+        return {path: self._read(path) for path in evidence.files} | self.outcome.texts
+
     def _run(self, texts: Mapping[str, str], way: Way = Way.PLAIN) -> Run:
         return self._run_program(texts, way)
 
@@ -208,8 +224,7 @@ class Tuning:
     def _written(self, change: Change) -> dict[str, str] | None:
         evidence = evidence_of(self.outcome.best[-1], self.oldest)
         try:
-            known: Texts = {path: self._read(path) for path in evidence.files} | self.outcome.texts
-            written = change.write(known, evidence)
+            written = change.write(self._known(evidence), evidence)
             if (linked := next((path for path in written if not self._holds(path)), None)) is not None:
                 raise Refused(f"{linked} is a link or shared, and the original must stay as it is", 1)
         except Refused as refused:

@@ -29,7 +29,7 @@ _WORTH = 0.1
 """The share of a run that imports must take for runs to be forked: ten runs win what trying it costs."""
 _READ = 1 << 24
 """Bytes of the end of an output that are read."""
-_TOLD = 20
+_TOLD = 200
 """Lines of standard error that are kept."""
 _INTERPRETER = r"(?:python|pypy)[\d.]*(?:\.exe)?"
 _FLAGS = r"-[bBdEiIOPqRsSuvx]+"

@@ -72,6 +72,8 @@ class Seen:
     """The lines that clear gradients through a model, each with a line that steps an optimizer of its parameters."""
     logs: Collection[tuple[str, int]] | None = None
     """The lines that logged messages; None if that is unknown."""
+    failing: Collection[tuple[str, str]] = ()
+    """The sources of lines at which the making of a graph failed, each with its file."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
@@ -126,7 +128,14 @@ class _Outliner:
         steps = {name: {*lines} for name, lines in seen.steps.items()}
         for name, line in seen.backwards:
             steps.setdefault(name, set()).add(line)
-        self._reached = Reached(self._trees, seen.calls, seen.lines, steps, seen.again, seen.logs)
+        failing = {
+            (name, number)
+            for name, text in texts.items()
+            for number, row in enumerate(text.splitlines(), 1)
+            if (name, row.strip()) in seen.failing
+        }
+        self._failing = {line for name, line in failing if name == path}
+        self._reached = Reached(self._trees, seen.calls, seen.lines, steps, seen.again, seen.logs, failing)
 
     def step(self) -> str:
         """The text with a graph of the step."""
@@ -161,6 +170,7 @@ class _Outliner:
             lambda node: self._reached.stays_inside(self._path, node),
             lambda call: self._reached.is_own(self._path, call),
             begins,
+            self._failing,
         )
 
     def _finder(self, kind: type[_Kind], purity: Purity, is_step: _Test) -> _Kind:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.refused import Refused
@@ -97,7 +97,10 @@ class Purity:
         stays_inside: Callable[[ast.AST | None], bool] = lambda _: False,
         is_own: Callable[[ast.Call], bool] = lambda _: False,
         begins: Callable[[ast.AST], bool] = lambda _: False,
+        failing: Collection[int] = (),
     ) -> None:
+        """`failing` are lines at which the making of a graph failed."""
+        self._failing = failing
         self.stays_inside = stays_inside
         """True for a call of methods of the project that change their own object only, such as a meter."""
         self.imports = Imports(tree)
@@ -111,6 +114,8 @@ class Purity:
 
     def require(self, statement: ast.stmt, bound: set[str]) -> None:
         """Raise Refused if a graph cannot stand for a statement. Adds the names that it binds to `bound`."""
+        if fails(statement, self._failing):
+            raise Refused(f"`{short(statement)}` fails while a graph is made", statement)
         if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             self._require_assignment(statement, bound)
         elif isinstance(statement, ast.Expr):
@@ -288,6 +293,13 @@ def varies(call: ast.Call, imports: Imports, walks: Container[str] = ()) -> str:
     if _is_in(name, _VARYING_MODULES):
         return f"`{short(call)}` may do something else in each step"
     return ""
+
+
+def fails(statement: ast.stmt, lines: Collection[int]) -> bool:
+    """True if a simple statement, or the first line of another, has one of some lines."""
+    first = getattr(statement, "lineno", 0)
+    last = first if hasattr(statement, "body") else getattr(statement, "end_lineno", first)
+    return any(first <= line <= last for line in lines)
 
 
 def is_walk(node: ast.AST, walks: Container[str] = ()) -> bool:

@@ -15,6 +15,7 @@ from perflint.tune.graphs.purity import (
     Imports,
     changes,
     copies,
+    fails,
     is_gradient,
     loaded_names,
     local_names,
@@ -52,11 +53,13 @@ class Reached:
         steps: Mapping[str, Collection[int]] | None = None,
         again: Iterable[tuple[str, int]] = (),
         logs: Collection[tuple[str, int]] | None = None,
+        failing: Collection[tuple[str, int]] = (),
     ) -> None:
         """`lines` are those that made calls, `steps` those that stepped an optimizer or began a backward pass, by file,
         as far as they are known; `again` are functions that were called several times, by file and first line; `logs`
-        are lines that logged messages, if that is known.
+        are lines that logged messages, if that is known, `failing` those at which the making of a graph failed.
         """
+        self._failing = failing
         self._logs = logs
         self._imports = {path: Imports(tree) for path, tree in trees.items()}
         self._functions = {
@@ -254,6 +257,8 @@ class Reached:
 
     def _hazard(self, node: ast.AST, local: set[str], walks: set[str], constructs: bool, path: str) -> str:
         imports = self._imports[path]
+        if isinstance(node, ast.stmt) and fails(node, [line for name, line in self._failing if name == path]):
+            return f"`{short(node)}` fails while a graph is made"
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             return f"`{short(node)}` changes a Python variable"
         if isinstance(node, ast.Attribute):
