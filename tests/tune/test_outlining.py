@@ -167,6 +167,23 @@ def test_on_the_cpu_all_is_the_same_bit_for_bit(body: str) -> None:
     assert ran(new) == ran(text)
 
 
+@pytest.mark.parametrize(
+    ("copy", "goes_on"),
+    [
+        ("x.to(device)", False),
+        ("x.to(device, non_blocking=True)", True),
+        ("x.cuda(non_blocking=True).to(torch.float32)", False),
+        ("x", False),
+    ],
+)
+@pytest.mark.parametrize("outline", [outlined, outlined_backward])
+def test_pinned_memory_may_be_written_to_after_the_step(outline: Any, copy: str, goes_on: bool) -> None:
+    text = HEAD + LOOP.replace("model(x)", f"model({copy})")
+    new = tuned(text, outline)
+    assert new.count("copy.copy_(x, non_blocking=True)") == goes_on
+    assert new.count("copy.copy_(x, non_blocking=x.is_cuda or not x.is_pinned())") == (not goes_on)
+
+
 def test_a_loop_of_a_module() -> None:
     new = outline(HEAD + LOOP)
     (function,) = functions(new)

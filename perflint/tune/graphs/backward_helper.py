@@ -52,7 +52,7 @@ class GraphedBackward:
             graph, held, result, made = captured
             for copy, x in zip(torch.utils._pytree.tree_flatten(held)[0], leaves):
                 if torch.is_tensor(x):
-                    copy.copy_(x, non_blocking=True)
+                    copy.copy_(x, non_blocking=x.is_cuda or not x.is_pinned())
             # A replay writes over the gradients that it made before, to which it should add.
             before = [x.clone() if x is not None and x is y else x for x, y in zip(before, made)]
             graph.replay()

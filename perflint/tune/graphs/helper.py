@@ -64,7 +64,7 @@ class GraphedStep:
         if captured:
             for copy, x in zip(torch.utils._pytree.tree_flatten(captured[1])[0], leaves):
                 if torch.is_tensor(x):
-                    copy.copy_(x, non_blocking=True)
+                    copy.copy_(x, non_blocking=x.is_cuda or not x.is_pinned())
             captured[0].replay()
         return self.each(lambda x: x.detach().clone(), captured[2] if captured else self.step(*inputs))
 

@@ -37,6 +37,9 @@ HELPERS = (STEP, BACKWARD)
 _UNIT = "    "
 _WIDTH = 110
 
+_WAITING = "x.is_cuda or not x.is_pinned()"
+"""The condition in the helpers under which a copy of an input need not end before the call does."""
+
 
 class Writer:
     """Writes one region of a file."""
@@ -215,7 +218,18 @@ class Writer:
             at = first_line(definitions[0])
         yield from import_edits(self._source, ["import torch"])
         margin = "" if definitions else "\n\n"
-        yield insert(at, 1, margin + _helper_text(self._helper_class).replace(_UNIT, self._unit) + "\n\n")
+        text = _helper_text(self._helper_class).replace(_UNIT, self._unit)
+        if _copies_on(self._region.kept):
+            text = text.replace(_WAITING, "True")
+        yield insert(at, 1, f"{margin}{text}\n\n")
+
+
+def _copies_on(statements: Sequence[ast.stmt]) -> bool:
+    """True if a step goes on while its batch is copied: the program then leaves pinned memory as it is for so long."""
+    calls = (node for each in statements for node in ast.walk(each) if isinstance(node, ast.Call))
+    copies = [each for each in calls if isinstance(each.func, ast.Attribute) and each.func.attr in ("to", "cuda")]
+    given = [{key.arg: ast.unparse(key.value) for key in each.keywords} for each in copies]
+    return bool(given) and all(each.get("non_blocking") == "True" for each in given)
 
 
 def _helper_text(helper: Helper) -> str:
