@@ -21,6 +21,7 @@ REFUSED = {
     "changed_around": "it calls `loss_of`: `weight` is read, which a.py:25 changes (a.py:14)",
     "counting_in_dict": "each step changes `model.seen['calls']`, which a graph does not repeat",
     "counting_module": "each call of a Metric changes its `total`, which a graph does not repeat",
+    "gradients_kept": "`model.weight.grad` reads a gradient outside of the step that made it",
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
     "made_in_front": "the step does not clear the gradients of `optimizer`, so they add up",
     "manual_backward": "`self.manual_backward(loss)` has an effect that a graph does not repeat",

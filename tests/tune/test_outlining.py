@@ -184,6 +184,23 @@ def test_pinned_memory_may_be_written_to_after_the_step(outline: Any, copy: str,
     assert new.count("copy.copy_(x, non_blocking=x.is_cuda or not x.is_pinned())") == (not goes_on)
 
 
+@pytest.mark.parametrize(
+    ("reading", "keeps"),
+    [
+        ("now = model[0].weight.grad", True),
+        ("shown.append(model[0].weight.grad.data.view(-1))", True),
+        ("part = model[0].weight.grad[0]", True),
+        ("norms = [p.grad.data.norm(2) for p in model.parameters() if p.grad is not None]", False),
+        ("model[0].weight.grad.mul_(2)", False),
+        ("model[0].weight.grad = model[0].weight.grad * 2", False),
+        ("pass", False),
+    ],
+)
+def test_kept_gradients_are_copies(reading: str, keeps: bool) -> None:
+    new = tuned(HEAD + LOOP + f"        {reading}\n", outlined_backward)
+    assert ("x.grad = new.clone()" in new) == keeps
+
+
 def test_a_loop_of_a_module() -> None:
     new = outline(HEAD + LOOP)
     (function,) = functions(new)

@@ -12,7 +12,7 @@ from perflint.source.text import Source
 from perflint.tune.graphs.backward import BackwardFinder
 from perflint.tune.graphs.names import Sorter
 from perflint.tune.graphs.parts import Region
-from perflint.tune.graphs.purity import Imports, Purity, is_gradient, local_names
+from perflint.tune.graphs.purity import Imports, Purity, is_gradient, keeps_gradient, local_names
 from perflint.tune.graphs.reached import Called, Reached, first_line
 from perflint.tune.graphs.region import Finder
 from perflint.tune.graphs.writing import BACKWARD, HELPERS, STEP, Helper, Writer
@@ -222,7 +222,8 @@ class _Outliner:
         names = Sorter(self._source.tree, region, purity, reached, holders, switches, takes_holders, self._lasts).sort()
         given = {each.text for each in names.given if takes_holders}
         holders = [each for each in holders if ast.unparse(each) not in given]
-        return Writer(self._source, region, names, holders, helper, reached.once).text()
+        keeps = any(keeps_gradient(tree, Imports(tree)) for tree in self._trees.values())
+        return Writer(self._source, region, names, holders, helper, reached.once, keeps).text()
 
     def _require_plain(self, others: Sequence[tuple[re.Pattern[str], str]]) -> None:
         for name, text in self._texts.items():

@@ -38,6 +38,11 @@ _WALKS = frozenset(
 _CREATORS = frozenset(
     f"torch.{name}" for name in "arange empty eye full linspace logspace ones rand randint randn randperm zeros".split()
 )
+_NEW = frozenset(
+    "abs all any clone dtype device dot isfinite isinf isnan item max mean min norm numel pow shape size square std "
+    "sum tolist var".split()
+)
+"""Attributes and methods of tensors that give no part of their memory."""
 _ON_OPTIMIZERS = frozenset("backward zero_grad".split())
 _CLIPS = frozenset(f"torch.nn.utils.{name}" for name in "clip_grad_norm_ clip_grad_value_".split())
 _CONTEXTS = frozenset("no_grad enable_grad set_grad_enabled autocast".split())
@@ -278,6 +283,23 @@ def _aliases(tree: ast.Module) -> Iterator[str]:
 def is_gradient(node: ast.AST, imports: Imports) -> bool:
     """True for the attribute of a parameter; false for `torch.autograd.grad`."""
     return isinstance(node, ast.Attribute) and node.attr == "grad" and not imports.full_name(node).startswith("torch.")
+
+
+def keeps_gradient(tree: ast.AST, imports: Imports) -> bool:
+    """True if code may hold a gradient after it has read it; false for `p.grad is None` and `p.grad.data.norm()`."""
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        if not is_gradient(node, imports) or not isinstance(getattr(node, "ctx", None), ast.Load):
+            continue
+        above, names = parents[node], set()
+        while isinstance(above, ast.Attribute) or (isinstance(above, ast.Call) and above.func is node):
+            names |= {above.attr} if isinstance(above, ast.Attribute) else set()
+            node, above = above, parents[above]
+        is_test = isinstance(above, ast.Compare) and _is_none_test(above)
+        is_new = any(name in _NEW or name.endswith("_") for name in names)
+        if not (is_new or is_test or isinstance(above, (ast.BinOp, ast.UnaryOp, ast.BoolOp))):
+            return True
+    return False
 
 
 def varies(call: ast.Call, imports: Imports, walks: Container[str] = ()) -> str:

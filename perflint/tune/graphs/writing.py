@@ -37,6 +37,8 @@ HELPERS = (STEP, BACKWARD)
 _UNIT = "    "
 _WIDTH = 110
 
+_GIVEN, _COPIED = "x.grad = new if old is None", "x.grad = new.clone() if old is None and new is not None"
+"""The gradients of a replay, and copies of them for code that holds them longer than a step."""
 _WAITING = "x.is_cuda or not x.is_pinned()"
 """The condition in the helpers under which a copy of an input need not end before the call does."""
 
@@ -52,12 +54,14 @@ class Writer:
         holders: Sequence[ast.expr],
         helper: Helper,
         once: Collection[str] = (),
+        keeps_gradients: bool = False,
     ) -> None:
         """`holders` are what the helper gets besides the function: optimizers or models.
 
-        `once` are methods that only constructors call.
+        `once` are methods that only constructors call. `keeps_gradients` is true if code may hold gradients.
         """
         self._once = once
+        self._keeps_gradients = keeps_gradients
         self._source = source
         self._helper_class = helper
         self._region = region
@@ -221,6 +225,8 @@ class Writer:
         text = _helper_text(self._helper_class).replace(_UNIT, self._unit)
         if _copies_on(self._region.kept):
             text = text.replace(_WAITING, "True")
+        if self._keeps_gradients:
+            text = text.replace(_GIVEN, _COPIED)
         yield insert(at, 1, f"{margin}{text}\n\n")
 
 
