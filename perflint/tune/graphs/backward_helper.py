@@ -20,7 +20,7 @@ class GraphedBackward:
         if device.type != "cuda" or not hasattr(torch, "compiler"):  # torch is older than 2.1
             return self.step(*inputs)
         key = [(x.shape, x.dtype) if torch.is_tensor(x) else (x, type(x)) for x in leaves]
-        key += [each.training for model in models for each in model.modules()]
+        key += [(each, each.training) for model in models for each in model.modules()]
         key += [(x.data_ptr(), x.requires_grad) for x in parameters]
         self.stream = self.stream or torch.cuda.Stream(device)
         self.stream.wait_stream(torch.cuda.current_stream(device))

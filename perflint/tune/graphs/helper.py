@@ -35,7 +35,7 @@ class GraphedStep:
         key += [x for group in groups for x in group.values() if isinstance(x, (bool, int, float, tuple))]
         leaves, form = torch.utils._pytree.tree_flatten(inputs)
         key += [(x.shape, x.dtype) if torch.is_tensor(x) else (x, type(x)) for x in leaves]
-        key += [each.training for x in leaves if isinstance(x, torch.nn.Module) for each in x.modules()]
+        key += [(each, each.training) for x in leaves if isinstance(x, torch.nn.Module) for each in x.modules()]
         self.stream.wait_stream(torch.cuda.current_stream(device))
         try:
             with torch.cuda.stream(self.stream):

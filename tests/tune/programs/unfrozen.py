@@ -11,7 +11,7 @@ model[0].requires_grad_(False)
 rest = [parameter for name, parameter in model.named_parameters() if not name.startswith("3.")]
 optimizer = torch.optim.Adam(rest, lr=0.01)
 shown = []
-for epoch in range(6):
+for epoch in range(7):
     for _ in range(6):
         x = torch.rand(6, 4, device=device)
         optimizer.zero_grad()
@@ -27,6 +27,8 @@ for epoch in range(6):
         optimizer.state.clear()
     elif epoch == 3:
         optimizer.add_param_group({"params": [*model[3].parameters()], "lr": 0.1})
+    elif epoch == 4:
+        model[2] = nn.Tanh()
     else:
         for state in optimizer.state.values():
             state["exp_avg"] = torch.zeros_like(state["exp_avg"])
