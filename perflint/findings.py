@@ -437,6 +437,8 @@ class Report:
     """How many findings that the profile would show without a trace, or shows with it, got which verdict."""
     shard: tuple[int, int] = (1, 1)
     """The part of the files that the run was about, and the number of parts."""
+    listing: str = ""
+    """A digest of the names of the files of all parts, if there are several."""
 
     def add(self, part: Report) -> None:
         """Add the report of a file to that of a run."""

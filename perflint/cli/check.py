@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from perflint.cli import means, options
 from perflint.config.settings import OutputFormat, Settings
 from perflint.engine.active import active_rules
-from perflint.engine.files import check_files
+from perflint.engine.files import check_files, listing
 from perflint.findings import Finding, Report
 from perflint.output.formats import writer
 from perflint.output.summary import count
@@ -104,7 +104,7 @@ def _check(
     arguments: Namespace,
 ) -> Report:
     style = options.style(arguments, sys.stderr)
-    report = Report(shard=arguments.shard)
+    report = Report(shard=arguments.shard, listing=listing(found.files) if arguments.shard[1] > 1 else "")
     for folder in found.empty:
         help = "only *.py and *.ipynb files that nothing excludes are looked for; name a file to check it anyway"
         sys.stderr.write(message_text("warning", f"no Python files in {folder}", help, style))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -82,6 +83,12 @@ def check_files(
                 source,
                 problem or check_source(source, projects.of(path), rules, settings, judge=judge, timings=means.timings),
             )
+
+
+def listing(files: Sequence[str]) -> str:
+    """A digest of the names of files: parts of runs over others would leave some out."""
+    names = sorted(os.path.relpath(file).replace(os.sep, "/") for file in files)
+    return hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class _Run:

@@ -147,7 +147,7 @@ def summary_object(report: Report) -> dict[str, Any]:
     fixes = fixable(report.findings)
     part, parts = report.shard
     return {
-        **({"shard": f"{part}/{parts}"} if parts > 1 else {}),
+        **({"shard": f"{part}/{parts}", "listing": report.listing} if parts > 1 else {}),
         "files": report.files,
         "lines": report.lines,
         "findings": len(report.findings),

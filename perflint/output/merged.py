@@ -72,6 +72,7 @@ def read_report(data: bytes) -> Report:
         hidden=dict(summary.counts("hidden")),
         verdicts={_member(Ruling, name, "verdicts"): count for name, count in summary.counts("verdicts")},
         shard=_shard(summary) if "shard" in values["summary"] else (1, 1),
+        listing=summary.matching("listing", r"[0-9a-f]{16}") if "shard" in values["summary"] else "",
     )
 
 
@@ -100,7 +101,7 @@ def merged(reports: Sequence[Report]) -> Report:
 
 
 def _missing(reports: Sequence[Report]) -> Iterator[Problem]:
-    """The parts of a run that have no report: their findings would be taken for none."""
+    """The parts of a run that have no report, and runs whose parts are of other files: findings would be missing."""
     shards = {report.shard for report in reports}
     for count in sorted({parts for _, parts in shards}):
         lost = [part for part in range(1, count + 1) if (part, count) not in shards]
@@ -108,6 +109,9 @@ def _missing(reports: Sequence[Report]) -> Iterator[Problem]:
             named = ", ".join(map(str, lost[:5])) + (" …" if len(lost) > 5 else "")
             help = "its job may have failed; merge the reports of all parts"
             yield Problem("", f"there is no report of part {named} of {count}", help)
+        if len({report.listing for report in reports if report.shard[1] == count}) > 1:
+            help = "a job has made or removed files before its check; check the same files in each"
+            yield Problem("", f"the {count} parts are not of the same files", help)
 
 
 def place(path: str) -> tuple[str, ...]:

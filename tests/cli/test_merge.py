@@ -95,6 +95,25 @@ def test_a_part_that_is_missing_is_no_part_without_findings(perflint: Command) -
         assert "`summary.shard` is not what perflint writes" in perflint("merge", "0.json").err
 
 
+def test_parts_of_other_files_are_no_run(perflint: Command) -> None:
+    for name in "adg":
+        perflint.write(f"{name}.py", BAD)
+    for name in "bcef":
+        perflint.write(f"{name}.py", "")
+    check(perflint, "1.json", "--shard", "1/3")
+    # A job has made a file: what it lists is one place further, so no part has `d.py` and `g.py`.
+    perflint.write("aa.py", "")
+    check(perflint, "1.json", "--shard", "1/3")
+    (perflint.folder / "aa.py").unlink()
+    for part in (2, 3):
+        check(perflint, f"{part}.json", "--shard", f"{part}/3", str(perflint.folder))
+    ran = perflint("merge", "1.json", "2.json", "3.json", "--exit-zero")
+    assert ran.code == 2 and "error: the 3 parts are not of the same files" in ran.err
+    check(perflint, "1.json", "--shard", "1/3")
+    ran = perflint("merge", "1.json", "2.json", "3.json", "--exit-zero", "--output-format", "concise")
+    assert ran.code == 0 and ran.out.count("TPF") == 3
+
+
 def test_exit_codes(perflint: Command) -> None:
     perflint.write("bad.py", BAD)
     perflint.write("clean.py", "x = 1\n")
