@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from perflint.frozen import replace
 from perflint.tune.changes import without_graphs
 from perflint.tune.graphs.outlining import Model, Seen, outlined, outlined_backward
 from perflint.tune.graphs.reached import Called, first_line
@@ -33,7 +34,7 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
 
     A run has executed all lines but those with the comment `not run`, and called functions with the comment
     `called again` several times. Lines with a comment such as `clears optimizer` have cleared the gradients of it
-    through a model.
+    through a model. At lines with `fails`, the making of a graph has failed.
     """
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -75,6 +76,7 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
         if call.lineno in steps and ast.unparse(call.func)[: -len(".step")] in row.partition("# clears ")[2].split(", ")
     ]
     seen = Seen({"a.py": steps}, called, models, (), False, False, {"a.py": lines}, False, backwards, again, clears)
+    seen = replace(seen, failing=[("a.py", row.strip()) for row in rows if row.endswith("# fails")])
     return outline("a.py", {"a.py": text}, seen)
 
 

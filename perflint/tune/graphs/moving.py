@@ -73,6 +73,12 @@ class Mover:
             raise refused
         if self._schedules(statement) and any(self._steps(each) for each in later):
             raise refused
+        if (
+            self._is_gradless(statement)
+            and not region.behind
+            and self._moves_in_front(region, statement, bound, refused)
+        ):
+            return
         if not is_movable(statement, self._may_raise):
             self._move_from_with(region, statement, later, bound, refused)
             return
@@ -154,6 +160,36 @@ class Mover:
         is_new = is_new and not self._reaches_model(statement)
         sized = {node.id for node in sizes if isinstance(node, ast.Name)}
         return is_new and not reads & (bound | touched) and not stores & (used | bound) and not sized & bound
+
+    def _is_gradless(self, statement: ast.stmt) -> bool:
+        """True for a `with torch.no_grad()` around simple statements: whatever they compute needs no gradients."""
+        if not isinstance(statement, ast.With) or not all(isinstance(each, ast.Assign) for each in statement.body):
+            return False
+        calls = [item.context_expr for item in statement.items]
+        return all(
+            isinstance(call, ast.Call) and self._purity.imports.full_name(call.func) == "torch.no_grad"
+            for call in calls
+        )
+
+    def _moves_in_front(self, region: Region, statement: ast.stmt, bound: set[str], refused: Refused) -> bool:
+        """True if a statement moved in front of the region, with the new tensors of the region that it fills."""
+        filled = {root_of(each) for each in written_into(statement)}
+        makers = [each for each in region.kept if filled & set(stored_names(each))]
+        rest = [each for each in region.kept if each not in makers]
+        made = {name for each in makers for name in stored_names(each)}
+        stores = {*stored_names(statement), *filled}
+        reads = {name.id for each in (*makers, statement) for name in loaded_names(each)} - stores
+        used = {name.id for each in rest for name in loaded_names(each)}
+        touched = {name for each in rest for name in self._touched(each)}
+        is_new = all(isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) for each in makers)
+        if not is_new or made != filled or any(map(self._reaches_model, makers)):
+            return False
+        if reads & (bound | touched) or stores & (used | touched | (bound - filled)):
+            return False
+        region.kept = rest
+        region.before += [Moved(each, refused) for each in (*makers, statement)]
+        bound -= stores
+        return True
 
     def _move_from_with(
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
