@@ -41,18 +41,18 @@ class Change:
     learn: Callable[[str, Texts, Texts], Sequence[Change]] = lambda *_: ()
     """Makes other forms of it where a run of it failed, by what that printed, the texts before and those that ran."""
     parts: Callable[[], Sequence[Change]] = tuple
-    """Makes the changes that it consists of, to be tried where it fails or changes the numbers as a whole."""
+    """Makes the changes that it consists of, to be tried where it fails or is not proved to compute the same."""
 
 
-def graph(texts: Texts, evidence: Evidence) -> dict[str, str]:
-    """The step as a CUDA graph. Raises Refused."""
+def graph(texts: Texts, evidence: Evidence, is_whole: bool = True) -> dict[str, str]:
+    """The step as a CUDA graph, or its forward and backward pass; that alone if not `is_whole`. Raises Refused."""
     if evidence.busy is None:
         raise Refused("the steps use no GPU", 1)
     if any(mode in text for text in texts.values() for mode in (OVERHEAD, CUDAGRAPHS)):
         raise Refused("a compiled model has graphs of its own", 1)
     ways = [(outlined, evidence.seen.steps), (outlined_backward, {path for path, _ in evidence.seen.backwards})]
     reasons: list[tuple[str, Refused]] = []
-    for outline, paths in ways:
+    for outline, paths in ways if is_whole else ways[1:]:
         refused: list[tuple[str, Refused]] = []
         for path in sorted(paths):
             try:
@@ -65,6 +65,14 @@ def graph(texts: Texts, evidence: Evidence) -> dict[str, str]:
     # The same reason often holds for the whole step and for its forward and backward pass alone.
     told = dict.fromkeys(f"{path}:{reason.line}: {reason.reason}" for path, reason in reasons)
     raise Refused("; without the optimizer's step: ".join(told), reasons[0][1].line)
+
+
+def _backward(texts: Texts, evidence: Evidence) -> dict[str, str]:
+    """The forward and backward pass as a CUDA graph, where the whole step was one. Raises Refused."""
+    written = graph(texts, evidence, is_whole=False)
+    if written == graph(texts, evidence):
+        raise Refused("the forward and backward pass alone was tried", 1)
+    return written
 
 
 def _learned(told: str, known: Texts, tried: Texts, before: tuple[tuple[str, str], ...] = ()) -> list[Change]:
@@ -124,6 +132,11 @@ GRAPH = Change(
     eager=without_graphs,
     beside=LOADER,
     learn=_learned,
+    parts=lambda: [
+        Change(
+            "graph", "forward and backward pass are replayed as a CUDA graph", _backward, _idle, eager=without_graphs
+        )
+    ],
 )
 
 

@@ -45,6 +45,8 @@ class Trial:
     kept: bool
     reason: str
     """Why it is not kept; empty if it is."""
+    is_wrong: bool = False
+    """True if it fails, or is not proved to compute the same."""
 
     @property
     def gain(self) -> float | None:
@@ -155,14 +157,13 @@ class Tuning:
                     waiting += [change] if change.again else []
                     self._tell(self.outcome)
                 else:
-                    is_wrong = trial.proof is not None and trial.proof.kind not in self._allowed
                     learned = self._learned(trial, texts)
                     others = [
                         *learned,
                         *change.instead(),
-                        *(change.parts() if trial.after[0].failed or is_wrong else ()),
+                        *(change.parts() if trial.is_wrong else ()),
                     ]
-                    others += [] if is_wrong else self._with_another(trial, texts)
+                    others += [] if trial.is_wrong else self._with_another(trial, texts)
                     waiting += others
                     if not others:
                         continue
@@ -240,7 +241,7 @@ class Tuning:
     def _tried(self, change: Change, texts: dict[str, str]) -> Trial:
         before, after = list(self.outcome.best), [self._run(texts)]
         if after[0].failed or not step_ms(after):
-            return Trial(change, tuple(before), tuple(after), None, False, _why_untimed(after[0]))
+            return Trial(change, tuple(before), tuple(after), None, False, _why_untimed(after[0]), after[0].failed)
         least = 1 / 1.1 if change.clears else 1.0
         is_slower = _ratio(before, after) < least
         # One run shows that a change does no harm. The pairs of later changes are faster with it, or it is left out.
@@ -255,8 +256,11 @@ class Tuning:
         reference = before if self.outcome.texts else [*self.outcome.original, *before[1:]]
         proof = compared(reference, after[0], self._tolerance, self._other_seeds)
         trial = Trial(change, tuple(before), tuple(after), proof, False, "")
-        reason = self._against(trial) or self._against_graphs(change, texts)
-        return Trial(change, tuple(before), tuple(after), proof, not reason, reason)
+        is_wrong = proof.kind not in self._allowed
+        reason = self._against(trial)
+        if not reason and (reason := self._against_graphs(change, texts)):
+            is_wrong = True
+        return Trial(change, tuple(before), tuple(after), proof, not reason, reason, is_wrong)
 
     def _repeated(self, before: list[Run], after: list[Run], old: dict[str, str], new: dict[str, str]) -> None:
         """Add runs in turns up to the number of a comparison, and up to as many again while chance may explain it.

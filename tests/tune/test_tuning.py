@@ -400,6 +400,27 @@ def test_parts_are_tried_where_the_whole_fails() -> None:
     assert names(programs.search(replace(whole, clears=False))) == []
 
 
+def test_parts_are_tried_where_a_graph_is_not_proved() -> None:
+    programs = Programs(a=-5.0, b=-4.0)
+    programs.graphs_differ = True
+    part = change("b")
+    outcome = programs.search(replace(change("a", graph=True), parts=lambda: [part]))
+    assert names(outcome) == ["b"] and "does not compute" in outcome.trials[0].reason
+
+
+def test_another_form_is_learned_from_a_failure() -> None:
+    programs = Programs(a=-5.0, b=-4.0)
+    programs.fails = {"a"}
+    texts: list[Texts] = []
+
+    def learn(told: str, known: Texts, tried: Texts) -> list[Change]:
+        texts.extend([known, tried])
+        return [change("b")]
+
+    outcome = programs.search(replace(change("a"), learn=learn))
+    assert names(outcome) == ["b"] and texts == [{"a.py": ""}, {"a.py": "+a"}]
+
+
 def test_several_that_clear_the_way_are_compared_with_the_original_together() -> None:
     programs = Programs(a=-0.3, b=-0.3)
     outcome = programs.search(change("a", clears=True), change("b", clears=True))
