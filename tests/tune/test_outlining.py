@@ -244,6 +244,14 @@ def test_a_method_gets_what_another_method_replaces_and_the_condition() -> None:
     assert "        self.graphed_step = GraphedStep(self.training_step, self.optimizer)" in new
 
 
+@needs_torch
+def test_a_method_right_behind_the_constructor() -> None:
+    text = HEAD + METHOD.replace("        self.tau = 0.1\n\n", "        self.tau = 0.1\n")
+    new = outline(text)
+    assert new.index("        self.graphed_step = ") < new.index("    def training_step(self")
+    assert ran(new) == ran(text)
+
+
 def test_a_scheduler_between_the_passes_never_moves_behind_the_step() -> None:
     text = (Path(__file__).parent / "programs" / "not_scheduled.py").read_text()
     new = tuned(text)

@@ -201,9 +201,10 @@ class Writer:
         inside = margin + self._unit
         head = self._bracketed(f"def {self._function}", ["self", *parameters], margin)
         text = f"{margin}{head}:\n{self._body(inside)}{inside}return {returned}\n\n"
-        yield insert(first_line(owner), 1, text)
         line = f"{inside}self.{self._graphed} = {self._helper_class.name}(self.{self._function}{holders})\n"
+        # First the end of the constructor, as the method may begin on the next line.
         yield insert(_end(made) + 1, 1, line)
+        yield insert(first_line(owner), 1, text)
 
     @property
     def _unit(self) -> str:
