@@ -22,6 +22,8 @@ _MANY = 6
 """Runs of which one may be slow by chance."""
 _LITTLE = 0.1
 """The share of a step below which the gain of a change is hard to tell from noise."""
+_GROWN = 1.25
+"""How many times as much a change must promise as when it gained nothing to be tried again."""
 LEAST = 1.02
 """The gain from which on a change pays."""
 
@@ -142,6 +144,7 @@ class Tuning:
 
     def _try_all(self, waiting: list[Change]) -> None:
         progress = True
+        idle: dict[Change, float] = {}
         while progress and waiting:
             progress = False
             for change in self._ordered(waiting):
@@ -149,6 +152,7 @@ class Tuning:
                 if texts is None:
                     continue
                 waiting.remove(change)
+                share = change.forecast(evidence_of(self.outcome.best[-1], self.oldest))
                 trial = self._tried(change, texts)
                 self.outcome.trials.append(trial)
                 if trial.kept:
@@ -156,7 +160,13 @@ class Tuning:
                     self.outcome.best = list(trial.after)
                     waiting += [change] if change.again else []
                     self._tell(self.outcome)
+                    now = evidence_of(self.outcome.best[-1], self.oldest)
+                    for each in [each for each, was in idle.items() if each.forecast(now) > _GROWN * was]:
+                        waiting.append(each)
+                        del idle[each]
                 else:
+                    if not trial.is_wrong and not change.clears:
+                        idle[change] = share
                     learned = self._learned(trial, texts)
                     others = [
                         *learned,

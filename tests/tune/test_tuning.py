@@ -400,6 +400,23 @@ def test_parts_are_tried_where_the_whole_fails() -> None:
     assert names(programs.search(replace(whole, clears=False))) == []
 
 
+@pytest.mark.parametrize("grows", [False, True])
+def test_what_gained_nothing_is_tried_again_where_it_promises_more(grows: bool) -> None:
+    programs = Programs(a=-5.0, b=-4.0)
+    tried: list[float] = []
+
+    def forecast(evidence: Evidence) -> float:
+        return (9.0 if grows else 0.6) if evidence.step_ms < 8 else 0.6
+
+    def write(texts: Texts, evidence: Evidence) -> dict[str, str]:
+        tried.append(evidence.step_ms)
+        return {"a.py": texts["a.py"] + ("+b" if "a" in texts["a.py"] else "+c")}
+
+    programs.ms["c"] = 0.5
+    outcome = programs.search(replace(change("b"), write=write, forecast=forecast), change("a", 0.5))
+    assert names(outcome) == (["a", "b"] if grows else ["a"]) and len(tried) == 1 + grows
+
+
 def test_parts_are_tried_where_a_graph_is_not_proved() -> None:
     programs = Programs(a=-5.0, b=-4.0)
     programs.graphs_differ = True
