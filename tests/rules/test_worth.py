@@ -30,7 +30,7 @@ BY_A_COUNT = frozenset("TPF406 TPF929 TPF932".split())
 """Warnings because the source shows how much is repeated, and no program is representative for its price."""
 BY_MEMORY = frozenset({"TPF210"})
 """Warnings because the memory that the process needs grows with each step, by an amount that the page names."""
-BY_A_REPORT = frozenset("TPF716 TPF951".split())
+BY_A_REPORT = frozenset({"TPF716"})
 """Warnings because a public measurement of others, which the page names, shows what the pattern costs."""
 MEASURED = frozenset(
     """TPF101 TPF102 TPF103 TPF104 TPF105 TPF106 TPF107 TPF108 TPF109 TPF110 TPF111 TPF112 TPF113 TPF114 TPF115 TPF116
@@ -40,7 +40,7 @@ MEASURED = frozenset(
     TPF607 TPF608 TPF701
     TPF402 TPF609 TPF715 TPF814 TPF924 TPF942
     TPF311 TPF312 TPF313 TPF315 TPF316 TPF317 TPF318 TPF319 TPF360 TPF407 TPF505 TPF604 TPF714 TPF717 TPF813 TPF921
-    TPF922 TPF923 TPF928 TPF930 TPF931 TPF934 TPF935 TPF944 TPF945 TPF946 TPF947
+    TPF922 TPF923 TPF928 TPF930 TPF931 TPF934 TPF935 TPF944 TPF945 TPF946 TPF947 TPF951
     TPF702 TPF703 TPF704 TPF705 TPF708 TPF709 TPF710 TPF711 TPF712 TPF807 TPF815 TPF941 TPF963""".split()
 )
 """Rules of which steps were measured; it only grows."""
