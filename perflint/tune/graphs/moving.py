@@ -178,9 +178,13 @@ class Mover:
         rest = [each for each in region.kept if each not in makers]
         made = {name for each in makers for name in stored_names(each)}
         stores = {*stored_names(statement), *filled}
-        reads = {name.id for each in (*makers, statement) for name in loaded_names(each)} - stores
+        reads = {name for each in (*makers, statement) for name in _objects(each)} - stores
         used = {name.id for each in rest for name in loaded_names(each)}
-        touched = {name for each in rest for name in self._touched(each)}
+        touched = {name for each in rest for name in self._touched(each)} - {"self"}
+        calls = [node for each in rest for node in ast.walk(each) if isinstance(node, ast.Call)]
+        touched |= {name for call in calls for name in _objects(call.func) if name.startswith("self.")}
+        if any(name.startswith("self.") for name in reads) and any(map(self._is_own_method, calls)):
+            return False
         is_new = all(isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) for each in makers)
         if not is_new or made != filled or any(map(self._reaches_model, makers)):
             return False
@@ -190,6 +194,10 @@ class Mover:
         region.before += [Moved(each, refused) for each in (*makers, statement)]
         bound -= stores
         return True
+
+    def _is_own_method(self, call: ast.Call) -> bool:
+        """True for `self.update()` of the project, which may change any attribute."""
+        return root_of(call.func) == "self" and self._purity.is_own(call)
 
     def _move_from_with(
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
@@ -275,3 +283,11 @@ class Mover:
 
     def _reads_gradient(self, statement: ast.stmt) -> bool:
         return any(is_gradient(node, self._purity.imports) for node in ast.walk(statement))
+
+
+def _objects(node: ast.AST) -> set[str]:
+    """The names that a node reads, and the attributes of `self` in place of that name."""
+    held = {each.value for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    attributes = {".".join(path_of(each).split(".")[:2]) for each in ast.walk(node) if root_of(each) == "self"}
+    names = {name.id for name in loaded_names(node) if name.id != "self" or name not in held}
+    return names | {path for path in attributes if "." in path}

@@ -113,7 +113,7 @@ class Purity:
         """The names of objects of `GradScaler`. With a fused optimizer they do not wait; others fail while captured."""
         self._is_step = is_step
         self._reached = reached
-        self._is_own = is_own
+        self.is_own = is_own
         self.begins = begins
         self._aliases = set(_aliases(tree))
 
@@ -191,7 +191,7 @@ class Purity:
         known = is_in_place or name in _ON_OPTIMIZERS or self.imports.full_name(function or value) in _CLIPS
         if known and not (name == "backward" and not self._is_of_tensor(value)):
             return
-        if (name == "step" and self._is_step(value)) or (isinstance(value, ast.Call) and self._is_own(value)):
+        if (name == "step" and self._is_step(value)) or (isinstance(value, ast.Call) and self.is_own(value)):
             return
         if self.updates_scale(value) or self.begins(value):
             return
@@ -257,7 +257,7 @@ class Purity:
                 return f"{text} waits for the GPU"
             if call.func.attr == "pin_memory":
                 return f"{text} makes memory on the CPU"
-            if changes(call, self.imports) and not self.updates_scale(call) and not self._is_own(call):
+            if changes(call, self.imports) and not self.updates_scale(call) and not self.is_own(call):
                 return f"{text} changes a Python object"
         return ""
 
