@@ -131,7 +131,7 @@ class StepCalls:
         below which a backward pass began, `again` the functions that were called several times.
         Evaluations are functions that call models without gradients only, or that switch them to evaluation and make
         no step, by their file and line. `clears` are pairs of the line of a model's `zero_grad` and the line that steps
-        an optimizer of its parameters, `logs` the lines below which messages were logged.
+        an optimizer of its parameters, 0 if there is none, `logs` the lines below which messages were logged.
         """
         compiler = getattr(sys.modules.get("torch"), "compiler", None)
         # Only these versions can leave a function as it is.
@@ -160,7 +160,7 @@ class StepCalls:
     def _pairs(self) -> Iterator[tuple[str, int, str, int]]:
         """Lines that clear gradients through models, each with those that step optimizers of the parameters.
 
-        All parameters of the models are those of optimizers that step, all of whose gradients are cleared that way.
+        All gradients of the optimizers are cleared that way. A line that clears others, too, has a pair without a step.
         """
         whole = set[Any]().union(*self._cleared.values())
         places: dict[Any, set[tuple[str, int]]] = {}
@@ -169,8 +169,7 @@ class StepCalls:
             if own <= whole:
                 places |= {each: places.get(each, set()) | steps for each in own}
         for line, parameters in self._cleared.items():
-            if parameters <= places.keys():
-                yield from {(*line, *step) for each in parameters for step in places[each]}
+            yield from {(*line, *step) for each in parameters for step in places.get(each, {("", 0)})}
 
     def _again(self) -> set[tuple[str, int]]:
         # Each turn of a generator looks like a call.

@@ -93,7 +93,12 @@ def test_models_that_clear_gradients_are_known_with_the_steps_of_their_optimizer
     finally:
         calls.stop()
     # The third clears some gradients of its optimizer only, and the last one those of none.
-    assert calls.report()["clears"] == [("a.py", 8, "a.py", 12), ("a.py", 9, "a.py", 12)]
+    assert calls.report()["clears"] == [
+        ("a.py", 8, "a.py", 12),
+        ("a.py", 9, "a.py", 12),
+        ("a.py", 10, "", 0),
+        ("a.py", 11, "", 0),
+    ]
 
 
 def test_lines_that_log_messages_are_known(tmp_path: Path) -> None:

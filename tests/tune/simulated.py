@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -73,8 +74,10 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
         ("a.py", number, "a.py", call.lineno)
         for number, row in enumerate(rows, 1)
         for call in calls
-        if call.lineno in steps and ast.unparse(call.func)[: -len(".step")] in row.partition("# clears ")[2].split(", ")
+        if call.lineno in steps
+        and ast.unparse(call.func)[: -len(".step")] in re.split(", | and ", row.partition("# clears ")[2])
     ]
+    clears += [("a.py", number, "", 0) for number, row in enumerate(rows, 1) if row.endswith("and others")]
     seen = Seen({"a.py": steps}, called, models, (), False, False, {"a.py": lines}, False, backwards, again, clears)
     seen = replace(seen, failing=[("a.py", row.strip()) for row in rows if row.endswith("# fails")])
     return outline("a.py", {"a.py": text}, seen)

@@ -15,6 +15,7 @@ PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "programs").glo
 REFUSED = {
     "accumulated": "the optimizer steps only if a condition holds, so gradients may add up",
     "added_before": "`penalty.backward()` may leave gradients to which the step adds its own",
+    "cleared_between": "`model.zero_grad()` frees gradients that a graph may write to",
     "cleared_in_part": "the step does not clear the gradients of `optimizer`, so they add up",
     "cleared_elsewhere": "`other.zero_grad()` frees gradients that a graph may write to",
     "given_model": "it calls `backward_pass`: `options.weight` is read, which a.py:28 changes",

@@ -248,7 +248,8 @@ class Finder:
                 continue
             if is_method(node, "zero_grad") and receiver(node) not in optimizers:
                 steps = {step for line, step in self._clears_for if line == node.lineno}
-                if self._is_over(node, region) or (steps and steps <= stepped):
+                is_before = node in clearing and node.lineno < backward[0]
+                if is_before or self._is_over(node, region) or (steps and steps <= stepped):
                     continue
                 if node not in kept or backward[0] < node.lineno < backward[-1]:
                     raise Refused(f"`{short(node)}` frees gradients that a graph may write to", node)
