@@ -583,6 +583,26 @@ def test_a_device_that_code_assigns_does_not_count() -> None:
     assert "GraphedStep" in outline(text, [call])
 
 
+@pytest.mark.parametrize(("reads", "holds"), [("float(len(str(x)))", True), ("float(model[0].weight[0, 0])", False)])
+def test_what_functions_of_a_moved_statement_read(reads: str, holds: bool) -> None:
+    function = f"def note(x):\n    shown.append({reads} + random.random())\n\n\n"
+    text = (
+        HEAD
+        + function
+        + LOOP.replace(
+            "        optimizer.zero_grad()",
+            "        note(index)\n        float(len([1]))\n        optimizer.zero_grad()",
+        )
+    )
+    call = Called("a.py", line_of(text, "        note(index)"), "a.py", line_of(text, "def note"))
+    if holds:
+        new = outline(text, [call])
+        assert "out = model(x)" in new[new.index("def training_step") : new.index("graphed_step = ")]
+    else:
+        with pytest.raises(Refused, match="it calls `note`"):
+            outline(text, [call])
+
+
 def test_a_function_that_calls_the_model_is_known_from_the_run() -> None:
     head = "from losses import registry\n" + HEAD
     text = head + LOOP.replace("out = model(x)", "out = registry['a'](model, x)")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Sequence
 
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.graphs.parts import Moved, Region
-from perflint.tune.graphs.purity import Purity, is_gradient, loaded_names, stored_names
+from perflint.tune.graphs.purity import BUILTINS, Purity, is_gradient, loaded_names, stored_names
 from perflint.tune.graphs.statements import (
     changed_in_place,
     holds_flow,
@@ -24,7 +23,6 @@ from perflint.tune.graphs.statements import (
 )
 from perflint.tune.refused import Refused
 
-BUILTINS = frozenset(dir(builtins))
 _SIZES = frozenset("shape dtype device ndim".split())
 """Attributes of a tensor that no work on it changes."""
 

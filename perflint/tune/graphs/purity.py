@@ -19,6 +19,7 @@ CHANGING = frozenset(
     "append extend insert pop popleft appendleft remove clear update setdefault add discard write writelines".split()
 )
 """Methods of containers and files that change them."""
+BUILTINS = frozenset(dir(builtins))
 _PURE_BUILTINS = frozenset(
     "abs all any bool callable dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass "
     "len list map max min pow range reversed round set slice sorted str sum super tuple type zip".split()

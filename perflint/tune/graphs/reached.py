@@ -11,10 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from perflint.frozen import dataclass
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.graphs.purity import (
+    BUILTINS,
     CHANGING,
     Imports,
     changes,
     copies,
+    definitions,
     fails,
     is_gradient,
     loaded_names,
@@ -62,6 +64,7 @@ class Reached:
         self._failing = failing
         self._logs = logs
         self._imports = {path: Imports(tree) for path, tree in trees.items()}
+        self._defined = {path: {*definitions(tree)} for path, tree in trees.items()}
         self._functions = {
             (path, first_line(node)): node
             for path, tree in trees.items()
@@ -115,11 +118,13 @@ class Reached:
         return any(name == at and first <= line <= last for name, first, last in spans for at, line in places)
 
     def hidden(self, path: str, node: ast.AST) -> set[str]:
-        """The names that the functions which a node of a file reached read outside of themselves."""
-        functions = [self._functions[where] for where in self._from(path, *_span(node))]
-        return {
-            name.id for function in functions for name in loaded_names(function) if name.id not in local_names(function)
-        }
+        """The names of values that the functions which a node of a file reached read outside of themselves."""
+        found: set[str] = set()
+        for name, first in self._from(path, *_span(node)):
+            function = self._functions[name, first]
+            known = {*local_names(function), *self._imports[name], *self._defined[name]}
+            found |= {each.id for each in loaded_names(function)} - known
+        return found - BUILTINS
 
     def reaches(self, path: str, node: ast.AST, function: ast.AST) -> bool:
         """True if a node of a file, or the file, called one of its functions, also through others."""

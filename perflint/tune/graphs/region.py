@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from perflint.semantics.structure import block_in, path_of, root_of
 from perflint.source.text import Source
-from perflint.tune.graphs.moving import BUILTINS, Mover
+from perflint.tune.graphs.moving import Mover
 from perflint.tune.graphs.parts import Function, Guard, Moved, Region
-from perflint.tune.graphs.purity import Purity, is_gradient, loaded_names, short, stored_names
+from perflint.tune.graphs.purity import BUILTINS, Purity, is_gradient, loaded_names, short, stored_names
 from perflint.tune.graphs.statements import (
     counters_of,
     is_method,
