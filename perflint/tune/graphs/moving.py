@@ -194,8 +194,10 @@ class Mover:
         return True
 
     def _is_own_method(self, call: ast.Call) -> bool:
-        """True for `self.update()` of the project, which may change any attribute."""
-        return root_of(call.func) == "self" and self._purity.is_own(call)
+        """True for `self.update()` of the project, which may change any attribute, but not for the call of a model."""
+        if root_of(call.func) != "self" or not self._purity.is_own(call):
+            return False
+        return path_of(call.func).rpartition(".")[2] in self._purity.defined or not self._reaches_model(call)
 
     def _move_from_with(
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused

@@ -110,6 +110,7 @@ class Purity:
         self.stays_inside = stays_inside
         """True for a call of methods of the project that change their own object only, such as a meter."""
         self.imports = Imports(tree)
+        self.defined = {*definitions(tree)}
         self.scalers = set(_scalers(tree))
         """The names of objects of `GradScaler`. With a fused optimizer they do not wait; others fail while captured."""
         self._is_step = is_step

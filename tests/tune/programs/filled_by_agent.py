@@ -8,10 +8,19 @@ device = torch.device("cuda")
 shown = []
 
 
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
 class Agent:
     def __init__(self):
-        self.model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to(device)
-        self.other = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to(device)
+        self.model = Net().to(device)
+        self.other = Net().to(device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)
         self.gamma = 0.9
 
