@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,51 @@ def test_pinned_memory_may_be_written_to_after_the_step(outline: Any, copy: str,
     new = tuned(text, outline)
     assert new.count("copy.copy_(x, non_blocking=True)") == goes_on
     assert new.count("copy.copy_(x, non_blocking=x.is_cuda or not x.is_pinned())") == (not goes_on)
+
+
+VIEW = """
+buffer = torch.zeros(5, 4)
+drop = nn.Dropout(0.5)
+for index in range(6):
+    x = torch.ones(5, 4)
+    MADE
+    with torch.no_grad():
+        part[0] = float(np.random.rand())
+    loss = first + part.sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    shown.append(loss.item())
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("made", "moves"),
+    [
+        ("first = model(x + buffer).mean()\n    part = torch.zeros(4)", True),
+        ("first = model(x + buffer).mean()\n    part = buffer.view(-1)", False),
+        ("first = drop(model(x)).mean()\n    part = torch.rand_like(x)", False),
+        ("part = torch.rand_like(x)\n    first = drop(model(x)).mean()", False),
+    ],
+)
+@pytest.mark.parametrize("outline", [outlined, outlined_backward])
+def test_what_moves_in_front_gives_nothing_else_to_what_it_passes(outline: Any, made: str, moves: bool) -> None:
+    text = HEAD + VIEW.replace("MADE", made)
+    try:
+        new = tuned(text, outline)
+    except Refused:
+        assert not moves
+        return
+    assert ran(new) == ran(text)
+
+
+@needs_torch
+def test_random_numbers_of_the_gpu_stay_in_their_order() -> None:
+    drawn = 'noise = torch.rand(5, 1, device="cpu")\n        times = torch.rand((), device="cpu").item()\n        '
+    text = HEAD + LOOP.replace("out = model(x)", f"{drawn}out = model(x) * noise * times")
+    with suppress(Refused):
+        assert ran(tuned(text)) == ran(text)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 
 from perflint.semantics.structure import path_of, root_of
 from perflint.tune.graphs.parts import Moved, Region
-from perflint.tune.graphs.purity import BUILTINS, Purity, is_gradient, loaded_names, stored_names
+from perflint.tune.graphs.purity import (
+    BUILTINS,
+    Purity,
+    draws,
+    is_gradient,
+    loaded_names,
+    makes_memory,
+    stored_names,
+)
 from perflint.tune.graphs.statements import (
     changed_in_place,
     holds_flow,
@@ -70,6 +78,9 @@ class Mover:
         if self._makes_gradients(statement) or self._hidden(statement) & touched:
             raise refused
         if self._schedules(statement) and any(self._steps(each) for each in later):
+            raise refused
+        if self._draws(statement) and any(map(self._may_draw, (*region.kept, *later))):
+            # The GPU would give each of them the random numbers of another.
             raise refused
         if (
             self._is_gradless(statement)
@@ -159,6 +170,14 @@ class Mover:
         sized = {node.id for node in sizes if isinstance(node, ast.Name)}
         return is_new and not reads & (bound | touched) and not stores & (used | bound) and not sized & bound
 
+    def _draws(self, statement: ast.stmt) -> bool:
+        """True if a statement draws random numbers on the GPU by itself."""
+        return any(isinstance(node, ast.Call) and draws(node, self._purity.imports) for node in ast.walk(statement))
+
+    def _may_draw(self, statement: ast.stmt) -> bool:
+        """True if a statement draws random numbers on the GPU, or calls a model, which may have a dropout."""
+        return self._draws(statement) or self._reaches_model(statement)
+
     def _is_gradless(self, statement: ast.stmt) -> bool:
         """True for a `with torch.no_grad()` around simple statements: whatever they compute needs no gradients."""
         if not isinstance(statement, ast.With) or not all(isinstance(each, ast.Assign) for each in statement.body):
@@ -183,7 +202,11 @@ class Mover:
         touched |= {name for call in calls for name in _objects(call.func) if name.startswith("self.")}
         if any(name.startswith("self.") for name in reads) and any(map(self._is_own_method, calls)):
             return False
-        is_new = all(isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) for each in makers)
+        imports = self._purity.imports
+        # What is filled behind a view may be read by statements that would come behind it.
+        is_new = all(isinstance(each, ast.Assign) and makes_memory(each.value, imports) for each in makers)
+        if any(map(self._draws, (*makers, statement))) and any(map(self._may_draw, rest)):
+            return False
         if not is_new or made != filled or any(map(self._reaches_model, makers)):
             return False
         if reads & (bound | touched) or stores & (used | touched | (bound - filled)):

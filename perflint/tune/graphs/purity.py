@@ -44,6 +44,11 @@ _NEW = frozenset(
     "sum tolist var".split()
 )
 """Attributes and methods of tensors that give no part of their memory."""
+_DRAWING = frozenset(
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson dropout "
+    "alpha_dropout normal_ uniform_ bernoulli_ random_ exponential_ log_normal_ geometric_ cauchy_".split()
+)
+"""Functions and methods that draw random numbers."""
 _ON_OPTIMIZERS = frozenset("backward zero_grad".split())
 _CLIPS = frozenset(f"torch.nn.utils.{name}" for name in "clip_grad_norm_ clip_grad_value_".split())
 _CONTEXTS = frozenset("no_grad enable_grad set_grad_enabled autocast".split())
@@ -347,6 +352,25 @@ def walks_of(function: ast.AST) -> set[str]:
         for name, values in bound.items()
         if len(values) == stored.count(name) and is_walk(values[0]) and all(is_walk(each, {name}) for each in values)
     }
+
+
+def draws(call: ast.Call, imports: Imports) -> bool:
+    """True for a call that draws random numbers on the GPU; false for a tensor that is made on the CPU."""
+    full = imports.full_name(call.func)
+    if not full:
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        return name in _DRAWING and (name.endswith("_") or name in ("bernoulli", "multinomial", "dropout"))
+    is_host = full in _CREATORS and all(each.arg not in ("device", None) for each in call.keywords)
+    return full.startswith("torch.") and full.rpartition(".")[2] in _DRAWING and not is_host
+
+
+def makes_memory(node: ast.AST, imports: Imports) -> bool:
+    """True for a call that makes a tensor which shares no memory; false for views, and for what is unknown."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = imports.full_name(node.func)
+    is_new = isinstance(node.func, ast.Attribute) and (node.func.attr.startswith("new_") or node.func.attr == "clone")
+    return is_new or name in _CREATORS or (name.startswith("torch.") and name.endswith("_like"))
 
 
 def changes(call: ast.Call, imports: Imports) -> bool:
