@@ -10,9 +10,10 @@ from perflint.rules._methods import in_tests
 from perflint.rules._operators import operators
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.rules.data._loaders import LOADERS, is_off, passed
-from perflint.semantics.model import Model
+from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import ClassInfo, last_name, walk
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Array, Instance, Sequence, Tensor, Value
 from perflint.source.quoting import quoted
 
@@ -28,9 +29,9 @@ class LoaderWithoutWorkers(Rule):
     """A training loader without workers: the training process prepares each batch itself.
 
     ## What it does
-    Finds `DataLoader`s without a `num_workers` argument, in files that train. If the file's data
-    set decodes an image, a recording or another file for each item, confidence is medium; otherwise
-    it is low, for the audit profile only.
+    Finds `DataLoader`s without a `num_workers` argument, in files that train. If the data set, of
+    this file or another one, decodes an image, a recording or another file for each item, confidence
+    is medium; otherwise it is low, for the audit profile only.
 
     ## Why is this bad
     The next batch is read, decoded and stacked only when the loop asks for it. Meanwhile nothing is
@@ -151,23 +152,31 @@ def _decodes(model: Model, data: Value, depth: int) -> str:
         if member.cls in ("torch.utils.data.Subset", "torch.utils.data.dataset.Subset"):
             inner = member.argument("dataset") or member.argument("0")
             return "" if inner is None else _decodes(model, inner, depth - 1)
-        found = model.view.klass(member.cls)
-        if found is not None and found[0] is model.module:
-            read = next(_reads(model, found[1], "__getitem__", set()), None)
-            return f"runs {quoted(model.source.written(read))} for each item" if read is not None else ""
+        read = next(_reads(model, member.cls, "__getitem__", set()), "")
+        return f"runs {quoted(read)} for each item" if read else ""
     return ""
 
 
-def _reads(model: Model, owner: ClassInfo, method: str, seen: set[str]) -> Iterator[ast.Call]:
-    """The calls of a method, and of those of the same class that it calls, that read or decode a file."""
-    info = owner.methods.get(method)
-    if info is None or method in seen:
+def _reads(model: Model, cls: str, method: str, seen: set[str]) -> Iterator[str]:
+    """The calls of a method, and of those of the same object that it calls, that read or decode a file."""
+    found = next((found for name in model.lineage(cls) if (found := _defined(model, name, method))), None)
+    if found is None or method in seen:
         return
     seen.add(method)
-    for call in (part for part in walk(info.node) if isinstance(part, ast.Call)):
+    module, node = found
+    is_own = module is model.module
+    for call in (part for part in walk(node) if isinstance(part, ast.Call)):
         name = last_name(call)
-        if model.target(call) in _READS or name in _DECODES:
-            yield call
+        target = model.target(call) if is_own else module.symbols.full_name(call.func)
+        if target in _READS or name in _DECODES:
+            yield model.source.written(call) if is_own else f"{path_of(call.func) or name}(…)"
         elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
             if call.func.value.id == "self":
-                yield from _reads(model, owner, name, seen)
+                yield from _reads(model, cls, name, seen)
+
+
+def _defined(model: Model, cls: str, method: str) -> tuple[Module, FunctionNode] | None:
+    """A method that a class of the project defines itself, and its file."""
+    found = model.view.klass(cls)
+    info = None if found is None else found[1].methods.get(method)
+    return None if found is None or info is None else (found[0], info.node)
