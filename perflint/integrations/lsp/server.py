@@ -178,7 +178,7 @@ class Server(LanguageServer):
         return found
 
     async def configure(self, sent: object) -> None:
-        """Take the settings of the editor, which stay as they are if they are wrong."""
+        """Take the settings of the editor, or the defaults if they are wrong."""
         try:
             choices = editor_choices(sent)
         except ConfigurationError as error:
