@@ -230,6 +230,129 @@ def test_random_numbers_of_the_gpu_stay_in_their_order() -> None:
         assert ran(tuned(text)) == ran(text)
 
 
+PASSED = """
+torch.manual_seed(3)
+model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 4))
+other, optimizer = nn.Linear(4, 4), torch.optim.Adam(model.parameters(), lr=0.05)
+second = torch.optim.Adam(other.parameters(), lr=0.05)
+memory = torch.ones(2, 4)
+view = memory[0]
+weights, pairs, first = [*model.parameters()], [*zip(other.parameters(), model.parameters())], other.weight
+counts, alpha = torch.ones(4), torch.zeros(1, requires_grad=True)
+third = torch.optim.Adam([alpha], lr=0.05)
+
+
+def updated(target, source):
+    with torch.no_grad():
+        for one, two in zip(target.parameters(), source.parameters()):
+            one.mul_(0.5).add_(two.mean())
+
+
+def noisy(x):
+    return x[x > 0.5].mean() + torch.rand(5, device=x.device)
+
+
+def called(x):
+    return model(x)
+
+
+def counted(into, x):
+    into.add_(x[x > 0.5].mean())
+    return into.sum()
+
+
+def size(parts):
+    return torch.stack([each.detach()[each > 0].norm() for each in parts]).sum()
+
+
+class Scale:
+    def __init__(self):
+        self.value = torch.ones(4)
+
+    def grow(self, x):
+        self.value.mul_(x[x > 0.5].mean())
+
+    def of(self, y):
+        return y * self.value
+
+
+scale = Scale()
+
+
+def loss_of(y):
+    return scale.of(y).square().mean()
+
+
+for index in range(6):
+    x = torch.rand(5, 4)
+    BODY
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    shown.append(loss.item())
+"""
+FILL = """goal = torch.zeros(5)
+    with torch.no_grad():
+        goal[x[:, 0] > 0.3] = other(x[x[:, 0] > 0.3]).max(1)[0]  # fails
+    loss = (y[:, 0] - goal).square().mean()"""
+STEP = """loss = y.square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()"""
+SECOND = """loss = (other(x) - 1).square().mean()
+    second.zero_grad()
+    loss.backward()
+    second.step()"""
+THIRD = """loss = (alpha * (y.detach() + 1)).mean()
+    third.zero_grad()
+    loss.backward()
+    third.step()"""
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["y = model(x)", "updated(other, model)", FILL],
+        ["y = model(x)", "for one, two in pairs:\n        one.data.mul_(0.5).add_(two.data.mean())", FILL],
+        [
+            "y = other(x)",
+            SECOND.replace("other(x) - 1", "y"),
+            "y = model(x)",
+            FILL.replace("other", "(lambda: other)()"),
+        ],
+        ["y = called(x)", FILL.replace("other", "model")],
+        ["y = model(x)", STEP, THIRD, "value = alpha.item()", SECOND, "shown.append(value)", "loss = model(x).mean()"],
+        ["y = model(x)", "counts.add_(x[x > 0.5].mean())  # fails", "loss = (y * counts).square().mean()"],
+        ["y = model(x)", "memory[0] = x[x > 0.5].mean()  # fails", "loss = (y * view).square().mean()"],
+        ["y = model(x)", "counted(counts, x)  # fails", "loss = (y * counts).square().mean()"],
+        ["y = model(x) * counts.sum()", "total = counted(counts, x)  # fails", "loss = y.mean()"],
+        ["y = model(x)[:, 0]", "goal = noisy(x)  # fails", "loss = (y - goal).square().mean()"],
+        ["y = model(x)", "scale.grow(x)  # fails", "loss = loss_of(y)"],
+        [
+            "y = model(x)",
+            STEP,
+            "total = size(weights)  # fails",
+            SECOND,
+            "shown.append(total.item())",
+            "loss = model(x).mean()",
+        ],
+        [
+            "y = model(x)",
+            STEP,
+            "if index % 2 == 0:\n        shown.append(float(first.detach().sum()))",
+            SECOND,
+            "loss = model(x).mean()",
+        ],
+    ],
+)
+@pytest.mark.parametrize("outline", [outlined, outlined_backward])
+def test_what_moves_past_changes_of_tensors_computes_the_same(outline: Any, lines: list[str]) -> None:
+    text = HEAD + PASSED.replace("BODY", "\n    ".join(lines))
+    with suppress(Refused):
+        assert ran(tuned(text, outline)) == ran(text)
+
+
 @pytest.mark.parametrize(
     ("reading", "keeps"),
     [

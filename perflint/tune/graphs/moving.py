@@ -12,10 +12,15 @@ from perflint.tune.graphs.purity import (
     Purity,
     draws,
     is_gradient,
+    is_in_place,
     loaded_names,
+    local_names,
     makes_memory,
+    reads_value,
     stored_names,
+    waits,
 )
+from perflint.tune.graphs.reached import Reached
 from perflint.tune.graphs.statements import (
     changed_in_place,
     holds_flow,
@@ -47,17 +52,22 @@ class Mover:
         reaches_model: Callable[[ast.AST], bool],
         may_raise: bool,
         makes_gradients: Callable[[ast.AST], bool],
-        hidden: Callable[[ast.AST], set[str]],
+        reached: Reached,
+        path: str,
     ) -> None:
-        """`makes_gradients` is true for code that began a backward pass, `hidden` are the names that the functions
-        called by a statement read outside of themselves.
+        """`makes_gradients` is true for code that began a backward pass. `reached` has the functions that the file at
+        `path` called.
         """
         self._makes_gradients = makes_gradients
-        self._hidden = hidden
+        self._reached = reached
+        self._path = path
         self._purity = purity
         self._is_step = is_step
         self._reaches_model = reaches_model
         self._may_raise = may_raise
+
+    def _hidden(self, node: ast.AST) -> set[str]:
+        return self._reached.hidden(self._path, node)
 
     def optimizer(self, step: ast.Call) -> ast.expr:
         """The optimizer that a call steps, also by `scaler.step(optimizer)`."""
@@ -110,12 +120,20 @@ class Mover:
             used = {name for each in region.kept for name in self._touched(each)} - bound
             whole = loaded_outside(statement, [*moved.lifted, *written_into(statement)])
             changed |= used & {name.id for name in whole}
+        if any(map(self._changes_values, later)) and self._computed_with(region, statement, moved.lifted) - bound:
+            raise refused
         rebound = {name for each in later for name in stored_names(each)}
         needed = {name.id for each in later for name in loaded_names(each)}
         if reads & (rebound | changed) or stores & (needed | bound) or self._reads_gradient(statement):
             raise refused
         written = {path_of(each) for each in written_into(statement)}
         if self._hands_over(moved, bound, later) or any(written & set(paths(each)) for each in later):
+            raise refused
+        changes = self._may_change(statement)
+        if changes & needed.union(*map(self._hidden, later)):
+            raise refused
+        if later and self._purity.fails(statement) and (changes or written):
+            # It works on tensors, and later statements may read them by views.
             raise refused
         bound |= stores
         region.behind.append(moved)
@@ -143,7 +161,7 @@ class Mover:
                 continue
             if isinstance(each, ast.expr) and self._only_tests(each):
                 continue
-            shown = [node for node in ast.walk(each) if isinstance(node, ast.Call) and self._purity.waits(node)]
+            shown = [node for node in ast.walk(each) if isinstance(node, ast.Call) and waits(node)]
             given = {name.id for name in loaded_outside(each, [*shown, *moved.lifted])} & bound
             if given & used or (given and not isinstance(each, ast.Expr) and not is_sum(each)):
                 return True
@@ -154,7 +172,7 @@ class Mover:
         calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
         names = [self._purity.imports.full_name(call.func).partition(".")[0] for call in calls]
         return all(
-            self._purity.waits(call) or name in ("torch", "math") or path_of(call.func) in BUILTINS
+            waits(call) or name in ("torch", "math") or path_of(call.func) in BUILTINS
             for call, name in zip(calls, names, strict=True)
         )
 
@@ -168,11 +186,59 @@ class Mover:
         # What a model computes needs gradients, which end at the inputs of a graph.
         is_new = is_new and not self._reaches_model(statement)
         sized = {node.id for node in sizes if isinstance(node, ast.Name)}
+        is_new = is_new and not self._may_change(statement) & used.union(*map(self._hidden, region.kept))
+        if any(map(self._writes, region.kept)):
+            # What an optimizer steps has other names than its own.
+            older = self._computed_with(region, statement) | (reads & used - {*self._purity.imports})
+            is_new = is_new and not older
         return is_new and not reads & (bound | touched) and not stores & (used | bound) and not sized & bound
 
+    def _writes(self, statement: ast.stmt) -> bool:
+        """True if a statement may change tensors that were there before, also by functions of the project.
+
+        A call of a model changes that model only.
+        """
+        if self._reached.called(self._path, statement) - {"forward"} or [*written_into(statement)]:
+            return True
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        given = {each.arg for call in calls for each in call.keywords}
+        is_sum = any(isinstance(node, ast.AugAssign) for node in ast.walk(statement))
+        return bool(given & {"out", "inplace"}) or is_sum or self._changes_values(statement)
+
+    def _changes_values(self, statement: ast.stmt) -> bool:
+        """True if a statement steps an optimizer or changes tensors in place."""
+        return any(
+            is_in_place(node) or (isinstance(node, ast.Call) and self.is_step(node)) for node in ast.walk(statement)
+        )
+
+    def _computed_with(self, region: Region, statement: ast.stmt, lifted: Sequence[ast.expr] = ()) -> set[str]:
+        """The names of tensors, older than the step, whose values a statement reads outside of its lifted parts."""
+        hidden: set[str] = set()
+        if self._purity.fails(statement):
+            parts: list[ast.AST] = [statement]
+            hidden |= self._hidden(statement)
+        else:
+            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            parts = [call for call in calls if reads_value(call)]
+            for call in calls:
+                if kinds := self._reached.values_read(self._path, call):
+                    parts += [*call.args, *(each.value for each in call.keywords)]
+                    hidden |= self._hidden(call) if False in kinds else set()
+                    parts += [call.func.value] if False in kinds and isinstance(call.func, ast.Attribute) else []
+        names = {name.id for part in parts for name in loaded_outside(part, lifted)}
+        return (names | hidden) - _fresh(region) - {*self._purity.imports} - BUILTINS
+
+    def _may_change(self, statement: ast.stmt) -> set[str]:
+        """The names of the tensors that a statement may change in place, also by functions of the project."""
+        found = set(changed_in_place(statement))
+        if self._reached.writes(self._path, statement) and not self._purity.stays_inside(statement):
+            found |= {name.id for name in loaded_names(statement)} - {*self._purity.imports} | self._hidden(statement)
+        return found
+
     def _draws(self, statement: ast.stmt) -> bool:
-        """True if a statement draws random numbers on the GPU by itself."""
-        return any(isinstance(node, ast.Call) and draws(node, self._purity.imports) for node in ast.walk(statement))
+        """True if a statement, or a function that it calls, draws random numbers on the GPU."""
+        calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+        return any(draws(call, self._purity.imports) for call in calls) or self._reached.draws(self._path, statement)
 
     def _may_draw(self, statement: ast.stmt) -> bool:
         """True if a statement draws random numbers on the GPU, or calls a model, which may have a dropout."""
@@ -200,7 +266,7 @@ class Mover:
         touched = {name for each in rest for name in self._touched(each)} - {"self"}
         calls = [node for each in rest for node in ast.walk(each) if isinstance(node, ast.Call)]
         touched |= {name for call in calls for name in _objects(call.func) if name.startswith("self.")}
-        if any(name.startswith("self.") for name in reads) and any(map(self._is_own_method, calls)):
+        if any(map(self._writes, rest)):
             return False
         imports = self._purity.imports
         # What is filled behind a view may be read by statements that would come behind it.
@@ -215,12 +281,6 @@ class Mover:
         region.before += [Moved(each, refused) for each in (*makers, statement)]
         bound -= stores
         return True
-
-    def _is_own_method(self, call: ast.Call) -> bool:
-        """True for `self.update()` of the project, which may change any attribute, but not for the call of a model."""
-        if root_of(call.func) != "self" or not self._purity.is_own(call):
-            return False
-        return path_of(call.func).rpartition(".")[2] in self._purity.defined or not self._reaches_model(call)
 
     def _move_from_with(
         self, region: Region, statement: ast.stmt, later: Sequence[ast.stmt], bound: set[str], refused: Refused
@@ -250,9 +310,7 @@ class Mover:
         """True if a statement computes no tensor besides its lifted parts, so that no context changes it."""
         inside = {node for part in moved.lifted for node in ast.walk(part)} if moved is not None else set()
         return moved is not None and all(
-            self._purity.waits(node)
-            for node in ast.walk(moved.statement)
-            if isinstance(node, ast.Call) and node not in inside
+            waits(node) for node in ast.walk(moved.statement) if isinstance(node, ast.Call) and node not in inside
         )
 
     def _lifted(self, statement: ast.stmt, bound: set[str]) -> tuple[ast.expr, ...]:
@@ -282,10 +340,8 @@ class Mover:
         """True if a statement behind the step changes tensors."""
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                name = node.func.attr
-                if self._purity.updates_scale(node) or self.is_step(node) or name in ("backward", "zero_grad"):
-                    return True
-                if name.endswith("_") and not name.endswith("__"):
+                is_pass = node.func.attr in ("backward", "zero_grad")
+                if is_pass or self._purity.updates_scale(node) or self.is_step(node) or is_in_place(node):
                     return True
         return False
 
@@ -300,12 +356,17 @@ class Mover:
         """The names of objects that a statement may change behind the region, but for tensors that it only reads."""
         lifted = {node for part in moved.lifted for node in ast.walk(part)}
         calls = (node for node in ast.walk(moved.statement) if isinstance(node, ast.Call) and node not in lifted)
-        return set(stored_names(moved.statement)) | {
-            root_of(each.func) for each in calls if not self._purity.waits(each)
-        }
+        return set(stored_names(moved.statement)) | {root_of(each.func) for each in calls if not waits(each)}
 
     def _reads_gradient(self, statement: ast.stmt) -> bool:
         return any(is_gradient(node, self._purity.imports) for node in ast.walk(statement))
+
+
+def _fresh(region: Region) -> set[str]:
+    """The names that each step binds, also in front of a region."""
+    if region.loops or isinstance(region.owner, ast.Module):
+        return {name for loop in region.loops for name in stored_names(loop)}
+    return local_names(region.owner) - {"self"}
 
 
 def _objects(node: ast.AST) -> set[str]:

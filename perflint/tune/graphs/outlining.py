@@ -189,7 +189,7 @@ class _Outliner:
                 (line if name == self._path else 0, step if path == self._path else 0)
                 for name, line, path, step in self._seen.clears
             ],
-            lambda node: self._reached.hidden(self._path, node),
+            self._reached,
         )
 
     def _models(self, region: Region) -> list[ast.expr]:

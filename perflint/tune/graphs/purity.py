@@ -115,7 +115,6 @@ class Purity:
         self.stays_inside = stays_inside
         """True for a call of methods of the project that change their own object only, such as a meter."""
         self.imports = Imports(tree)
-        self.defined = {*definitions(tree)}
         self.scalers = set(_scalers(tree))
         """The names of objects of `GradScaler`. With a fused optimizer they do not wait; others fail while captured."""
         self._is_step = is_step
@@ -247,10 +246,10 @@ class Purity:
             return ""
         return self._impure_call(node) or uses_generator(node)
 
-    @staticmethod
-    def waits(call: ast.Call) -> bool:
-        """True for a read of a tensor, which waits for the GPU."""
-        return isinstance(call.func, ast.Attribute) and call.func.attr in _WAITS
+    def fails(self, statement: ast.stmt) -> bool:
+        """True if the making of a graph failed at a statement, or inside it."""
+        nodes = (node for node in ast.walk(statement) if isinstance(node, ast.stmt))
+        return any(fails(node, self._failing) for node in nodes)
 
     def _impure_call(self, call: ast.Call) -> str:
         text = f"`{short(call)}`"
@@ -260,7 +259,7 @@ class Purity:
         if reason := varies(call, self.imports) or copies(call, self.imports):
             return reason
         if isinstance(call.func, ast.Attribute):
-            if self.waits(call):
+            if waits(call):
                 return f"{text} waits for the GPU"
             if call.func.attr == "pin_memory":
                 return f"{text} makes memory on the CPU"
@@ -362,6 +361,23 @@ def draws(call: ast.Call, imports: Imports) -> bool:
         return name in _DRAWING and (name.endswith("_") or name in ("bernoulli", "multinomial", "dropout"))
     is_host = full in _CREATORS and all(each.arg not in ("device", None) for each in call.keywords)
     return full.startswith("torch.") and full.rpartition(".")[2] in _DRAWING and not is_host
+
+
+def waits(call: ast.Call) -> bool:
+    """True for a read of a tensor, which waits for the GPU."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _WAITS
+
+
+def reads_value(call: ast.Call) -> bool:
+    """True for a call that makes a number of a tensor, if it gets one."""
+    return waits(call) or path_of(call.func) in ("bool", "float", "int")
+
+
+def is_in_place(node: ast.AST) -> bool:
+    """True for a call of a method or function that changes a tensor in place, by its name."""
+    function = getattr(node, "func", None)
+    name = function.attr if isinstance(function, ast.Attribute) else path_of(function) if function else ""
+    return name.endswith("_") and not name.endswith("__")
 
 
 def makes_memory(node: ast.AST, imports: Imports) -> bool:

@@ -17,10 +17,13 @@ from perflint.tune.graphs.purity import (
     changes,
     copies,
     definitions,
+    draws,
     fails,
     is_gradient,
+    is_in_place,
     loaded_names,
     local_names,
+    reads_value,
     short,
     stored_names,
     uses_generator,
@@ -125,6 +128,47 @@ class Reached:
             known = {*local_names(function), *self._imports[name], *self._defined[name]}
             found |= {each.id for each in loaded_names(function)} - known
         return found - BUILTINS
+
+    def called(self, path: str, node: ast.AST) -> set[str]:
+        """The names of the functions that a node of a file called itself, or that torch called for it."""
+        first, last = _span(node)
+        found = [each for each in self._calls.get(path, ()) if first <= each.line <= last]
+        functions = [self._functions.get((each.callee, each.first)) for each in found]
+        return {_name(each) for each in functions if each is not None}
+
+    def draws(self, path: str, node: ast.AST) -> bool:
+        """True if a function that a node of a file reached draws random numbers on the GPU."""
+        for where in self._from(path, *_span(node)):
+            calls = (each for each in _own_nodes(self._functions[where]) if isinstance(each, ast.Call))
+            if any(draws(call, self._imports[where[0]]) for call in calls):
+                return True
+        return False
+
+    def values_read(self, path: str, node: ast.AST) -> set[bool]:
+        """For the reads of tensors in functions that a node of a file reached: True for arguments, False for others."""
+        found = set()
+        for where in self._from(path, *_span(node)):
+            function, lines = self._functions[where], [line for name, line in self._failing if name == where[0]]
+            known = {*self._imports[where[0]], *BUILTINS}
+            given = _arguments(function) - {"self"}
+            for each in _own_nodes(function):
+                if isinstance(each, ast.Call) and reads_value(each):
+                    found.add({name.id for name in loaded_names(each)} - known <= given)
+                if isinstance(each, ast.stmt) and fails(each, lines):
+                    found.add(False)
+        return found
+
+    def writes(self, path: str, node: ast.AST) -> bool:
+        """True if a function that a node of a file reached may change tensors in place that it did not make."""
+        for where in self._from(path, *_span(node)):
+            function = self._functions[where]
+            own = {*stored_names(function)} - _arguments(function)
+            for each in _own_nodes(function):
+                target = each.target if isinstance(each, ast.AugAssign) else each
+                is_stored = isinstance(getattr(target, "ctx", None), ast.Store) and root_of(target) not in own
+                if is_in_place(each) or (is_stored and (target is not each or isinstance(each, ast.Subscript))):
+                    return True
+        return False
 
     def reaches(self, path: str, node: ast.AST, function: ast.AST) -> bool:
         """True if a node of a file, or the file, called one of its functions, also through others."""
@@ -406,6 +450,10 @@ def first_line(code: Function | ast.stmt) -> int:
     """The line on which a statement begins; for a function that of its first decorator, as its code object says."""
     decorators: list[ast.expr] = getattr(code, "decorator_list", [])
     return min([code.lineno, *(each.lineno for each in decorators)])
+
+
+def _arguments(function: Function) -> set[str]:
+    return {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
 
 
 def _name(function: Function) -> str:

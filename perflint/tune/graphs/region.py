@@ -10,6 +10,7 @@ from perflint.source.text import Source
 from perflint.tune.graphs.moving import Mover
 from perflint.tune.graphs.parts import Function, Guard, Moved, Region
 from perflint.tune.graphs.purity import BUILTINS, Purity, is_gradient, loaded_names, short, stored_names
+from perflint.tune.graphs.reached import Reached
 from perflint.tune.graphs.statements import (
     counters_of,
     is_method,
@@ -42,19 +43,20 @@ class Finder:
         lasts: bool = False,
         makes_gradients: Callable[[ast.AST], bool] = lambda _: False,
         clears: Collection[tuple[int, int]] = (),
-        hidden: Callable[[ast.AST], set[str]] = lambda _: set(),
+        reached: Reached | None = None,
     ) -> None:
         """`reaches_model` is true for code that a run saw call a model, also in a function, if models are known at all,
         `is_idle` for a block that did not run, `reaches` for code and a function that it called, also through others.
         `lasts` is true for a graph that outlives a call of its function, `makes_gradients` for code that a run saw
         begin a backward pass. `clears` are lines of `model.zero_grad()`, each with one that steps an optimizer of it.
-        `hidden` are the names that functions called by code read outside of themselves.
+        `reached` has the functions that the file called.
         """
         self._source = source
         self._purity = purity
         self._knows_models = reaches_model is not None
         self._reaches_model = reaches_model or (lambda _: False)
-        self._mover = Mover(purity, is_step, self._reaches_model, self.may_raise, makes_gradients, hidden)
+        reached = reached or Reached({}, ())
+        self._mover = Mover(purity, is_step, self._reaches_model, self.may_raise, makes_gradients, reached, source.path)
         self._is_idle = is_idle
         self._reaches = reaches
         self._lasts = lasts
@@ -348,7 +350,7 @@ class Finder:
             if any(name.id in stored for name in loaded_names(statement)) or stored & set(stored_names(statement)):
                 raise moved.reason
             changed = {*map(path_of, written_into(moved.statement)), *updated(moved.statement)}
-            if any(path.startswith(f"{name}.") for path in paths(statement) for name in changed - {"", "self"}):
+            if any(f"{path}.".startswith(f"{name}.") for path in paths(statement) for name in changed - {"", "self"}):
                 raise moved.reason
 
     def _statement(self, node: ast.AST) -> ast.stmt:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from perflint.semantics.structure import path_of, root_of
-from perflint.tune.graphs.purity import loaded_names, stored_names
+from perflint.tune.graphs.purity import is_in_place, loaded_names, stored_names
 
 
 def is_method(node: ast.AST, name: str) -> bool:
@@ -90,7 +90,7 @@ def is_backward(node: ast.AST) -> bool:
 def changed_in_place(statement: ast.stmt) -> Iterator[str]:
     """The names of objects whose methods that end in `_` a statement calls."""
     for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+        if is_in_place(node) and isinstance(node, ast.Call):
             yield root_of(node.func)
 
 
