@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import with_one_more
@@ -18,7 +19,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import NONE, Device, Function, Instance, Origin, Sequence, Tensor, Unknown, Value
+from perflint.semantics.values import NONE, Class, Device, Function, Instance, Origin, Sequence, Tensor, Unknown, Value
 
 _Options = dict[str, ast.expr]
 LOADERS = (
@@ -142,6 +143,20 @@ def _loops_of_takers(model: Model, call: ast.Call) -> Iterator[tuple[Module, For
             name = given if isinstance(given, str) else ordered[given] if given < len(ordered) else ""
             for loop in _loops(model, info.node).get(name, ()):
                 yield home, loop, each
+
+
+def takers(model: Model, call: ast.Call) -> Iterator[Path]:
+    """The files of the functions and classes of the project that get a loader."""
+    path, parent = bound_to(model, call), model.parent(call)
+    parent = model.parent(parent) if isinstance(parent, ast.keyword) else parent
+    calls = [parent] if isinstance(parent, ast.Call) else []
+    if path:
+        calls += [each for each, _ in _passing(model, model.function(call) or model.source.tree).get(path, ())]
+    for callee in (member for each in calls for member in model.value(each.func).members):
+        home = model.view.loaded(callee.module) if isinstance(callee, Function) else None
+        found = model.view.klass(callee.name) if isinstance(callee, Class) else None
+        if home is not None or found is not None:
+            yield home.path if home is not None else found[0].path  # type: ignore[index]
 
 
 @once_per_node

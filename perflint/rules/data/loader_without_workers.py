@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._operators import operators
-from perflint.rules.base import Calls, Mentions, Rule, shown
-from perflint.rules.data._loaders import LOADERS, is_off, passed
+from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.data._loaders import LOADERS, is_off, passed, takers
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite
@@ -22,6 +23,8 @@ _IMAGES = operators("data", "images")
 _IN_MEMORY = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.IterableDataset"})
 _DECODES = operators("data", "decodes")
 _READS = operators("data", "reads")
+_TRAINING = ("backward(", "def training_step(", "def train_dataloader(")
+_ANYTHING = re.compile("")
 _DEEPEST = 3
 
 
@@ -29,7 +32,8 @@ class LoaderWithoutWorkers(Rule):
     """A training loader without workers: the training process prepares each batch itself.
 
     ## What it does
-    Finds `DataLoader`s without a `num_workers` argument, in files that train. If the data set, of
+    Finds `DataLoader`s without a `num_workers` argument, in files that train or are imported by
+    these, or whose loaders such files get. If the data set, of
     this file or another one, decodes an image, a recording or another file for each item, confidence
     is medium; otherwise it is low, for the audit profile only.
 
@@ -110,10 +114,9 @@ class LoaderWithoutWorkers(Rule):
     measured = ("images-without-workers-resnet50",)
     costs = "images unpacked by the training process make training of a ResNet-50 {0} slower than with eight workers"
     listens = (Calls(*LOADERS),)
-    mentions = Mentions("backward(", "def training_step(", "def train_dataloader(")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if not is_off(site, "num_workers") or in_tests(site.model):
+        if not is_off(site, "num_workers") or in_tests(site.model) or not _trains(site):
             return
         data = passed(site, "dataset")
         if data is None or _is_in_memory(site.model, site.value(data)):
@@ -130,6 +133,14 @@ class LoaderWithoutWorkers(Rule):
             heat=Heat.HOT if decoded else Heat.WARM,
             help="Pass `num_workers` (a few for each GPU) and `persistent_workers=True`.",
         )
+
+
+def _trains(site: CallSite) -> bool:
+    """True if this file trains, one that imports it, or that of a function or class that gets the loader."""
+    model = site.model
+    if model.says(*_TRAINING) or model.importer_has(_TRAINING, (), _ANYTHING):
+        return True
+    return any(model.view.mentions(path, word) for path in takers(model, site.node) for word in _TRAINING)
 
 
 def _is_in_memory(model: Model, data: Value) -> bool:
