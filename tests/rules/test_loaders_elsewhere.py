@@ -39,7 +39,10 @@ ENGINE = """class Trainer:
 
 def train(model, loader):
     for x in loader:
-        model(x.cuda()).sum().backward()
+        step(model, x)
+
+def step(model, x):
+    model(x.cuda()).sum().backward()
 """
 MAIN = """import torch
 from torch.utils.data import DataLoader
@@ -74,9 +77,10 @@ def found(folder: Path, main: str, load: str = "Image.open(path)") -> list[str]:
         (f"{MADE}engine.Trainer(model, loader=loader).run()", ["main.py:7"]),
         ("engine.Trainer(model, DataLoader(data.Photos(paths))).run()", ["main.py:7"]),
         ("for x in data.loader(paths):\n        model(x.cuda()).sum().backward()", ["data.py:19"]),
-        (f"{MADE}print(loader)", []),
+        (f"{MADE}for x in loader:\n        engine.step(model, x)", ["main.py:7"]),
+        (f"{MADE}for x in loader:\n        print(x)", []),
     ],
-    ids=["function", "class", "at once", "importer", "no training"],
+    ids=["function", "class", "at once", "importer", "batches", "no training"],
 )
 def test_a_loader_trains_where_another_file_goes_over_it(main: str, places: list[str], tmp_path: Path) -> None:
     assert found(tmp_path, main) == places

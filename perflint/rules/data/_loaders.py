@@ -146,10 +146,11 @@ def _loops_of_takers(model: Model, call: ast.Call) -> Iterator[tuple[Module, For
 
 
 def takers(model: Model, call: ast.Call) -> Iterator[Path]:
-    """The files of the functions and classes of the project that get a loader."""
+    """The files of the functions and classes of the project that get a loader, or are called for its batches."""
     path, parent = bound_to(model, call), model.parent(call)
     parent = model.parent(parent) if isinstance(parent, ast.keyword) else parent
     calls = [parent] if isinstance(parent, ast.Call) else []
+    calls += [part for loop in loops_over(model, call) for part in nodes_of(model, loop) if isinstance(part, ast.Call)]
     if path:
         calls += [each for each, _ in _passing(model, model.function(call) or model.source.tree).get(path, ())]
     for callee in (member for each in calls for member in model.value(each.func).members):
