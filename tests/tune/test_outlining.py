@@ -238,6 +238,7 @@ second = torch.optim.Adam(other.parameters(), lr=0.05)
 memory = torch.ones(2, 4)
 view = memory[0]
 weights, pairs, first = [*model.parameters()], [*zip(other.parameters(), model.parameters())], other.weight
+Bernoulli = torch.distributions.Bernoulli
 counts, alpha = torch.ones(4), torch.zeros(1, requires_grad=True)
 third = torch.optim.Adam([alpha], lr=0.05)
 
@@ -328,6 +329,11 @@ THIRD = """loss = (alpha * (y.detach() + 1)).mean()
         ["y = model(x)", "counted(counts, x)  # fails", "loss = (y * counts).square().mean()"],
         ["y = model(x) * counts.sum()", "total = counted(counts, x)  # fails", "loss = y.mean()"],
         ["y = model(x)[:, 0]", "goal = noisy(x)  # fails", "loss = (y - goal).square().mean()"],
+        [
+            "y = model(x)",
+            "part = Bernoulli(torch.ones(2, device=x.device) / 2).sample().sum().item()",
+            "loss = y.mean() + part",
+        ],
         ["y = model(x)", "scale.grow(x)  # fails", "loss = loss_of(y)"],
         [
             "y = model(x)",
@@ -351,6 +357,22 @@ def test_what_moves_past_changes_of_tensors_computes_the_same(outline: Any, line
     text = HEAD + PASSED.replace("BODY", "\n    ".join(lines))
     with suppress(Refused):
         assert ran(tuned(text, outline)) == ran(text)
+
+
+@pytest.mark.parametrize(
+    "lines", ["rate = scheduler.get_last_lr()[0]\n        out = rate * model(x)", "out = scaled(model(x))"]
+)
+@pytest.mark.parametrize("outline", [outlined, outlined_backward])
+def test_the_rate_of_a_scheduler_is_no_constant_of_a_graph(outline: Any, lines: str) -> None:
+    made = "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)\n\n\n"
+    function = "def scaled(y):\n    return y * scheduler.get_last_lr()[0]\n\n\n"
+    loop = LOOP.replace("out = model(x)", lines).replace(
+        "optimizer.step()", "optimizer.step()\n        scheduler.step()"
+    )
+    with suppress(Refused):
+        new = tuned(HEAD + made + function + loop, outline)
+        graph = re.search(r"def (training_step|forward_backward)\(.*?return", new, re.DOTALL)
+        assert graph is not None and not re.search("get_last_lr|scaled", graph[0])
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ _DRAWING = frozenset(
     "alpha_dropout normal_ uniform_ bernoulli_ random_ exponential_ log_normal_ geometric_ cauchy_".split()
 )
 """Functions and methods that draw random numbers."""
+_DRAWING_METHODS = frozenset("bernoulli multinomial dropout sample rsample".split())
+"""Those of tensors, and of distributions, without `_` at the end."""
 _ON_OPTIMIZERS = frozenset("backward zero_grad".split())
 _CLIPS = frozenset(f"torch.nn.utils.{name}" for name in "clip_grad_norm_ clip_grad_value_".split())
 _CONTEXTS = frozenset("no_grad enable_grad set_grad_enabled autocast".split())
@@ -122,6 +124,7 @@ class Purity:
         self.is_own = is_own
         self.begins = begins
         self._aliases = set(_aliases(tree))
+        self._advanced = set(advanced(tree)) - self.scalers
 
     def require(self, statement: ast.stmt, bound: set[str]) -> None:
         """Raise Refused if a graph cannot stand for a statement. Adds the names that it binds to `bound`."""
@@ -261,6 +264,8 @@ class Purity:
         if isinstance(call.func, ast.Attribute):
             if waits(call):
                 return f"{text} waits for the GPU"
+            if path_of(call.func.value) in self._advanced and call.func.attr not in ("step", *_ON_OPTIMIZERS):
+                return f"{text} may give something else in each step"
             if call.func.attr == "pin_memory":
                 return f"{text} makes memory on the CPU"
             if changes(call, self.imports) and not self.updates_scale(call) and not self.is_own(call):
@@ -273,6 +278,15 @@ def _scalers(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             if path_of(node.value.func).rpartition(".")[2] == "GradScaler":
                 yield from map(path_of, node.targets)
+
+
+def advanced(tree: ast.AST) -> Iterator[str]:
+    """The objects that code advances, as by `scheduler.step()`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not node.value.args:
+            owner, _, name = path_of(node.value.func).rpartition(".")
+            if name == "step" and owner:
+                yield owner
 
 
 def _aliases(tree: ast.Module) -> Iterator[str]:
@@ -358,9 +372,9 @@ def draws(call: ast.Call, imports: Imports) -> bool:
     full = imports.full_name(call.func)
     if not full:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        return name in _DRAWING and (name.endswith("_") or name in ("bernoulli", "multinomial", "dropout"))
+        return name in _DRAWING_METHODS or (name in _DRAWING and name.endswith("_"))
     is_host = full in _CREATORS and all(each.arg not in ("device", None) for each in call.keywords)
-    return full.startswith("torch.") and full.rpartition(".")[2] in _DRAWING and not is_host
+    return full.startswith("torch.") and full.rpartition(".")[2] in _DRAWING | _DRAWING_METHODS and not is_host
 
 
 def waits(call: ast.Call) -> bool:

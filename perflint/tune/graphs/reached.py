@@ -14,6 +14,7 @@ from perflint.tune.graphs.purity import (
     BUILTINS,
     CHANGING,
     Imports,
+    advanced,
     changes,
     copies,
     definitions,
@@ -77,6 +78,7 @@ class Reached:
         self._calls: dict[str, list[Called]] = defaultdict(list)
         for call in calls:
             self._calls[call.path].append(call)
+        self._advanced = {name.rpartition(".")[2] for tree in trees.values() for name in advanced(tree)}
         self.once = _builders(trees.values())
         """The methods that only constructors call."""
         repeated = Repeated(trees, steps or {}, {self._functions[each] for each in again if each in self._functions})
@@ -328,6 +330,9 @@ class Reached:
             return ""
         if changes(node, imports) and root_of(node.func) not in local and not self.is_own(path, node):
             return f"`{short(node)}` changes a Python object"
+        owner, _, name = path_of(node.func).rpartition(".")
+        if owner.rpartition(".")[2] in self._advanced and name not in ("step", "zero_grad", "backward"):
+            return f"`{short(node)}` may give something else in each step"
         return varies(node, imports, walks) or copies(node, imports) or uses_generator(node)
 
 
