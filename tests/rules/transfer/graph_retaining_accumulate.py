@@ -13,7 +13,7 @@ def added(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer
         loss = model(x.cuda()).sum()
         loss.backward()
         optimizer.step()
-        total += loss  # audit: TPF210
+        total += loss  # error: TPF210
     return total.item() / len(loader)
 
 
@@ -23,7 +23,7 @@ def weighted(model, loader, optimizer, scaler):
         loss = nn.functional.cross_entropy(model(x), y)
         scaler.scale(loss).backward()
         scaler.step(optimizer)
-        running += loss * x.size(0)  # audit: TPF210
+        running += loss * x.size(0)  # error: TPF210
     print(running / len(loader))
 
 
@@ -31,7 +31,7 @@ def collected(model, loader, optimizer) -> list[torch.Tensor]:
     losses = []
     for x in loader:
         loss = model(x).sum()
-        losses.append(loss)  # audit: TPF210
+        losses.append(loss)  # error: TPF210
         loss.backward()
         optimizer.step()
     return losses
@@ -115,7 +115,7 @@ def accelerated(model, loader, optimizer, accelerator):
     for x in loader:
         loss = model(x).sum()
         total += accelerator.reduce(loss.detach().float(), reduction="sum")
-        others += loss  # audit: TPF210
+        others += loss  # error: TPF210
         accelerator.backward(loss)
         optimizer.step()
     return total, others
@@ -160,8 +160,8 @@ def one_step(model: nn.Module, x, optimizer, total, losses):
     loss = model(x).sum()
     loss.backward()
     optimizer.step()
-    losses.append(loss)  # audit: TPF210
-    total += loss  # audit: TPF210
+    losses.append(loss)  # error: TPF210
+    total += loss  # error: TPF210
     return total
 
 
@@ -212,8 +212,8 @@ class Kept:
             loss = self.model(x.cuda()).mean()
             loss.backward()
             self.optimizer.step()
-            self.total += loss  # audit: TPF210
-            self.losses.append(loss)  # audit: TPF210
+            self.total += loss  # error: TPF210
+            self.losses.append(loss)  # error: TPF210
 
     def fit_without(self, loader):
         for x in loader:
@@ -237,7 +237,7 @@ def in_a_dict(model, loader, optimizer):
         loss = model(x.cuda()).mean()
         loss.backward()
         optimizer.step()
-        sums["loss"] += loss  # audit: TPF210
+        sums["loss"] += loss  # error: TPF210
         sums["count"] += 1
     return sums
 
@@ -255,7 +255,7 @@ def in_a_dict_of_each_step(model, loader, optimizer):
 class Lit(L.LightningModule):
     def training_step(self, batch, index):
         loss = F.cross_entropy(self.net(batch["x"]), batch["y"])
-        self.losses.append(loss)  # audit: TPF210
+        self.losses.append(loss)  # error: TPF210
         return {"loss": loss}
 
     def validation_step(self, batch, index):
@@ -278,5 +278,5 @@ class LitWithoutGraphs(L.LightningModule):
 class OwnTrainer:
     def compute_loss(self, model, inputs):
         loss = model(**inputs).mean()
-        self.total += loss  # audit: TPF210
+        self.total += loss  # error: TPF210
         return loss
