@@ -9,7 +9,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from perflint.frozen import dataclass
+from perflint.semantics.scanning import scan
 from perflint.semantics.structure import path_of, root_of
+from perflint.semantics.symbols import Symbols
 from perflint.tune.graphs.purity import (
     BUILTINS,
     CHANGING,
@@ -82,23 +84,20 @@ class Reached:
         self.once = _builders(trees.values())
         """The methods that only constructors call."""
         repeated = Repeated(trees, steps or {}, {self._functions[each] for each in again if each in self._functions})
-        stores = [(*each, path) for path, tree in trees.items() for each in _changed(tree, self.once, repeated)]
-        self.changed = {
-            node.attr: f"{path}:{node.lineno}" for node, _, path in stores if isinstance(node, ast.Attribute)
-        }
+        stores = [(each, path) for path, tree in trees.items() for each in _changed(tree, self.once, repeated)]
+        self.changed = {node.attr: f"{path}:{node.lineno}" for node, path in stores if isinstance(node, ast.Attribute)}
         """The attributes that code assigns between steps, with a place of each."""
         self._elements = {
-            _stored_key(node): f"{path}:{node.lineno}" for node, _, path in stores if isinstance(node, ast.Subscript)
+            _stored_key(node): f"{path}:{node.lineno}" for node, path in stores if isinstance(node, ast.Subscript)
         }
         """The elements that code assigns between steps, by what their expressions show of them."""
-        self._bindings: dict[ast.AST, tuple[set[str], dict[str, bool]]] = {}
-        self._around = {each: around for tree in trees.values() for each, around in _scopes(tree)}
+        self._symbols = {path: Symbols(tree, scan(tree)) for path, tree in trees.items()}
         self._rebound = {
-            (self._scope(node.id, around), node.id): f"{path}:{node.lineno}"
-            for node, around, path in stores
+            self._symbols[path].variable(node): f"{path}:{node.lineno}"
+            for node, path in stores
             if isinstance(node, ast.Name)
         }
-        """The names that code binds between steps, by the function or module whose they are."""
+        """The variables that code binds between steps, with a place of each."""
         self.numbers = _numbers(trees.values())
         """The attributes that hold numbers only."""
         self._known: dict[tuple[str, int], Refused | None] = {}
@@ -229,30 +228,18 @@ class Reached:
         """The place where code between steps assigns the element that a node reads; empty if there is none."""
         return next((self._elements[key] for key in _read_keys(node) if key in self._elements), "")
 
-    def _scope(self, name: str, around: Sequence[ast.AST]) -> ast.AST:
-        """The function or module whose name it is in code inside of others, the outermost first."""
-        for scope in reversed(around[1:]):
-            if scope not in self._bindings:
-                self._bindings[scope] = _bindings(scope)
-            owned, outer = self._bindings[scope]
-            if name in outer:
-                return around[0] if outer[name] else self._scope(name, around[: around.index(scope)])
-            if name in owned:
-                return scope
-        return around[0]
-
-    def _varying(self, node: ast.AST, function: Function) -> str:
+    def _varying(self, node: ast.AST, function: Function, path: str) -> str:
         """The reason why a function reads a value of code around it that may be another in each step; or empty."""
-        around = self._around[function]
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            scope = self._scope(node.id, around)
-            place = "" if scope is function else self._rebound.get((scope, node.id), "")
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            root = root_of(node)
-            is_given = isinstance(node.value, ast.Name) and self._scope(root, around) is function
-            place = "" if is_given else self.changes_element(node)
-        else:
+        if not isinstance(node, (ast.Name, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
             return ""
+        name = node if isinstance(node, ast.Name) else node.value
+        variable = self._symbols[path].variable(name) if isinstance(name, ast.Name) else None
+        if variable is not None and any(scope.node is function for scope in variable.scope.chain):
+            return ""
+        if isinstance(node, ast.Subscript):
+            place = self.changes_element(node)
+        else:
+            place = "" if variable is None else self._rebound.get(variable, "")
         return f"`{short(node)}` is read, which {place} changes" if place else ""
 
     def _judge(self, path: str, first: int) -> Refused | None:
@@ -266,7 +253,7 @@ class Reached:
                 continue
             if isinstance(node, ast.Attribute) and node in called and node.attr in self.numbers:
                 continue
-            reason = self._hazard(node, local, walks, constructs, path) or self._varying(node, function)
+            reason = self._hazard(node, local, walks, constructs, path) or self._varying(node, function, path)
             if reason:
                 return Refused(
                     f"it calls `{_name(function)}`: {reason} ({path}:{getattr(node, 'lineno', first)})", node
@@ -351,27 +338,24 @@ def _builders(trees: Iterable[ast.Module]) -> set[str]:
 
 def _changed(
     tree: ast.Module, once: Collection[str], repeated: Repeated
-) -> Iterator[tuple[ast.Attribute | ast.Subscript | ast.Name, Sequence[ast.AST]]]:
+) -> Iterator[ast.Attribute | ast.Subscript | ast.Name]:
     """The targets that code assigns outside of constructors and of what only runs before the steps.
 
-    Each has the functions around it, the outermost first, behind the module. `once` are methods that only constructors
-    call.
+    `once` are methods that only constructors call.
     """
-    # Each node with the line of its function from which on it repeats, whether that is a constructor, and those around.
-    waiting: list[tuple[ast.AST, float, bool, tuple[ast.AST, ...]]] = [(tree, repeated.began(tree), False, (tree,))]
+    # Each node with the line of its function from which on it repeats, and whether that is a constructor.
+    waiting: list[tuple[ast.AST, float, bool]] = [(tree, repeated.began(tree), False)]
     while waiting:
-        node, start, constructs, around = waiting.pop()
+        node, start, constructs = waiting.pop()
         target = _target(node)
         if target is not None and target.lineno >= start:
-            yield target, around
-        if isinstance(node, Function):
-            around = (*around, node)
+            yield target
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             constructs = node.name in _CONSTRUCTORS or node.name in once
             start = math.inf if constructs else 0 if repeated.runs(node) else repeated.began(node)
         if isinstance(node, (ast.For, ast.While)) and not constructs and repeated.repeats(node):
             start = 0
-        waiting.extend((child, start, constructs, around) for child in ast.iter_child_nodes(node))
+        waiting.extend((child, start, constructs) for child in ast.iter_child_nodes(node))
 
 
 def _target(node: ast.AST) -> ast.Attribute | ast.Subscript | ast.Name | None:
@@ -392,27 +376,8 @@ def _target(node: ast.AST) -> ast.Attribute | ast.Subscript | ast.Name | None:
     return None if made is None else ast.copy_location(made, node)
 
 
-def _scopes(node: ast.AST, around: tuple[ast.AST, ...] = ()) -> Iterator[tuple[ast.AST, tuple[ast.AST, ...]]]:
-    """The functions inside a node, each with the module and the functions around it, and itself."""
-    if isinstance(node, (ast.Module, Function)):
-        around = (*around, node)
-        yield node, around
-    for child in ast.iter_child_nodes(node):
-        yield from _scopes(child, around)
-
-
-def _bindings(function: ast.AST) -> tuple[set[str], dict[str, bool]]:
-    """The names that a function binds, also in comprehensions, and those of code around it, true for the module's."""
-    nodes = list(_own_nodes(function))
-    owned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    owned |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    owned |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-    shared = [node for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal))]
-    return owned, {name: isinstance(node, ast.Global) for node in shared for name in node.names}
-
-
 def _stored_key(node: ast.AST) -> tuple[str, object]:
-    """What the expression of an element that is assigned shows: a text, or the container with a number or any key."""
+    """The key of an assigned element, if that is a text; else the container, with the number if it is known."""
     key = _constant(node)
     return ("", key) if isinstance(key, str) else (_container(node), key)
 
