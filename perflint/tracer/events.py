@@ -281,7 +281,7 @@ class HeldMemory:
 
     device: int
     place: Place | None
-    """The line that allocated it in the step; None where no line of the user's code did."""
+    """The line of the user's code that allocated it in the step; None if no such line did."""
     source: str
     """`step`: allocated in the step; `before`: parameters, states and others from before it."""
     bytes: int

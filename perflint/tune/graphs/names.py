@@ -14,6 +14,7 @@ from perflint.tune.graphs.purity import (
     CHANGING,
     DEFINITIONS,
     Purity,
+    argument_names,
     definitions,
     loaded_names,
     local_names,
@@ -173,8 +174,7 @@ class Sorter:
         if self._scope not in self._tree.body:
             return None
         assert isinstance(self._scope, Function)
-        arguments = {each.arg for each in ast.walk(self._scope.args) if isinstance(each, ast.arg)}
-        rest = roots - arguments if self._takes_holders else roots
+        rest = roots - argument_names(self._scope) if self._takes_holders else roots
         return self._scope if self._made_before(rest) else None
 
     def _made_before(self, roots: Collection[str]) -> bool:
@@ -182,9 +182,8 @@ class Sorter:
         assert isinstance(self._scope, Function)
         before = self._tree.body[: self._tree.body.index(self._scope)]
         bound = [name for each in before for name in stored_names(each)]
-        return all(name in bound and list(stored_names(self._tree)).count(name) == 1 for name in roots) and not any(
-            each.arg in roots for each in ast.walk(self._scope.args) if isinstance(each, ast.arg)
-        )
+        is_made = all(name in bound and list(stored_names(self._tree)).count(name) == 1 for name in roots)
+        return is_made and argument_names(self._scope).isdisjoint(roots)
 
     def _varies(self, name: str, anchor: ast.stmt | None) -> bool:
         """True if a name may stand for something else in another step."""

@@ -457,8 +457,12 @@ def definitions(node: ast.AST) -> Iterator[str]:
 
 def local_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
     """The names of a function's own."""
-    arguments = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
-    return arguments | {*stored_names(function), *definitions(function)}
+    return argument_names(function) | {*stored_names(function), *definitions(function)}
+
+
+def argument_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """The names of a function's parameters."""
+    return {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
 
 
 def loaded_names(node: ast.AST) -> Iterator[ast.Name]:

@@ -17,6 +17,7 @@ from perflint.tune.graphs.purity import (
     CHANGING,
     Imports,
     advanced,
+    argument_names,
     changes,
     copies,
     definitions,
@@ -67,7 +68,9 @@ class Reached:
         as far as they are known; `again` are functions that were called several times, by file and first line; `logs`
         are lines that logged messages, if that is known, `failing` those at which the making of a graph failed.
         """
-        self._failing = failing
+        self._failing: dict[str, set[int]] = defaultdict(set)
+        for name, line in failing:
+            self._failing[name].add(line)
         self._logs = logs
         self._imports = {path: Imports(tree) for path, tree in trees.items()}
         self._defined = {path: {*definitions(tree)} for path, tree in trees.items()}
@@ -149,9 +152,9 @@ class Reached:
         """For the reads of tensors in functions that a node of a file reached: True for arguments, False for others."""
         found = set()
         for where in self._from(path, *_span(node)):
-            function, lines = self._functions[where], [line for name, line in self._failing if name == where[0]]
+            function, lines = self._functions[where], self._failing[where[0]]
             known = {*self._imports[where[0]], *BUILTINS}
-            given = _arguments(function) - {"self"}
+            given = argument_names(function) - {"self"}
             for each in _own_nodes(function):
                 if isinstance(each, ast.Call) and reads_value(each):
                     found.add({name.id for name in loaded_names(each)} - known <= given)
@@ -163,7 +166,7 @@ class Reached:
         """True if a function that a node of a file reached may change tensors in place that it did not make."""
         for where in self._from(path, *_span(node)):
             function = self._functions[where]
-            own = {*stored_names(function)} - _arguments(function)
+            own = {*stored_names(function)} - argument_names(function)
             for each in _own_nodes(function):
                 target = each.target if isinstance(each, ast.AugAssign) else each
                 is_stored = isinstance(getattr(target, "ctx", None), ast.Store) and root_of(target) not in own
@@ -295,7 +298,7 @@ class Reached:
 
     def _hazard(self, node: ast.AST, local: set[str], walks: set[str], constructs: bool, path: str) -> str:
         imports = self._imports[path]
-        if isinstance(node, ast.stmt) and fails(node, [line for name, line in self._failing if name == path]):
+        if isinstance(node, ast.stmt) and fails(node, self._failing[path]):
             return f"`{short(node)}` fails while a graph is made"
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             return f"`{short(node)}` changes a Python variable"
@@ -420,10 +423,6 @@ def first_line(code: Function | ast.stmt) -> int:
     """The line on which a statement begins; for a function that of its first decorator, as its code object says."""
     decorators: list[ast.expr] = getattr(code, "decorator_list", [])
     return min([code.lineno, *(each.lineno for each in decorators)])
-
-
-def _arguments(function: Function) -> set[str]:
-    return {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
 
 
 def _name(function: Function) -> str:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from perflint.semantics.structure import path_of, root_of
-from perflint.tune.graphs.purity import Imports, stored_names
+from perflint.tune.graphs.purity import Imports, argument_names, stored_names
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -89,7 +89,7 @@ class Repeated:
             node = waiting.pop()
             if isinstance(node, _Function):
                 self._functions[node.name].append(node)
-                names = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)} | {*stored_names(node)}
+                names = argument_names(node) | {*stored_names(node)}
                 self._read(node, foreign, given, names)
                 continue
             if isinstance(node, ast.ClassDef):
