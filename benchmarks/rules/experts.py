@@ -2,7 +2,7 @@
 
 Prints the rows of `perflint/rules/worth.toml`, or the peaks of memory.
 Usage: python benchmarks/rules/experts.py [--device cpu --quick] [--memory] [PREFIX …]  (rows whose name starts so)
-Some rows need pandas, torchao, bitsandbytes, or diffusers with accelerate, and fail without.
+Some rows need pandas, torchao, bitsandbytes, or transformers or diffusers with accelerate, and fail without.
 """
 
 from __future__ import annotations
@@ -462,6 +462,28 @@ def libraries() -> Iterator[Pair]:
         side = 8 if OPTIONS.quick else 64
         latents, text = tensor(2, 4, side, side, dtype=torch.bfloat16), tensor(2, 77, 768, dtype=torch.bfloat16)
         return evaluated(model, lambda: model(latents, 500, text))
+
+    def assessed(bad: bool) -> Run:
+        from transformers import EvalPrediction, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+        sizes = {"vocab_size": 512, "n_embd": 64, "n_layer": 2, "n_head": 2} if OPTIONS.quick else {}
+        model = GPT2LMHeadModel(GPT2Config(**sizes))
+        rows = [{"input_ids": text, "labels": text} for text in ids(16, 1024, model.config.vocab_size).cpu()]
+        cpu = OPTIONS.device == "cpu"
+        settings = {"bf16": not cpu, "use_cpu": cpu, "report_to": [], "disable_tqdm": True}
+        arguments = TrainingArguments(tempfile.gettempdir(), per_device_eval_batch_size=4, **settings)
+
+        def accuracy(result: EvalPrediction) -> dict[str, float]:
+            best = result.predictions.argmax(-1) if bad else result.predictions
+            return {"accuracy": (best[:, :-1] == result.label_ids[:, 1:]).mean()}
+
+        best = None if bad else lambda logits, _: logits.argmax(-1)
+        trainer = Trainer(model, arguments, compute_metrics=accuracy, preprocess_logits_for_metrics=best)
+        return partial(trainer.predict, rows)
+
+    words = "an evaluation that keeps the logits of all words against preprocess_logits_for_metrics with argmax"
+    where = "GPT-2 of 124 M parameters (transformers), four batches of 4 × 1024 tokens"
+    yield step("all-logits-kept", "TPF949", words, HALF, where, assessed)
 
     where = "the UNet of Stable Diffusion 1, 860 M parameters, one denoising step of 2 × 4 × 64 × 64"
     for words, offload in (("attention slicing", False), ("sequential offloading to the CPU", True)):
