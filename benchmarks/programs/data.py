@@ -179,3 +179,61 @@ def breasts(folder: Path, small: bool) -> None:
             kinds = {"pos": ("Mass", "Suspicious_Calcification")[index % 2], "neg": "Negative"}
             for (kind, name), view, number in itertools.product(kinds.items(), ("CC", "MLO"), range(images)):
                 tiny.image(folder / part / name / f"p{index}_L_{view}_{kind}_{number}.png", size)
+
+
+def sounds(folder: Path, small: bool) -> None:
+    """Recordings of noise, half a minute long."""
+    from scipy.io import wavfile
+
+    (folder / "audio").mkdir()
+    for index in range(1 if small else 40):
+        samples = np.random.randint(-20_000, 20_000, 480_000, dtype=np.int16)
+        wavfile.write(folder / "audio" / f"{index}.wav", 16_000, samples)
+
+
+def street(folder: Path, small: bool) -> None:
+    """Views of a street from above, each under several names, with cars and the calibration of the cameras."""
+    place, views = folder / "datasets" / "Kitti", folder / "outputs" / "datasets_cache" / "Kitti" / "bev"
+    for path in (place / "training" / "label_2", place / "training" / "calib", views):
+        path.mkdir(parents=True)
+    camera = "1 0 0 0 0 1 0 0 0 0 1 0"
+    lines = [*[f"P{index}: {camera}" for index in range(4)], "R0: 1 0 0 0 1 0 0 0 1", "V: 0 -1 0 0 0 0 -1 0 1 0 0 0"]
+    count = 24 if small else 960
+    for index in range(count):
+        (place / "training" / "calib" / f"{index:06}.txt").write_text("\n".join(lines) + "\n")
+        cars = [
+            f"Car 0 0 0 100 100 200 200 1.5 1.7 4.2 {random.uniform(-35, 35):.2f} 1.6 {random.uniform(2, 78):.2f} 1.2\n"
+            for _ in range(random.randint(1, 12))
+        ]
+        (place / "training" / "label_2" / f"{index:06}.txt").write_text("".join(cars))
+        view = views / f"{index:06}.npy"
+        if index < 24:
+            np.save(view, np.random.rand(3, 800, 800).astype(np.float16))
+        else:
+            os.link(views / f"{index % 24:06}.npy", view)
+    (place / "train.txt").write_text("".join(f"{index:06}\n" for index in range(count)))
+
+
+def reviews(folder: Path, small: bool) -> None:
+    """Sentences of random words, of two classes; as many as the data set has."""
+    known = [f"word{index}" for index in range(18_000)]
+    place = folder / "rt-polaritydata"
+    place.mkdir()
+    for name in ("neg", "pos"):
+        lines = [" ".join(random.choices(known, k=random.randint(5, 35))) for _ in range(200 if small else 5_331)]
+        (place / f"rt-polarity.{name}").write_text("\n".join(lines) + "\n")
+
+
+def photographs(folder: Path, small: bool) -> None:
+    """Photographs, and their list, in which each is several times."""
+    count, times = (4, 2) if small else (64, 32)
+    paths = [folder / "datasets" / f"{index}.jpg" for index in range(count)]
+    for path in paths:
+        tiny.image(path, (640, 480))
+    (folder / "train_lines.txt").write_text("".join(f"datasets/{path.name}\n" for path in paths) * times)
+    (folder / "results" / "train_out").mkdir(parents=True, exist_ok=True)
+
+
+def pairs(folder: Path, small: bool) -> None:
+    """Small images of ten classes, in another place."""
+    _cifar10(folder / "dataset", small)

@@ -2,7 +2,7 @@
 
     python benchmarks/programs/tuned.py --checkouts DIR --work DIR [--time S] [--each S] [--list FILE] [PROGRAM...]
 
-The programs are those of `programs.toml`, or of `--list outside.toml`. They are copied from DIR, where
+The programs are those of `programs.toml`, or of another `--list`. They are copied from DIR, where
 `benchmarks/tracer/public/run.py --prepare` puts them, and get random data (`data.py`). The probe times them on the
 clock of the GPU. A program whose tuning leaves no patch is timed against itself.
 

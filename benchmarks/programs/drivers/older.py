@@ -1,7 +1,8 @@
 """Run a program without what it only draws or reports with, and with stand-ins: `older.py SCRIPT [ARGUMENTS]`.
 
-It gives NumPy and SciPy their old names, compares no checksums of data, and has stand-ins for `gym` (screens of noise),
-for `rasterio` (frames of noise) and for `datasets` (a text of random letters).
+It gives NumPy and SciPy their old names, compares no checksums of data, loads no weights of VGG, and has stand-ins for
+`gym` (screens of noise), for `rasterio` (frames of noise), for `datasets` (a text of random letters) and for the logger
+of W&B. Without a GPU, `cuda()` moves nothing.
 """
 
 from __future__ import annotations
@@ -17,27 +18,33 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
+import torch
 import torchvision
 
 SILENT = "matplotlib matplotlib.pyplot tensorboardX torch.utils.tensorboard torchinfo pandas".split()
 LETTERS = "".join(map(chr, range(97, 123))) + "\n ,.;-"
 
 
-class CartPole:
-    """An environment of the old interface whose screens are noise, and which ends by chance."""
-
-    action_space = SimpleNamespace(n=2)
+class Environment:
+    """An environment of the old interface whose screens are noise, and which ends by chance: cart pole or pendulum."""
 
     def __init__(self, name: str) -> None:
         self.unwrapped = self
+        self.is_pole = name.startswith("CartPole")
+        self.observation_space = SimpleNamespace(shape=(4 if self.is_pole else 3,))
+        torque = np.array([2.0], dtype=np.float32)
+        self.action_space = (
+            SimpleNamespace(n=2) if self.is_pole else SimpleNamespace(shape=(1,), high=torque, low=-torque)
+        )
 
     def reset(self) -> np.ndarray:
         """The first observation."""
-        return np.random.rand(4)
+        return np.random.rand(*self.observation_space.shape)
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, dict[str, Any]]:
         """An observation, a reward, whether the episode is over, and nothing else."""
-        return np.random.rand(4), 1.0, random.random() < 0.05, {}
+        reward = 1.0 if self.is_pole else random.random()
+        return np.random.rand(*self.observation_space.shape), reward, random.random() < 0.05, {}
 
     def render(self, mode: str) -> np.ndarray:
         """A screen."""
@@ -74,9 +81,10 @@ def stand_in(name: str, **parts: Any) -> None:
 
 def main() -> None:
     """Prepare the names and run the script."""
-    for name in SILENT:
+    is_lightning = "lightning" in Path(sys.argv[1]).read_text(encoding="utf-8")
+    for name in ("turtle", *(() if is_lightning else SILENT)):
         sys.modules[name] = MagicMock()
-    stand_in("gym", make=CartPole)
+    stand_in("gym", make=Environment)
     stand_in("rasterio", open=frames)
     if not Path("datasets").is_dir():
         stand_in("datasets", load_dataset=lambda name: {"train": Texts(poems(name)["train"])})
@@ -88,6 +96,15 @@ def main() -> None:
             setattr(np, name, kind)
     torchvision.datasets.cifar.check_integrity = lambda *rest: True
     sys.argv = sys.argv[1:]
+    torch.hub.load_state_dict_from_url = lambda url: {}
+    made = torchvision.models.vgg._vgg
+    torchvision.models.vgg._vgg = lambda layers, norm, weights, *rest: made(layers, norm, None, *rest)
+    if not torch.cuda.is_available():
+        torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *rest, **options: self
+    if is_lightning:
+        import lightning.pytorch.loggers
+
+        lightning.pytorch.loggers.WandbLogger = lambda **options: False
     sys.path[:0] = [os.getcwd(), str(Path(sys.argv[0]).parent.resolve())]
     runpy.run_path(sys.argv[0], run_name="__main__")
 
