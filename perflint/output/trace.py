@@ -39,9 +39,10 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     steps = trace.of(Step)
     rank = f" (rank {header.rank} of {header.world_size})" if header.world_size > 1 else ""
     title = style(f"perflint trace{rank}:", "bold")
+    why = "" if trace.of(Sync) else _why_empty(header)
     if trace.step_ms is None:
         note = " (simulated)" if header.simulated else ""
-        yield f"{title}{note} {_why_empty(header) or _NO_STEPS}"
+        yield f"{title}{note} {why or _NO_STEPS}"
         return
     profiled = [step for step in steps if step.profiled]
     text = f"{title} {count(header.steps, 'step')} of {trace.step_ms:.2f} ms ({counted_by(header.step_source)})"
@@ -56,7 +57,6 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     elif header.devices:
         text += "; too few steps for the profiler, so costs are not known"
     yield text
-    why = _why_empty(header)
     if why:
         yield why
     elif not header.lines_recorded:
@@ -214,6 +214,11 @@ def _notes(trace: Trace, written: Path | None) -> Iterator[str]:
         places = ", ".join(printable(f"{copy.place.file}:{copy.place.line}") for copy in copies[:3])
         more = f" and {len(copies) - 3} more" if len(copies) > 3 else ""
         yield f"Copied with non_blocking=True from or to memory that is not pinned: {places}{more}."
+    fallen = dict.fromkeys(sync.place for sync in trace.of(Sync) if sync.kind == "fallback")
+    if fallen:
+        places = ", ".join(printable(f"{place.file}:{place.line}") for place in list(fallen)[:3])
+        more = f" and {len(fallen) - 3} more" if len(fallen) > 3 else ""
+        yield f"The GPU has no kernel for an operator, which runs on the CPU: {places}{more}."
     if allowed:
         yield f"{count(allowed, 'sync')} allowed by `allow_sync`."
     for sync in trace.broken_promises:

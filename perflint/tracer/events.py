@@ -114,8 +114,8 @@ class Sync:
 
     place: Place
     kind: str
-    """`implicit` (torch's sync debug mode saw it) or `explicit` (`synchronize` of the device, a stream or an event,
-    and `torch.cuda.empty_cache`)."""
+    """`implicit` (torch's sync debug mode saw it), `explicit` (`synchronize` of the device, a stream or an event,
+    and `torch.cuda.empty_cache`) or `fallback` (the GPU has no kernel for the operator, which runs on the CPU)."""
     hits: Hits
     allowed: str = ""
     """The reason that `perflint.allow_sync` gave."""

@@ -1,4 +1,4 @@
-"""Sees the syncs that torch's sync debug mode warns of, and the explicit ones."""
+"""Sees the syncs that torch's sync debug mode warns of, the explicit ones, and operators that fall back to the CPU."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any
 MESSAGE = "called a synchronizing CUDA operation"
 _OF_HOOKS = "Using `torch.compile(module)` when there are global hooks on modules"
 """torch says so where a module is compiled while the tracer watches calls."""
+_FALLBACKS = ("will fall back to run on the CPU", "fallback from XPU to CPU")
+"""torch says so where a GPU has no kernel: the CPU waits for the inputs, computes, and copies the result back."""
 _WARN, _DEFAULT = 1, 0
 Note = Callable[[str, FrameType | None], None]
 """Called for each sync with its kind and the frame that made it."""
@@ -21,6 +23,7 @@ Note = Callable[[str, FrameType | None], None]
 _listeners: list[Note] = []
 _installed = ExitStack()
 _quiet = threading.local()
+_passed_on = threading.local()
 _is_armed = False
 
 
@@ -70,10 +73,29 @@ class _Pattern:
 
     pattern = f".*{MESSAGE}"
 
+    def __init__(self) -> None:
+        self._shown: dict[str, dict[Any, Any]] = {}
+
     def match(self, text: str) -> bool:
         if MESSAGE not in text:
-            return getattr(_quiet, "yes", False) or text.startswith(_OF_HOOKS)
+            if getattr(_quiet, "yes", False) or text.startswith(_OF_HOOKS):
+                return True
+            return any(said in text for said in _FALLBACKS) and self._fell_back(text, sys._getframe(1))
         tell("implicit", sys._getframe(1))
+        return True
+
+    def _fell_back(self, text: str, frame: FrameType) -> bool:
+        """False while the program's own filters are asked; they see the warning as if there were no other."""
+        if getattr(_passed_on, "yes", False):
+            return False
+        tell("fallback", frame)
+        _passed_on.yes = True
+        try:
+            # In the registry of the module, the interpreter would not ask the filters again.
+            path, shown = frame.f_code.co_filename, self._shown
+            warnings.warn_explicit(text, UserWarning, path, frame.f_lineno, registry=shown.setdefault(path, {}))
+        finally:
+            _passed_on.yes = False
         return True
 
 
@@ -104,6 +126,11 @@ def arm() -> None:
     # It is looked up at both. What it frees, the driver frees only when the GPU has done all its work.
     for owner in (cuda, cuda.memory):
         _replace(owner, "empty_cache", _explicit(owner.empty_cache))
+    accelerator = torch.accelerator.current_accelerator() if hasattr(torch, "accelerator") else None
+    if accelerator is not None and accelerator.type != "cuda":
+        # Else torch tells of the first operator alone that falls back.
+        _installed.callback(torch.set_warn_always, torch.is_warn_always_enabled())
+        torch.set_warn_always(True)
     _set_mode(_WARN)
 
 

@@ -175,3 +175,40 @@ def test_nothing_is_left_of_it() -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True, text=True)
     assert done.stdout == "", "without a GPU in use nothing is freed that it could use"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The operator 'aten::x' is not currently supported on the MPS backend and will fall back to run on the CPU.",
+        "Aten Op fallback from XPU to CPU happends. This may have performance implications.",
+    ],
+)
+def test_operators_that_fall_back_to_the_cpu(tmp_path: Path, said: str) -> None:
+    program = f"import warnings\nwarnings.filterwarnings('ignore')\nfor _ in range(3):\n    warnings.warn({said!r})\n"
+    program += (
+        f"warnings.resetwarnings()\nfor _ in range(2):\n    warnings.warn({said!r})\nwarnings.simplefilter('error')\n"
+    )
+    program += f"try:\n    warnings.warn({said!r})\nexcept UserWarning as error:\n    print('raised', error)\n"
+    trace, done = traced(tmp_path, program)
+    assert [(sync.place.line, sync.kind, sync.hits.steps) for sync in trace.of(Sync)] == [
+        (7, "fallback", 3),
+        (10, "fallback", 2),
+        (13, "fallback", 1),
+    ]
+    plain, warned = python(tmp_path, "program.py"), f"program.py:10: UserWarning: {said}"
+    assert done.err.count(warned) == plain.err.count(warned) == 1
+    assert done.out == plain.out == f"raised {said}\n"
+    assert "an operator, which runs on the CPU: program.py:7, program.py:10, program.py:13.\n" in done.err
+    assert "used no GPU" not in done.err
+
+
+def test_torch_tells_of_each_fallback_where_there_may_be_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    for device in (None, torch.device("cuda"), torch.device("mps")):
+        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda device=device: device)
+        end = syncs.listen(lambda kind, frame: None)
+        assert torch.is_warn_always_enabled() is (device is not None and device.type == "mps")
+        end()
+        assert not torch.is_warn_always_enabled()

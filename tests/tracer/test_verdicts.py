@@ -80,9 +80,9 @@ class Traced:
         self.records += [CandidateLine(self.file, line, in_steps, not in_steps, watched=watched) for line in lines]
         return self
 
-    def sync(self, what: str, steps: int = STEPS, outside: int = 0, **facts: str) -> Traced:
+    def sync(self, what: str, steps: int = STEPS, outside: int = 0, kind: str = "implicit", **facts: str) -> Traced:
         """An expression synchronised."""
-        self.records.append(Sync(place(self.text, what, self.file), "implicit", Hits(steps, outside), **facts))
+        self.records.append(Sync(place(self.text, what, self.file), kind, Hits(steps, outside), **facts))
         return self
 
     def profiled(self, **costs: float) -> Traced:
@@ -477,6 +477,12 @@ def test_syncs_that_no_rule_found(perflint: Command, traced: Traced) -> None:
     assert (finding["code"], finding["severity"]) == ("TPF199", "info")
     assert finding["message"] == "`optimizer.step()` makes the CPU wait for the GPU"
     assert "optimizer.step()" not in check(perflint, traced, profile="default"), "it costs nothing"
+
+
+def test_operators_that_fell_back_to_the_cpu(perflint: Command, traced: Traced) -> None:
+    finding = check(perflint, traced.sync("optimizer.step()", kind="fallback"))["optimizer.step()"]
+    assert finding["code"] == "TPF199"
+    assert finding["message"] == "`optimizer.step()` runs on the CPU: the GPU has no kernel for it"
 
 
 @pytest.mark.parametrize("facts", [{"allowed": "logged"}, {"origin": "compile"}, {"origin": "module-move"}])

@@ -198,6 +198,8 @@ def _callers(line: Line) -> Markup:
     kinds = {sync.kind for sync in line.syncs}
     if "explicit" in kinds:
         parts.append(tag("p", "An explicit synchronization.", class_="callers"))
+    if "fallback" in kinds:
+        parts.append(tag("p", "The GPU has no kernel for an operator, which runs on the CPU.", class_="callers"))
     threads = sorted({sync.thread for sync in line.syncs} - {"MainThread"})
     if threads:
         parts.append(tag("p", f"On other threads: {', '.join(threads[:5])}.", class_="callers"))

@@ -10,7 +10,8 @@ class TracedSync(TracedRule):
     """
     ## What it does
     Reports the lines on which a traced program waited for the GPU, if no other rule reports them.
-    It needs `perflint check --trace FILE`; without a trace it reports nothing.
+    It needs `perflint check --trace FILE`; without a trace it reports nothing. On MPS and XPU it reports operators for
+    which the GPU has no kernel: PyTorch warns of them, copies their inputs to the CPU, and waits.
 
     ## Why is this bad
     The CPU cannot launch the next kernels while it waits. The cost is not the wait itself but the
@@ -44,7 +45,7 @@ class TracedSync(TracedRule):
 
     ## How a GPU shows it
     `perflint trace` records it: torch's sync debug mode reports the wait, and the profiler the time in
-    which the GPU was idle after it.
+    which the GPU was idle after it. Operators that fall back to the CPU are those of PyTorch's own warnings.
 
     ## References
     - [torch.cuda.set_sync_debug_mode](https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html)
