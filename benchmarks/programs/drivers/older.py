@@ -84,6 +84,8 @@ def main() -> None:
     is_lightning = "lightning" in Path(sys.argv[1]).read_text(encoding="utf-8")
     for name in ("turtle", *(() if is_lightning else SILENT)):
         sys.modules[name] = MagicMock()
+    if not is_lightning:
+        sys.modules["matplotlib"].pyplot.subplots = lambda *rest: (MagicMock(), MagicMock())
     stand_in("gym", make=Environment)
     stand_in("rasterio", open=frames)
     if not Path("datasets").is_dir():
