@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from operator import ne
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
@@ -36,6 +37,8 @@ class StepCalls:
         self._cleared: dict[tuple[str, int], set[Any]] = {}
         """The parameters whose gradients a line clears through their model."""
         self._clears: set[tuple[str, int, str, int]] = set()
+        self._numbers: dict[tuple[tuple[str, int], CodeType, str], list[float]] = {}
+        """The numbers that a name of a function stood for when a line stepped an optimizer."""
         self._watches = False
         self._stacks: set[tuple[CodeType, ...]] = set()
         """The functions of the project below which optimizers made steps, the innermost first."""
@@ -107,6 +110,11 @@ class StepCalls:
             self._stacks.add(tuple(each.f_code for each in self._own(frame)))
             if self._watches:
                 self._stepped.setdefault(id(optimizer), (optimizer, set()))[1].add(place)
+                for each in self._own(frame):
+                    own = getattr(each.f_locals.get("self"), "__dict__", {})
+                    for name, value in (*each.f_locals.items(), *((f"self.{name}", own[name]) for name in own)):
+                        if isinstance(value, float):
+                            self._numbers.setdefault((place, each.f_code, name), []).append(value)
 
     def cleared(self, frame: FrameType | None, model: Any) -> None:
         """The gradients of a model are cleared below a frame."""
@@ -131,7 +139,8 @@ class StepCalls:
         below which a backward pass began, `again` the functions that were called several times.
         Evaluations are functions that call models without gradients only, or that switch them to evaluation and make
         no step, by their file and line. `clears` are pairs of the line of a model's `zero_grad` and the line that steps
-        an optimizer of its parameters, 0 if there is none, `logs` the lines below which messages were logged.
+        an optimizer of its parameters, 0 if there is none, `logs` the lines below which messages were logged. `moving`
+        are names that were another number in each step, with the file and first line of their function.
         """
         compiler = getattr(sys.modules.get("torch"), "compiler", None)
         # Only these versions can leave a function as it is.
@@ -155,6 +164,7 @@ class StepCalls:
             "again": sorted(self._again()),
             "clears": sorted(self._clears),
             "logs": sorted(self._logs),
+            "moving": sorted(self._moving()),
         }
 
     def _pairs(self) -> Iterator[tuple[str, int, str, int]]:
@@ -170,6 +180,11 @@ class StepCalls:
                 places |= {each: places.get(each, set()) | steps for each in own}
         for line, parameters in self._cleared.items():
             yield from {(*line, *step) for each in parameters for step in places.get(each, {("", 0)})}
+
+    def _moving(self) -> Iterator[tuple[str, int, str]]:
+        for (_, code, name), values in self._numbers.items():
+            if len(values) > 2 and all(map(ne, values, values[1:])):
+                yield self._file(code.co_filename), code.co_firstlineno, name
 
     def _again(self) -> set[tuple[str, int]]:
         # Each turn of a generator looks like a call.

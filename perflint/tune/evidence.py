@@ -82,6 +82,8 @@ def evidence_of(run: Run, oldest: tuple[int, int] | None = None) -> Evidence:
             tuple((path, line) for path, line in look.get("again", ())),
             tuple((*each,) for each in look.get("clears", ())),
             None if "logs" not in look else tuple((*each,) for each in look["logs"]),
+            (),
+            tuple((*each,) for each in look.get("moving", ())),
         ),
         loaders,
         step,

@@ -114,6 +114,29 @@ def test_lines_that_log_messages_are_known(tmp_path: Path) -> None:
     assert calls.report()["logs"] == [("a.py", 2)]
 
 
+MOVING = """
+class Trainer:
+    pace = 0.5
+    def fit(self, share):
+        self.weight, self.same, rate = share / 2, 1.0, 1.0
+        calls.stepped(sys._getframe(), SimpleNamespace(param_groups=[]))
+trainer = Trainer()
+for number, growing in enumerate((0.25, 0.5, 0.75)):
+    trainer.fit(growing)
+"""
+
+
+def test_numbers_that_are_others_in_each_step_are_known(tmp_path: Path) -> None:
+    calls = StepCalls(str(tmp_path))
+    calls.start()
+    try:
+        names = {"calls": calls, "sys": sys, "SimpleNamespace": SimpleNamespace}
+        exec(compile(MOVING, str(tmp_path / "a.py"), "exec"), names)
+    finally:
+        calls.stop()
+    assert calls.report()["moving"] == [("a.py", 1, "growing"), ("a.py", 4, "self.weight"), ("a.py", 4, "share")]
+
+
 def test_an_eager_step_is_seen_at_its_end_like_a_replay() -> None:
     seen: list[str] = []
 

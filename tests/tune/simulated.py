@@ -35,7 +35,8 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
 
     A run has executed all lines but those with the comment `not run`, and called functions with the comment
     `called again` several times. Lines with a comment such as `clears optimizer` have cleared the gradients of it
-    through a model. At lines with `fails`, the making of a graph has failed.
+    through a model. At lines with `fails`, the making of a graph has failed. Names that lines with `moves` bind are
+    another number in each step.
     """
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -79,7 +80,8 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     ]
     clears += [("a.py", number, "", 0) for number, row in enumerate(rows, 1) if row.endswith("and others")]
     seen = Seen({"a.py": steps}, called, models, (), False, False, {"a.py": lines}, False, backwards, again, clears)
-    seen = replace(seen, failing=[("a.py", row.strip()) for row in rows if row.endswith("# fails")])
+    moving = [("a.py", line, row.split()[0]) for row in rows if row.endswith("# moves") for _, line in owners]
+    seen = replace(seen, moving=moving, failing=[("a.py", row.strip()) for row in rows if row.endswith("# fails")])
     return outline("a.py", {"a.py": text}, seen)
 
 

@@ -16,6 +16,7 @@ FIRST = {
     "torch.cuda.stream": (1, 0),
     "torch.device": (0, 4),
     "torch.empty": (0, 4),
+    "torch.full": (0, 4),
     "torch.is_tensor": (1, 0),
     "torch.utils._pytree.tree_flatten": (1, 8),
     "torch.utils._pytree.tree_map": (1, 9),

@@ -7,18 +7,29 @@ import torch
 class GraphedBackward:
     """Calls `step`, the forward and backward pass of models, three times, then replays it as a CUDA graph. It is just
     called on a CPU. The models are among its inputs or given here. Each shape of tensors has a graph of its own; the
-    last eight are kept. Results are copies."""
+    last eight are kept. Results are copies. `numbers` are the positions of inputs that are another number in each
+    step: they are tensors in it."""
 
-    def __init__(self, step, *models, most=8):
-        self.step, self.models, self.most, self.graphs, self.stream = step, models, most, {}, None
+    def __init__(self, step, *models, numbers=(), most=8):
+        self.step, self.models, self.numbers, self.most, self.graphs, self.stream = (
+            step,
+            models,
+            numbers,
+            most,
+            {},
+            None,
+        )
 
     def __call__(self, *inputs):
-        leaves, form = torch.utils._pytree.tree_flatten(inputs)
+        leaves, _ = torch.utils._pytree.tree_flatten(inputs)
         models = [*self.models, *(x for x in leaves if isinstance(x, torch.nn.Module))]
         parameters = [x for model in models for x in model.parameters()]
         device = next((x.device for x in parameters), torch.device("cpu"))
         if device.type != "cuda" or not hasattr(torch, "compiler"):  # torch is older than 2.1
             return self.step(*inputs)
+        for at in (x for x in self.numbers if isinstance(inputs[x], float)):
+            inputs = (*inputs[:at], torch.full((), inputs[at], device=device), *inputs[at + 1 :])
+        leaves, form = torch.utils._pytree.tree_flatten(inputs)
         key = [(x.shape, x.dtype) if torch.is_tensor(x) else (x, type(x)) for x in leaves]
         key += [(each, each.training) for model in models for each in model.modules()]
         key += [(x.data_ptr(), x.requires_grad) for x in parameters]

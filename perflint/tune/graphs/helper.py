@@ -6,10 +6,11 @@ import torch
 
 class GraphedStep:
     """Calls `step` three times, then replays it as a CUDA graph. Results are copies. `step` is just called on a CPU.
-    Each shape of tensors and each value of other inputs has a graph of its own; the last eight are kept."""
+    Each shape of tensors and each value of other inputs has a graph of its own; the last eight are kept.
+    `numbers` are the positions of inputs that are another number in each step: they are tensors in it."""
 
-    def __init__(self, step, *optimizers, most=8):
-        self.step, self.optimizers, self.most = step, optimizers, most
+    def __init__(self, step, *optimizers, numbers=(), most=8):
+        self.step, self.optimizers, self.numbers, self.most = step, optimizers, numbers, most
         self.states, self.rates, self.graphs = [], [], {}
 
     def __call__(self, *inputs):
@@ -17,6 +18,8 @@ class GraphedStep:
         states, device = [optimizer.state for optimizer in self.optimizers], groups[0]["params"][0].device
         if device.type != "cuda" or not hasattr(torch, "compiler"):  # torch is older than 2.1
             return self.step(*inputs)
+        for at in (x for x in self.numbers if isinstance(inputs[x], float)):
+            inputs = (*inputs[:at], torch.full((), inputs[at], device=device), *inputs[at + 1 :])
         is_other = list(map(id, states)) != list(map(id, self.states))
         if is_other or len(groups) != len(self.rates):  # the first call, or a checkpoint was loaded
             self.states, self.graphs, self.stream = states, {}, torch.cuda.Stream(device)

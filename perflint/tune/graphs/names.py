@@ -35,6 +35,8 @@ class Given:
     """The expressions in the region that it stands for; empty for a name that stays the same."""
     text: str
     """The expression as the caller writes it."""
+    moves: bool = False
+    """True if it is another number in each step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,13 @@ class Sorter:
         switches_modes: bool,
         takes_holders: bool,
         lasts: bool,
+        moving: Collection[str] = (),
     ) -> None:
         """`takes_holders` is true if the helper finds models, in place of `optimizers`, among the inputs, `lasts` if
-        the graph outlives a call of the function with the step, in spite of its loops.
+        the graph outlives a call of the function with the step, in spite of its loops. `moving` are names of the
+        function that are another number in each step.
         """
+        self._moving = moving
         self._tree = tree
         self._region = region
         self._purity = purity
@@ -109,7 +114,7 @@ class Sorter:
         for each in given:
             name = free(each.name, known) if each.places else each.name
             known.add(name)
-            yield replace(each, name=name)
+            yield replace(each, name=name, moves=each.text in self._moving and each.text not in self._bound)
 
     def _require_kept(self, names: Sequence[str]) -> None:
         """Raise Refused if each call of the function makes an object that the step calls, so that each had a graph."""

@@ -74,6 +74,8 @@ class Seen:
     """The lines that logged messages; None if that is unknown."""
     failing: Collection[tuple[str, str]] = ()
     """The sources of lines at which the making of a graph failed, each with its file."""
+    moving: Collection[tuple[str, int, str]] = ()
+    """The names that were another number in each step, each with the file and first line of its function."""
 
 
 def outlined(path: str, texts: Mapping[str, str], seen: Seen) -> str:
@@ -219,7 +221,11 @@ class _Outliner:
         switches = any(_switches_mode(node) for tree in self._trees.values() for node in ast.walk(tree))
         purity = self._purity(self._is_step)
         takes_holders = helper is BACKWARD
-        names = Sorter(self._source.tree, region, purity, reached, holders, switches, takes_holders, self._lasts).sort()
+        lines = (0, 1) if isinstance(owner, ast.Module) else (first_line(owner),)
+        moving = {name for path, line, name in self._seen.moving if path == self._path and line in lines}
+        names = Sorter(
+            self._source.tree, region, purity, reached, holders, switches, takes_holders, self._lasts, moving
+        ).sort()
         given = {each.text for each in names.given if takes_holders}
         holders = [each for each in holders if ast.unparse(each) not in given]
         keeps = any(keeps_gradient(tree, Imports(tree)) for tree in self._trees.values())

@@ -163,6 +163,8 @@ class Writer:
         results = [*self._names.returned, *self._lifts.values()]
         returned = f"({results[0]},)" if len(results) == 1 else ", ".join(results) or "()"
         holders = "".join(f", {each}" for each in self._holders)
+        moving = [str(at) for at, each in enumerate(self._names.given) if each.moves]
+        holders += f", numbers=[{', '.join(moving)}]" if moving else ""
         anchor = self._names.anchor
         if anchor is None:
             yield from self._method(parameters, returned, holders)
