@@ -257,7 +257,8 @@ class Purity:
     def _impure_call(self, call: ast.Call) -> str:
         text = f"`{short(call)}`"
         name = self.imports.full_name(call.func)
-        if name in _FROM_HOST or _is_in(name, _HOST_MODULES):
+        is_constructor = name.startswith("torch.") and name.endswith("Tensor")
+        if name in _FROM_HOST or is_constructor or _is_in(name, _HOST_MODULES):
             return f"{text} works on the CPU"
         if reason := varies(call, self.imports) or copies(call, self.imports):
             return reason
