@@ -1753,6 +1753,81 @@ class Net(nn.Module):
         return x.max().item()               # cold
 """
 
+LENGTHS = """
+def decode(model: nn.Module, token, limit: int):
+    tokens = []
+    for _ in range(limit):
+        token = model(token)
+        tokens.append(token)
+        if len(tokens) == 16:
+            yield torch.cat(tokens).tolist()        # cold
+            tokens.clear()
+
+class Logger:
+    def fit(self, model: nn.Module, loader, every: int):
+        for x in loader:
+            loss = model(x).mean()
+            loss.backward()
+            self.losses.append(loss.detach())
+            if len(self.losses) >= every:
+                print(torch.stack(self.losses).mean().item())       # cold
+                self.losses = []
+
+def few(model: nn.Module, loader):
+    kept = []
+    for x in loader:
+        kept.append(model(x))
+        if len(kept) == 2:
+            torch.cat(kept).tolist()        # hot
+            kept = []
+
+def batches(model: nn.Module, items):
+    batch = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == 32:
+            model(torch.stack(batch)).tolist()      # hot
+            batch = []
+
+def several(model: nn.Module, loader):
+    kept = []
+    for x in loader:
+        kept.extend(model(x))
+        if len(kept) >= 64:
+            torch.stack(kept).tolist()      # hot
+            kept = []
+
+def kept_whole(model: nn.Module, loader):
+    kept = []
+    for x in loader:
+        kept.append(model(x))
+        if len(kept) >= 64:
+            torch.stack(kept).tolist()      # hot
+"""
+
+REPLAYS = """
+class Sampler:
+    def __init__(self, graph: torch.cuda.CUDAGraph, out: torch.Tensor):
+        self.graph, self.out = graph, out
+
+    def sample(self, steps: int):
+        for i in range(steps):
+            self.graph.replay()
+            self.out.max().item()           # hot
+
+    def step(self):
+        self.graph.replay()
+
+    def many(self, n: int):
+        for i in range(n):
+            self.step()
+            self.out.max().item()           # hot
+
+    def look(self, n: int):
+        for i in range(n):
+            self.out[i].item()              # warm
+"""
+
 FEW_TURNS = """
 def look(model: nn.Module, loader):
     done = 0
@@ -2091,6 +2166,16 @@ def test_branches_for_the_first_turn(case: Case) -> None:
 
 @table(ONE_TURN)
 def test_loops_of_one_turn(case: Case) -> None:
+    check(case)
+
+
+@table(LENGTHS)
+def test_branches_that_wait_for_a_length(case: Case) -> None:
+    check(case)
+
+
+@table(REPLAYS)
+def test_loops_that_replay_a_graph(case: Case) -> None:
     check(case)
 
 

@@ -31,6 +31,7 @@ _STREAMS = frozenset(f"torch.{name}" for name in ("cuda.stream", "cuda.Stream", 
 _PROFILES_OR_SHARES = tuple(sorted(operators("waits", "profiles_or_shares")))
 _METHODS_THAT_NEED_IT = frozenset(("elapsed_time", "wait_stream", "record_stream"))
 _COPY = "torch.Tensor.copy_"
+_REPLAY = "torch.cuda.CUDAGraph.replay"
 _CPU = (Const("cpu"), DeviceValue(Device.CPU))
 _MOST_USES = 80
 
@@ -105,9 +106,15 @@ def goes_to_cpu(copy: CallSite) -> bool:
     source = copy.argument("src", 0)
     if _is_on(copy.receiver, Device.CPU):
         return True
-    # A copy to an unknown place goes to the CPU, unless it comes from there.
+    # A copy to an unknown place goes to the CPU, unless it comes from there, or a CUDA graph reads it.
     is_from_cpu = source is not None and _is_on(copy.value(source), Device.CPU)
-    return not is_from_cpu and not _is_on(copy.receiver, Device.CUDA, Device.MODEL)
+    return not is_from_cpu and not _is_on(copy.receiver, Device.CUDA, Device.MODEL) and not _fills_graph(copy)
+
+
+def _fills_graph(copy: CallSite) -> bool:
+    """True if a graph is replayed after a copy: it fills the input of the graph."""
+    function = copy.model.function(copy.node) or copy.model.source.tree
+    return any(position(copy.node) < position(call) and copy.model.target(call) == _REPLAY for call in _calls(function))
 
 
 def _is_on(value: Value, *devices: Device) -> bool:

@@ -12,10 +12,18 @@ from perflint.semantics.binders import own_nodes
 from perflint.semantics.heat.data_tests import is_for_other_kind, is_for_other_place, tells_of_tensor
 from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing, is_for_single
 from perflint.semantics.heat.gaps import fills_gaps
-from perflint.semantics.heat.guards import fails, fills_cache, leaves, mends_place, rarely, returns_kept
+from perflint.semantics.heat.guards import fails, fills_cache, is_long, leaves, mends_place, rarely, returns_kept
 from perflint.semantics.heat.steps import WorkMap
 from perflint.semantics.heat.switches import is_switched_off
-from perflint.semantics.heat.turns import Counts, Loop, asks_for_first, counts_of, leaves_loop, loop_that_raises
+from perflint.semantics.heat.turns import (
+    Counts,
+    Loop,
+    asks_for_first,
+    counts_of,
+    leaves_loop,
+    length_awaited,
+    loop_that_raises,
+)
 from perflint.semantics.heat.work import NO_WORK
 from perflint.semantics.structure import block_in, names_in, place_in
 from perflint.semantics.values import Function
@@ -93,10 +101,17 @@ class Branches:
             known = known or is_for_other_kind(self._model, parent.test, is_body)
             known = known or is_for_other_place(self._model, parent.test, is_body)
             known = known or (is_body and tells_of_tensor(self._model, parent))
+            known = known or (is_body and isinstance(parent, ast.If) and self._awaits_length(parent))
             if not known and self._rarely(parent.test, is_body) and not fills_gaps(self._model, parent.test, parts):
                 known = not isinstance(branch, list) or not self._work.of(branch).steps
             self._rare[parent, is_body] = known
         return known
+
+    def _awaits_length(self, branch: ast.If) -> bool:
+        """True if a branch runs once for many turns, whose results it takes from a list, and runs no model itself."""
+        loop = next(loops_around(self._model, branch), None)
+        length = None if loop is None else length_awaited(branch, loop)
+        return length is not None and is_long(length, self._model.value) and not self._work.of(branch.body).any
 
     def _fills_cache(self, branch: ast.If) -> bool:
         known = self._fills.get(branch)

@@ -164,10 +164,15 @@ def _is_interval(node: ast.expr, values: Values) -> bool:
         return False
     if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
         return False
-    known = values(node.right)
+    return is_long(node.right, values)
+
+
+def is_long(interval: ast.expr, values: Values) -> bool:
+    """True if a number of steps is not known to be small, nor by default."""
+    known = values(interval)
     # A constant of the file is a setting that users change; most runs keep the default of a parameter.
     default = known.default if isinstance(known, Scalar) else None
-    every = node.right.value if isinstance(node.right, ast.Constant) else default and default.value
+    every = interval.value if isinstance(interval, ast.Constant) else default and default.value
     # An interval of 0 is that of something switched off.
     return not isinstance(every, int) or every < 1 or every >= _SHORTEST_INTERVAL
 

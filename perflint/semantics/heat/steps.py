@@ -29,7 +29,7 @@ from perflint.semantics.heat.work import (
 )
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.questions import Questions
-from perflint.semantics.regions.captured import CONTEXTS
+from perflint.semantics.regions.captured import CONTEXTS, GRAPHS
 from perflint.semantics.structure import FUNCTIONS, children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Device, Function, Instance, Mapping, Scalar, Sequence, Tensor
 
@@ -45,6 +45,8 @@ _LONGEST_CHAIN = 40
 _STEP_METHODS = frozenset({"torch.optim.Optimizer.step", "torch.amp.GradScaler.step", "torch.cuda.amp.GradScaler.step"})
 """Methods that step an optimizer."""
 _MODULE_CALL = "torch.nn.Module.__call__"
+_REPLAYS = frozenset(f"{graph}.replay" for graph in GRAPHS)
+"""Methods that run a captured model."""
 _BACKWARD = ("torch.Tensor.backward", "torch.autograd.backward")
 
 
@@ -105,6 +107,8 @@ class WorkMap:
         target = self._model.target(call)
         if target in _BACKWARD or goes_backward_by_name(call):
             return GOES_BACKWARD
+        if target in _REPLAYS:
+            return RUNS
         if target == _MODULE_CALL or self._runs_by_name(call):
             return RUNS | STEPS if target == _MODULE_CALL and self._trains_itself(call) else RUNS
         work = NO_WORK
@@ -148,7 +152,7 @@ class WorkMap:
 
     def convention(self, call: ast.Call) -> Entry | None:
         """The convention by which a call runs a model or a step of training; None if something else shows it."""
-        if self._model.target(call) in (*_STEP_METHODS, *_BACKWARD, _MODULE_CALL):
+        if self._model.target(call) in (*_STEP_METHODS, *_BACKWARD, *_REPLAYS, _MODULE_CALL):
             return None
         return steps_by_name(call) or self._runs_by_name(call)
 

@@ -52,6 +52,43 @@ def ranges_few(loop: Loop) -> bool:
     return counted is not None and last_name(counted) == "range" and len(counted.args) == 1 and _is_few(counted.args[0])
 
 
+def length_awaited(branch: ast.If, loop: Loop) -> ast.expr | None:
+    """The length at which a branch empties a list that turns of a loop append to; None if it is no such branch.
+
+    `k` of `if len(rows) == k: …; rows.clear()`.
+    """
+    test = branch.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.GtE, ast.Gt)):
+        return None
+    asked = test.left.args if isinstance(test.left, ast.Call) and last_name(test.left) == "len" else []
+    held = ast.unparse(asked[0]) if len(asked) == 1 and isinstance(asked[0], (ast.Name, ast.Attribute)) else ""
+    if not held or not any(_empties(statement, held) for statement in branch.body):
+        return None
+    grows = {_grows(node, held) for node in walk(loop)}
+    return test.comparators[0] if grows == {"", "append"} else None
+
+
+def _empties(statement: ast.stmt, held: str) -> bool:
+    """True for `rows.clear()`, `rows = []` and `del rows[:]`."""
+    if isinstance(statement, ast.Expr):
+        return ast.unparse(statement) == f"{held}.clear()"
+    if isinstance(statement, ast.Delete):
+        return any(ast.unparse(target) == f"{held}[:]" for target in statement.targets)
+    if not isinstance(statement, ast.Assign) or ast.unparse(statement.value) not in ("[]", "list()"):
+        return False
+    return held in map(ast.unparse, statement.targets)
+
+
+def _grows(node: ast.AST, held: str) -> str:
+    """The way in which a node makes a list longer: "append", "extend", "insert", "+="; "" for all other nodes."""
+    if isinstance(node, ast.AugAssign):
+        return "+=" if ast.unparse(node.target) == held else ""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return ""
+    is_growth = node.func.attr in ("append", "extend", "insert") and ast.unparse(node.func.value) == held
+    return node.func.attr if is_growth else ""
+
+
 def counts_epochs(loop: Loop) -> bool:
     """True for `for epoch in range(10)`, `for _ in range(args.epochs)`."""
     named = () if isinstance(loop, ast.While) else (loop.target, loop.iter)

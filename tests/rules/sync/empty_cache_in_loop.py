@@ -257,3 +257,15 @@ def in_parts(model: nn.Module, loader: DataLoader, parts: list[torch.Tensor]) ->
         parts[k] = torch.empty(0)
         gc.collect()  # error: TPF123
     return whole
+
+
+class Replays:
+    def __init__(self, graph: torch.cuda.CUDAGraph, latent: torch.Tensor, noise: torch.Tensor) -> None:
+        self.graph, self.latent, self.noise = graph, latent, noise
+
+    def sample(self, steps: int) -> torch.Tensor:
+        for _ in range(steps):
+            torch.cuda.empty_cache()  # error: TPF123
+            self.graph.replay()
+            self.latent.sub_(self.noise)
+        return self.latent.clone()
