@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from perflint.rules._memory.flows import flow_around, made
-from perflint.semantics.memo import once
+from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.purpose.given import arguments_of_all
 from perflint.semantics.structure import keyword, last_name, path_of, walk
@@ -56,16 +56,26 @@ def _of_name(model: Model, use: ast.Name) -> tuple[list[ast.expr], bool]:
     return (values, len(values) == len(origins)) if values else (arguments_of_all(model, use), True)
 
 
-def _stored(model: Model, node: ast.Attribute) -> Iterator[ast.expr]:
+def _stored(model: Model, node: ast.Attribute) -> Sequence[ast.expr]:
     """The values that the class around an attribute of `self` gives it."""
     owner = next((outer for outer in model.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
-    for part in walk(owner) if owner is not None else ():
-        if isinstance(part, ast.Assign) and any(path_of(target) == f"self.{node.attr}" for target in part.targets):
-            yield part.value
+    return () if owner is None else _stored_in(model, owner).get(node.attr, ())
+
+
+@once_per_node
+def _stored_in(model: Model, owner: ast.ClassDef) -> Mapping[str, list[ast.expr]]:
+    """The values that a class gives to the attributes of `self`, by attribute."""
+    found: dict[str, list[ast.expr]] = {}
+    for part in walk(owner):
+        if isinstance(part, ast.Assign):
+            for target in part.targets:
+                if isinstance(target, ast.Attribute) and path_of(target.value) == "self":
+                    found.setdefault(target.attr, []).append(part.value)
         elif isinstance(part, ast.Call) and path_of(part.func) == "self.register_buffer":
             name, tensor = given(part, "name", 0), given(part, "tensor", 1)
-            if isinstance(name, ast.Constant) and name.value == node.attr and tensor is not None:
-                yield tensor
+            if isinstance(name, ast.Constant) and isinstance(name.value, str) and tensor is not None:
+                found.setdefault(name.value, []).append(tensor)
+    return found
 
 
 def given(call: ast.Call, name: str, position: int) -> ast.expr | None:
