@@ -85,8 +85,7 @@ def verdict(trial: Trial) -> str:
     """The proof of a change that is kept, or the reason why it is not."""
     if trial.reason or trial.proof is None:
         return trial.reason
-    exact = "; its graphs are bit for bit its eager steps" if trial.change.eager is not None else ""
-    return f"{trial.proof.kind.value}: {trial.proof.text}{exact}"
+    return f"{trial.proof.kind.value}: {trial.proof.text}"
 
 
 def spread(runs: tuple[Run, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum
 from itertools import zip_longest
+from math import inf
 
 from perflint.findings import Safety
 from perflint.frozen import dataclass
@@ -67,11 +68,32 @@ def first_difference(one: Run, other: Run) -> str | None:
             what = _name(one)
             is_other = None not in (a, b)
             return f"{what} {at + 1} is {b} instead of {a}" if is_other else f"one run has more {_PLURAL[what]}"
+    return _state_difference(one, other)
+
+
+def _state_difference(one: Run, other: Run) -> str | None:
     states = [_states(run) for run in (one, other)]
     name = first_other(states[0].final, states[1].final)
     if name is not None:
         return f"the final {name} differs"
     return None if states[0].random_final == states[1].random_final else "the random numbers differ at the end"
+
+
+def only_losses_vary(run: Run, eager: Run, again: Run) -> bool:
+    """True if three runs end in the same state bit for bit, and losses of the first vary as those of two equal runs do.
+
+    A kernel may add up a loss in another order each time, and its gradient does not depend on that.
+    """
+    if any(_state_difference(eager, each) is not None for each in (run, again)):
+        return False
+    varied, found = (_distance(eager, each) for each in (again, run))
+    return found <= 2 * varied
+
+
+def _distance(one: Run, other: Run) -> float:
+    """How far the losses of two runs are apart at most."""
+    pairs = list(zip_longest(losses(one), losses(other), fillvalue=inf))
+    return max((abs(a - b) for a, b in pairs if a == a or b == b), default=0.0)
 
 
 def _states(run: Run) -> States:

@@ -10,7 +10,7 @@ from typing import Any
 from perflint.frozen import dataclass, field, replace
 from perflint.tune.changes import Change, Texts
 from perflint.tune.evidence import Evidence, evidence_of
-from perflint.tune.proof import Kind, Proof, compared, first_difference
+from perflint.tune.proof import Kind, Proof, compared, first_difference, only_losses_vary
 from perflint.tune.refused import Refused
 from perflint.verify.execution import Run
 from perflint.verify.judging import failure
@@ -268,8 +268,9 @@ class Tuning:
         trial = Trial(change, tuple(before), tuple(after), proof, False, "")
         is_wrong = proof.kind not in self._allowed
         reason = self._against(trial)
-        if not reason and (reason := self._against_graphs(change, texts)):
-            is_wrong = True
+        if not reason:
+            reason, proved = self._against_graphs(change, texts)
+            is_wrong, proof = bool(reason), replace(proof, text=proof.text + proved)
         return Trial(change, tuple(before), tuple(after), proof, not reason, reason, is_wrong)
 
     def _repeated(self, before: list[Run], after: list[Run], old: dict[str, str], new: dict[str, str]) -> None:
@@ -300,26 +301,33 @@ class Tuning:
             return ""
         return f"no gain beyond the spread: {trial.gain or 0.0:.2f} ×"
 
-    def _against_graphs(self, change: Change, texts: dict[str, str]) -> str:
-        """Why the graphs of a change do not compute what its eager steps do; empty if they do, bit for bit."""
+    def _against_graphs(self, change: Change, texts: dict[str, str]) -> tuple[str, str]:
+        """Why the graphs of a change do not compute what its eager steps do; empty if they do. And what is proved."""
         if change.eager is None:
-            return ""
+            return "", ""
         eager = {path: change.eager(text) for path, text in texts.items()}
         if eager == texts:
-            return ""
+            return "", ""
         runs = [self._run(each, Way.DETERMINISTIC) for each in (texts, eager)]
         failed = next((run for run in runs if run.failed), None)
         if failed is not None:
-            return f"it fails with deterministic kernels, so that it cannot be proved: {failure(failed)}"
+            return f"it fails with deterministic kernels, so that it cannot be proved: {failure(failed)}", ""
         found = first_difference(runs[1], runs[0])
         if found is None:
-            return ""
-        varies = first_difference(runs[1], self._run(eager, Way.DETERMINISTIC))
-        if varies is not None:
+            return "", "; its graphs are bit for bit its eager steps"
+        again = self._run(eager, Way.DETERMINISTIC)
+        varies = first_difference(runs[1], again)
+        if varies is None:
+            return f"its graph does not compute what its eager steps do: {found}", ""
+        if only_losses_vary(runs[0], runs[1], again):
             return (
-                f"with deterministic kernels, too, runs of its eager steps differ, so that it is not proved: {varies}"
+                "",
+                "; its graphs leave bit for bit the state that its eager steps do, whose losses vary from run to run",
             )
-        return f"its graph does not compute what its eager steps do: {found}"
+        return (
+            f"with deterministic kernels, too, runs of its eager steps differ, so that it is not proved: {varies}",
+            "",
+        )
 
     def _confirm(self) -> None:
         """Complete the comparison of changes that were to clear the way, if they are all that was kept."""
