@@ -11,14 +11,8 @@ class GraphedBackward:
     step: they are tensors in it."""
 
     def __init__(self, step, *models, numbers=(), most=8):
-        self.step, self.models, self.numbers, self.most, self.graphs, self.stream = (
-            step,
-            models,
-            numbers,
-            most,
-            {},
-            None,
-        )
+        self.step, self.models, self.numbers, self.most = step, models, numbers, most
+        self.graphs, self.stream = {}, None
 
     def __call__(self, *inputs):
         leaves, _ = torch.utils._pytree.tree_flatten(inputs)

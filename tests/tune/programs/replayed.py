@@ -48,9 +48,12 @@ class Agent:
         self.actor_optimizer.zero_grad()
         actor_loss.backward()
         self.actor_optimizer.step()
-        for p, t in zip(self.model.parameters(), self.other.parameters(), strict=False):
-            t.data.copy_(self.tau * p.data + (1 - self.tau) * t.data)
+        self.follow(self.model, self.other)
         return critic_loss.item()
+
+    def follow(self, model, target):
+        for p, t in zip(model.parameters(), target.parameters(), strict=False):
+            t.data.copy_(self.tau * p.data + (1 - self.tau) * t.data)
 
 
 random.seed(0)
