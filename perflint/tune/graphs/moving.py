@@ -343,7 +343,7 @@ class Mover:
                 is_pass = node.func.attr in ("backward", "zero_grad")
                 if is_pass or self._purity.updates_scale(node) or self.is_step(node) or is_in_place(node):
                     return True
-        return isinstance(statement, ast.Expr) and self._reached.writes(self._path, statement)
+        return isinstance(statement, ast.Expr) and self._reached.works(self._path, statement)
 
     def _touched(self, statement: ast.stmt) -> set[str]:
         """The names of objects that a statement may change: those that it binds, calls or whose methods it calls."""

@@ -164,6 +164,14 @@ class Reached:
 
     def writes(self, path: str, node: ast.AST) -> bool:
         """True if a function that a node of a file reached may change tensors in place that it did not make."""
+        return any(self._writes(path, node))
+
+    def works(self, path: str, node: ast.AST) -> bool:
+        """True if the functions that a node of a file reached surely change tensors, and store into nothing else."""
+        found = [*self._writes(path, node)]
+        return bool(found) and all(map(is_in_place, found))
+
+    def _writes(self, path: str, node: ast.AST) -> Iterator[ast.AST]:
         for where in self._from(path, *_span(node)):
             function = self._functions[where]
             own = {*stored_names(function)} - argument_names(function)
@@ -171,8 +179,7 @@ class Reached:
                 target = each.target if isinstance(each, ast.AugAssign) else each
                 is_stored = isinstance(getattr(target, "ctx", None), ast.Store) and root_of(target) not in own
                 if is_in_place(each) or (is_stored and (target is not each or isinstance(each, ast.Subscript))):
-                    return True
-        return False
+                    yield each
 
     def reaches(self, path: str, node: ast.AST, function: ast.AST) -> bool:
         """True if a node of a file, or the file, called one of its functions, also through others."""
