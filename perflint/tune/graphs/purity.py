@@ -29,6 +29,7 @@ _VARYING_MODULES = (
     *("subprocess", "threading", "json", "pickle", "shutil", "csv", "wandb", "tqdm", "mlflow", "neptune", "loguru"),
 )
 """Modules whose functions have effects outside of tensors, or give another result in each step."""
+_GENERATORS = {"random.Random", *(f"numpy.random.{name}" for name in ("default_rng", "RandomState", "Generator"))}
 _HOST_MODULES = ("numpy", "pandas", "scipy", "sklearn", "PIL", "cv2", "gym", "gymnasium")
 """Modules that compute on the CPU."""
 _FROM_HOST = frozenset(f"torch.{name}" for name in "tensor as_tensor asarray from_numpy".split())
@@ -124,7 +125,7 @@ class Purity:
         self.is_own = is_own
         self.begins = begins
         self._aliases = set(_aliases(tree))
-        self._advanced = set(advanced(tree)) - self.scalers
+        self._advanced = {*advanced(tree), *generators(tree, self.imports)} - self.scalers
 
     def require(self, statement: ast.stmt, bound: set[str]) -> None:
         """Raise Refused if a graph cannot stand for a statement. Adds the names that it binds to `bound`."""
@@ -288,6 +289,14 @@ def advanced(tree: ast.AST) -> Iterator[str]:
             owner, _, name = path_of(node.value.func).rpartition(".")
             if name == "step" and owner:
                 yield owner
+
+
+def generators(tree: ast.AST, imports: Imports) -> Iterator[str]:
+    """The names of generators of random numbers of Python and NumPy."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            if imports.full_name(node.value.func) in _GENERATORS:
+                yield from map(path_of, node.targets)
 
 
 def _aliases(tree: ast.Module) -> Iterator[str]:

@@ -23,6 +23,7 @@ from perflint.tune.graphs.purity import (
     definitions,
     draws,
     fails,
+    generators,
     is_gradient,
     is_in_place,
     loaded_names,
@@ -83,7 +84,8 @@ class Reached:
         self._calls: dict[str, list[Called]] = defaultdict(list)
         for call in calls:
             self._calls[call.path].append(call)
-        self._advanced = {name.rpartition(".")[2] for tree in trees.values() for name in advanced(tree)}
+        varying = [(*advanced(tree), *generators(tree, self._imports[path])) for path, tree in trees.items()]
+        self._advanced = {name.rpartition(".")[2] for names in varying for name in names}
         self.once = _builders(trees.values())
         """The methods that only constructors call."""
         repeated = Repeated(trees, steps or {}, {self._functions[each] for each in again if each in self._functions})

@@ -16,10 +16,10 @@ model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 4)).to(device)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 criterion = nn.MSELoss()
 shown = []
-random.seed(0)
+few = random.Random(0)
 for index, x in enumerate(torch.rand(12, 6, 4, device=device)):
     weight = min(1.0, (index + 1) / 20)  # moves
-    share = random.betavariate(0.5, 0.5)  # moves
+    share = few.betavariate(0.5, 0.5)  # moves
     inputs = share * x + (1 - share) * x.flip(0)
     output = model(inputs)
     loss = mixed(criterion, output, x, x.flip(0), share) + weight * output.square().mean()
