@@ -17,21 +17,27 @@ from perflint.semantics.values import Const
 _COMPILE = "torch.compile"
 _DEBUGGING = ("eager", "aot_eager", "pre_dispatch_eager")
 """The beginnings of the names of backends that run the traced operators one by one."""
-_VARIABLE = "TORCH_COMPILE_DEBUG"
+_WRITES = "writes the graphs and the code of each compilation to files"
+_ENDS = "turns `torch.compile` off, which this file uses"
+_SEVERITY = {_WRITES: Severity.INFO, _ENDS: Severity.WARNING}
+_VARIABLES = {"TORCH_COMPILE_DEBUG": _WRITES, "TORCH_COMPILE_DISABLE": _ENDS, "TORCHDYNAMO_DISABLE": _ENDS}
+_OFF = "torch._dynamo.config.disable"
 
 
 class DebugBackend(Rule):
     """torch.compile runs with a backend or a switch for debugging.
 
     ## What it does
-    Finds `torch.compile(…, backend="eager")`, `"aot_eager"` and their variants, and
-    `os.environ["TORCH_COMPILE_DEBUG"] = "1"`, that no condition guards.
+    Finds `torch.compile(…, backend="eager")`, `"aot_eager"` and their variants,
+    `os.environ["TORCH_COMPILE_DEBUG"] = "1"`, and, in a file that compiles, `torch._dynamo.config.disable = True` and
+    the variables `TORCH_COMPILE_DISABLE` and `TORCHDYNAMO_DISABLE`, that no condition guards.
 
     ## Why is this bad
     These backends exist to find out which part of the compiler fails. They trace the program, guard it and compile it
     again like `inductor`, and then call the same kernels as without `torch.compile`: all of the overhead, and none of
     the fusion. A forward of eight small blocks took 1.6 times as long with `aot_eager` as with `inductor`, on an H200.
     `TORCH_COMPILE_DEBUG` writes the graphs and the code of each compilation to files, which was not measured.
+    The other switches turn `torch.compile` off for the whole process: the program runs as if it did not compile.
 
     ## When it is fine
     - While a failure of the compiler is looked for: behind a flag, and in tests. Neither is reported.
@@ -67,7 +73,7 @@ class DebugBackend(Rule):
     effect, severity = Effect.COMPUTE, Severity.ERROR
     measured = ("debug-backend",)
     costs = "with `aot_eager`, a forward of eight small blocks is {0} slower than with `inductor`"
-    listens = (Files("backend", _VARIABLE),)
+    listens = (Files("backend", *_VARIABLES), Files("config", also=("disable",)))
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
@@ -81,7 +87,7 @@ class DebugBackend(Rule):
             yield self.finding(
                 site,
                 f"{shown(site, node)} {does}",
-                severity=None if isinstance(node, ast.expr) else Severity.INFO,
+                severity=_SEVERITY.get(does),
                 # It is said once, and holds for every step.
                 heat=Heat.HOT,
                 span=model.source.span(node),
@@ -99,9 +105,19 @@ def _compiling(model: Model) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _switching(model: Model) -> Iterator[tuple[ast.stmt, str]]:
-    """The assignments that make each compilation write files."""
+    """The assignments that make each compilation write files, or turn compilation off."""
+    compiles = model.says("torch.compile") or model.says(".compile()")
     for assignment in model.nodes(ast.Assign):
-        target = assignment.targets[0]
-        if isinstance(target, ast.Subscript) and model.symbols.full_name(target.value) == "os.environ":
-            if model.value(target.slice) == Const(_VARIABLE) and model.value(assignment.value) == Const("1"):
-                yield assignment, "writes the graphs and the code of each compilation to files"
+        does = _switch(model, assignment)
+        if does and (compiles or does == _WRITES):
+            yield assignment, does
+
+
+def _switch(model: Model, assignment: ast.Assign) -> str:
+    """The effect of an assignment of a switch of the compiler; "" for all others."""
+    target, value = assignment.targets[0], model.value(assignment.value)
+    if isinstance(target, ast.Subscript) and model.symbols.full_name(target.value) == "os.environ":
+        name = model.value(target.slice)
+        return _VARIABLES.get(str(name.value), "") if isinstance(name, Const) and value == Const("1") else ""
+    is_off = isinstance(target, ast.Attribute) and model.symbols.full_name(target) == _OFF and value == Const(True)
+    return _ENDS if is_off else ""

@@ -11,7 +11,7 @@ from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import ordered_parameters
 from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Function
+from perflint.semantics.values import Function, Instance
 
 _DATASETS = frozenset(
     f"torch.utils.data.{name}" for name in ("Dataset", "IterableDataset", "dataset.Dataset", "dataset.IterableDataset")
@@ -60,13 +60,24 @@ def _collating(model: Model) -> Iterator[tuple[_Definition, str]]:
     for call in model.nodes(ast.Call):
         site = model.call(call)
         given = passed(site, "collate_fn") if site.target in LOADERS else None
-        value = None if given is None else model.value(given)
-        if isinstance(value, Function) and value.module == model.module.name:
-            info = model.module.function(value.line, value.column)
-            node = None if info is None else info.node
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node not in seen:
+        for node in () if given is None else _definitions(model, given):
+            if node not in seen:
                 seen.add(node)
-                yield node, node.name
+                owner = model.parent(node)
+                yield node, f"{owner.name}.{node.name}" if isinstance(owner, ast.ClassDef) else node.name
+
+
+def _definitions(model: Model, given: ast.expr) -> Iterator[_Definition]:
+    """The functions of a file that run if other code calls a value: a function, or `__call__` of an object."""
+    for member in model.value(given).members:
+        info = None
+        if isinstance(member, Function) and member.module == model.module.name:
+            info = model.module.function(member.line, member.column)
+        elif isinstance(member, Instance):
+            cls = model.module.structure.classes.get(member.cls.removeprefix(f"{model.module.name}."))
+            info = None if cls is None else cls.methods.get("__call__")
+        if info is not None and isinstance(info.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield info.node
 
 
 def _called(model: Model, worker: Worker, seen: set[_Definition]) -> Iterator[Worker]:

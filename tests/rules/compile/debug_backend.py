@@ -3,9 +3,13 @@
 import os
 
 import torch
+import torch._dynamo as dynamo
 from torch import nn
 
 os.environ["TORCH_COMPILE_DEBUG"] = "1"  # audit: TPF715
+os.environ["TORCHDYNAMO_DISABLE"] = "1"  # error: TPF715
+dynamo.config.disable = True  # error: TPF715
+dynamo.config.disable = False
 os.environ["TORCH_COMPILE_DEBUG"] = "0"
 os.environ["TORCH_LOGS"] = "1"
 
@@ -68,3 +72,14 @@ def from_a_dict_that_is_set(model, backend):
     options = {"backend": "eager"}
     options["backend"] = backend
     return torch.compile(model, **options)
+
+
+class Distiller:
+    def __init__(self, student: nn.Module, compiles: bool) -> None:
+        self.student = torch.compile(student)
+        torch._dynamo.config.disable = True  # error: TPF715
+
+    def set_up(self, compiles: bool) -> None:
+        torch._dynamo.config.disable = not compiles
+        if not compiles:
+            torch._dynamo.config.disable = True
