@@ -16,6 +16,8 @@ from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword, last_name, names_in, walk
 from perflint.semantics.values import Function, scalar_type
 
+_PADS = "torch.nn.utils.rnn.pad_sequence"
+
 
 class ChangingNumber(Rule):
     """Code compiled with `dynamic=False` gets another number or length in each iteration.
@@ -33,7 +35,8 @@ class ChangingNumber(Rule):
 
     ## When it is fine
     - A few values, each used often.
-    - Lengths in buckets, which the file may not show: padding to a fixed length is not reported.
+    - Lengths in buckets, which the file may not show: padding to a fixed length is not reported, nor a function that
+      pads its batch once more.
 
     ## Bad
     ```python
@@ -136,5 +139,9 @@ def _pads(model: Model, compiling: ast.Call) -> bool:
     calls, function = model.nodes(ast.Call), model.function(compiling)
     loaders = [call for call in calls if model.function(call) is function]
     collates = {last_name(given) for call in loaders if (given := keyword(call, "collate_fn")) is not None}
-    pads = [call for call in calls if model.target(call) == "torch.nn.utils.rnn.pad_sequence"]
-    return any(getattr(model.function(call), "name", "") in collates for call in pads)
+    padding = {
+        target: {getattr(model.function(call), "name", "") for call in calls if model.target(call) == target}
+        for target in (_PADS, "torch.nn.functional.pad")
+    }
+    # A function that pads once more makes a length of its own.
+    return not collates.isdisjoint(padding[_PADS] - padding["torch.nn.functional.pad"])

@@ -70,3 +70,14 @@ def padded_with_any_length(model: nn.Module, dataset):
     fast = torch.compile(model.cuda())
     for x in DataLoader(dataset, 32, collate_fn=collate):
         fast(x.cuda())
+
+
+def collate_to_buckets(items):
+    ids = pad_sequence(items, batch_first=True)
+    return nn.functional.pad(ids, (0, -ids.shape[1] % 128))
+
+
+def padded_to_buckets(model: nn.Module, dataset):
+    fast = torch.compile(model.cuda(), dynamic=False)
+    for x in DataLoader(dataset, 32, collate_fn=collate_to_buckets):
+        fast(x.cuda())

@@ -103,3 +103,15 @@ KERNELS = [SDPBackend.MATH]
 def by_a_constant(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     with sdpa_kernel(KERNELS):  # error: TPF314
         return F.scaled_dot_product_attention(q, k, v)
+
+
+class InFloat32(torch.nn.Module):
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        y = F.scaled_dot_product_attention(q.float(), k.float(), v.float()).to(q.dtype)  # error: TPF314
+        z = F.scaled_dot_product_attention(q.float(), k.float(), v.float()).transpose(1, 2).bfloat16()  # error: TPF314
+        return y + z + F.scaled_dot_product_attention(q.float(), k.float(), v.float()).type_as(v)  # error: TPF314
+
+    def of_float32(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        y = F.scaled_dot_product_attention(q.float(), k.float(), v.float()).transpose(1, 2)  # audit: TPF314
+        y = y + F.scaled_dot_product_attention(q.float(), k.float(), v.float()).to(q.device)  # audit: TPF314
+        return y + F.scaled_dot_product_attention(q, k, v).to(q.dtype)
