@@ -1698,6 +1698,16 @@ class Net(nn.Module):
             x = x.to(y.dtype)               # hot
         return x
 
+class Offsets(nn.Module):
+    def forward(self, x: torch.Tensor):
+        if x.is_cuda:
+            self.offsets = self.offsets.cuda()  # hot
+        else:
+            self.offsets = self.offsets.cpu()   # cold
+        if x.device.type == "cpu":
+            self.offsets = self.offsets.cpu()   # cold
+        return x + self.offsets                 # hot
+
 def train(model: nn.Module, device):
     for x in torch.utils.data.DataLoader(data):
         if x.device != device:

@@ -7,11 +7,16 @@ from collections.abc import Callable
 
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import last_name, path_of
-from perflint.semantics.values import Value
+from perflint.semantics.values import Device, Value
 
 
 def runs_on_cpu(test: ast.expr, outcome: bool, values: Callable[[ast.expr], Value]) -> bool:
-    """True if a test that comes out as `outcome` says that the program runs on the CPU, not that a tensor is there."""
+    """True if a test that comes out as `outcome` says that the program runs on the CPU, not that one tensor is there.
+
+    A tensor on the device of the model shows it: `if not x.is_cuda:`.
+    """
+    if isinstance(test, ast.Attribute) and test.attr in ("is_cuda", "is_cpu"):
+        return (test.attr == "is_cpu") is outcome and _is_beside_model(values(test.value))
     if isinstance(test, ast.Call):
         return _asks_for_gpu(test, values) and not outcome
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -46,6 +51,11 @@ def _compared(test: ast.Compare, outcome: bool, values: Callable[[ast.expr], Val
     return same if isinstance(kind, ast.Constant) and kind.value == "cpu" else _is_gpu(kind) and not same
 
 
+def _is_beside_model(value: Value) -> bool:
+    """True for a tensor that is where the model is."""
+    return value.tensor is not None and value.tensor.device is Device.MODEL
+
+
 def _is_gpu(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(("cuda", "gpu"))
 
@@ -57,5 +67,5 @@ def _names_device(node: ast.expr, values: Callable[[ast.expr], Value]) -> bool:
     if isinstance(node, ast.Attribute) and node.attr == "type":
         node = node.value
     if isinstance(node, ast.Attribute) and values(node.value).tensor is not None:
-        return False
+        return _is_beside_model(values(node.value))
     return bool(path_of(node)) and bool(conventions.is_device(last_name(node).removesuffix("_type")))
