@@ -87,7 +87,7 @@ def _difference(root: str, revision: str) -> _Difference:
         elif text is not None:
             new[name] = text
     texts = repository.texts(old)
-    # A checkout may have other line endings than the commit.
+    # A checkout may have other line endings than the commit, and Python ends a line at a lone `\r`, which git does not.
     found = repository.compared(_with_newlines(texts), _with_newlines(new))
     added = [*found.new, *repository.untracked()]
     lines = found.lines | dict.fromkeys(added[len(found.new) :])
@@ -97,4 +97,4 @@ def _difference(root: str, revision: str) -> _Difference:
 
 
 def _with_newlines(texts: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {name: text.replace(b"\r\n", b"\n") for name, text in texts.items()}
+    return {name: text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") for name, text in texts.items()}

@@ -26,6 +26,7 @@ _OLDEST = 4
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _BORDER = re.compile(r"# ~*%% cell \d+$")
 """The line before a cell, with a mark of `_unused`."""
+_END = re.compile(r"\r\n|\r|\n")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
@@ -136,7 +137,7 @@ class Notebook:
             lines += len(_LINE.findall(token.value))
             if lines >= within:
                 break
-        return self.document.count("\n", 0, at) + 1
+        return len(_END.findall(self.document, 0, at)) + 1
 
     def written(self, text: str) -> str:
         """The document with a changed text. Raises NotebookError if it cannot be taken apart into the same cells."""

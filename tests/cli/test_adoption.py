@@ -297,6 +297,16 @@ def test_lines_that_look_like_a_diff(perflint: Command) -> None:
     assert shown(perflint, "--since", "HEAD") == ["a.py:9"]
 
 
+def test_lines_may_end_in_a_carriage_return(perflint: Command) -> None:
+    for code in (BAD, f"import torch\n{OTHER}{SCALER}"):
+        commit(perflint)
+        cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": code.splitlines(True)}]
+        document = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1)
+        for name, text in (("a.py", code), ("b.ipynb", document)):
+            (perflint.folder / name).write_bytes(text.replace("\n", "\r").encode())
+    assert shown(perflint, "--since", "HEAD") == ["a.py:2", "b.ipynb:cell 1"]
+
+
 def test_files_in_another_form_than_committed(perflint: Command) -> None:
     perflint.write("a.py", BAD)
     perflint.write("old/m.py", BAD + SCALER)
