@@ -468,7 +468,7 @@ def libraries() -> Iterator[Pair]:
 
         sizes = {"vocab_size": 512, "n_embd": 64, "n_layer": 2, "n_head": 2} if OPTIONS.quick else {}
         model = GPT2LMHeadModel(GPT2Config(**sizes))
-        rows = [{"input_ids": text, "labels": text} for text in ids(16, 1024, model.config.vocab_size).cpu()]
+        rows = [{"input_ids": text, "labels": text} for text in ids(8, 1024, model.config.vocab_size).cpu()]
         cpu = OPTIONS.device == "cpu"
         settings = {"bf16": not cpu, "use_cpu": cpu, "report_to": [], "disable_tqdm": True}
         arguments = TrainingArguments(tempfile.gettempdir(), per_device_eval_batch_size=4, **settings)
@@ -482,7 +482,7 @@ def libraries() -> Iterator[Pair]:
         return partial(trainer.predict, rows)
 
     words = "an evaluation that keeps the logits of all words against preprocess_logits_for_metrics with argmax"
-    where = "GPT-2 of 124 M parameters (transformers), four batches of 4 × 1024 tokens"
+    where = "GPT-2 of 124 M parameters (transformers), two batches of 4 × 1024 tokens"
     yield step("all-logits-kept", "TPF949", words, HALF, where, assessed)
 
     where = "the UNet of Stable Diffusion 1, 860 M parameters, one denoising step of 2 × 4 × 64 × 64"

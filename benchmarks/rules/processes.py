@@ -1,7 +1,7 @@
 """What processes of one host cost that use its disk and its first GPU together; a single GPU is enough.
 
 Prints the rows of `perflint/rules/worth.toml`, and the memory of the first GPU as comments.
-Usage: python benchmarks/rules/processes.py [--device cpu --quick]
+Usage: python benchmarks/rules/processes.py [--device cpu --quick] [PREFIX …]  (parts whose name starts so)
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from threading import Barrier
 from typing import Any
 
 import torch
-from experts import small
 from programs import GPT
 from timing import OPTIONS, Options, Pair, Run, header, options, row
 from torch import multiprocessing as processes
@@ -25,7 +24,7 @@ def written(rank: int, folder: str, given: Options, barrier: Barrier, count: int
     """One of the processes that save their weights; the first prints what the work of all costs beside its own."""
     OPTIONS.device, OPTIONS.quick = given.device, given.quick
     # Two processes that write the same file may break it.
-    weights, path = small().state_dict(), Path(folder) / f"saved-{rank}.pt"
+    weights, path = GPT().to(OPTIONS.device).state_dict(), Path(folder) / f"saved-{rank}.pt"
 
     def seconds(all_save: bool) -> float:
         barrier.wait()
@@ -35,7 +34,7 @@ def written(rank: int, folder: str, given: Options, barrier: Barrier, count: int
         barrier.wait()
         return time.perf_counter() - start
 
-    turns = [(seconds(True), seconds(False)) for _ in range(3 if OPTIONS.quick else 9)][2:]
+    turns = [(seconds(True), seconds(False)) for _ in range(2 if OPTIONS.quick else 6)][1:]
     if not rank:
         words = f"torch.save in each of {count} processes, to files of their own, against the first alone"
         pair = Pair(f"unguarded-checkpoint-{count}", "TPF926", words, "float32", f"{WHERE}, on one GPU", _none)
@@ -66,17 +65,15 @@ def used() -> float:
 
 def main() -> None:
     """Start the processes."""
-    options(__doc__)
+    prefixes = tuple(options(__doc__))
     print(header("processes"), flush=True)
     context = processes.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
-        for count in (2, 8):
-            processes.spawn(written, (folder, OPTIONS, context.Barrier(count), count), count)
-        if OPTIONS.device != "cuda":
-            return
         path = f"{folder}/loaded.pt"
-        torch.save(small().state_dict(), path)
-        for count in (1, 7):
+        for count in (1, 7) if OPTIONS.device == "cuda" else ():
+            if not f"checkpoint-on-one-gpu-{count}".startswith(prefixes):
+                continue
+            torch.save(GPT().to(OPTIONS.device).state_dict(), path)
             torch.cuda.empty_cache()
             barrier, before = context.Barrier(count + 1), used()
             running = processes.spawn(loaded, (path, OPTIONS, barrier), count, join=False)
@@ -86,6 +83,9 @@ def main() -> None:
                 barrier.wait()
             while not running.join():
                 pass
+        for count in (2, 8):
+            if f"unguarded-checkpoint-{count}".startswith(prefixes):
+                processes.spawn(written, (folder, OPTIONS, context.Barrier(count), count), count)
 
 
 if __name__ == "__main__":
