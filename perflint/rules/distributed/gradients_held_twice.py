@@ -22,7 +22,8 @@ class GradientsHeldTwice(Rule):
     and the reduced values are copied back. With `gradient_as_bucket_view=True`, gradients are views of the buckets,
     and the memory of one copy, as large as the model in float32, is free after the first step. It is a matter of
     memory: a training step of GPT-2 on two H200s took 36.3 ms without it and 36.0 ms with it, which is within the
-    variation between runs.
+    variation between runs. Where activations decide the peak, it stays: 9.15 GiB in both, in that step with two
+    processes on one H200.
 
     ## When it is fine
     - Memory to spare.
@@ -50,7 +51,7 @@ class GradientsHeldTwice(Rule):
     No fix: other code may replace gradients, which then lose their place in the bucket.
 
     ## How a GPU shows it
-    `torch.cuda.max_memory_allocated()` is lower by the size of the gradients.
+    `torch.cuda.memory_allocated()` in front of the optimizer's step is lower by the size of the gradients.
 
     ## References
     - [DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html):

@@ -35,7 +35,8 @@ class OneShardedUnit(Rule):
     Nothing overlaps with that, and the memory at its peak is that of the whole model, which sharding was to avoid.
     With a unit for each block, one is gathered while the one before computes. It is a matter of memory: a small
     model does not gain time by units. A training step of GPT-2 on two H200s of one host took 55 ms as one unit, and
-    100 ms with a unit for each of its 12 blocks, as each unit launches work of its own.
+    100 ms with a unit for each of its 12 blocks, as each unit launches work of its own. The peak of that step, with two
+    processes on one H200, was 8.24 GiB as one unit and 7.95 GiB with units.
 
     ## When it is fine
     - The layers are sharded elsewhere: projects with other calls, and files with a policy, are not reported.
