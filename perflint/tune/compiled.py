@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from perflint.findings import Edit
 from perflint.fixes.edits import indentation, insert, one_level
@@ -14,7 +14,7 @@ from perflint.source.text import Source
 from perflint.tune.edited import edited
 from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.outlining import Model
-from perflint.tune.graphs.purity import stored_names
+from perflint.tune.graphs.purity import short, stored_names
 from perflint.tune.graphs.reached import Function, first_line
 from perflint.tune.graphs.writing import HELPERS
 from perflint.tune.refused import Refused
@@ -46,6 +46,7 @@ def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD)
         raise Refused("the step is a graph already", 1)
     if not seen.models:
         raise Refused("the step calls no model with parameters", 1)
+    _require_one_pass(texts, seen.lines)
     paths = {path for each in seen.models for path in (each.path, each.holder)}
     paths |= {path for path, _ in seen.evaluations}
     finders = {path: _Finder(Source(path, texts[path])) for path in paths}
@@ -68,6 +69,15 @@ def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD)
         if any("torch." in each.text for each in changes):
             changes += import_edits(finders[path].source, ["import torch"])
     return {path: edited(finders[path].source, changes) for path, changes in edits.items()}
+
+
+def _require_one_pass(texts: Mapping[str, str], lines: Mapping[str, Collection[int]]) -> None:
+    """Raise Refused if a backward pass that ran keeps its graph for another one, which no compiled model allows."""
+    for path, ran in lines.items():
+        for call in (node for node in ast.walk(ast.parse(texts.get(path, ""))) if isinstance(node, ast.Call)):
+            kept = {each.arg for each in call.keywords if ast.unparse(each.value) == "True"}
+            if call.lineno in ran and kept & {"retain_graph", "create_graph"}:
+                raise Refused(f"`{short(call)}` ({path}:{call.lineno}) keeps what a compiled model does not", call)
 
 
 def _step_of(finders: Mapping[str, _Finder], evidence: Evidence) -> tuple[str, list[ast.stmt]]:

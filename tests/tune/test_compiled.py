@@ -117,7 +117,8 @@ def seen(text: str) -> Seen:
     steps = {"a.py": [line for _, line, _ in calls.report()["steps"]]}
     report = calls.report()
     models = tuple(Model(*each) for each in report["models"])
-    return Seen(steps, (), models, report["evaluations"], distributed=_is_distributed(), reduces=report["reduces"])
+    facts = Seen(steps, (), models, report["evaluations"], distributed=_is_distributed(), reduces=report["reduces"])
+    return replace(facts, lines={"a.py": {line for _, line in report["lines"]}})
 
 
 def written(text: str, busy: float | None = 1.0) -> str:
@@ -169,6 +170,11 @@ def test_the_model_is_compiled_where_it_is_made(
     [
         ("    loss = net", "    net = net.train()\n    loss = net", "`net` is bound again in the loop"),
         ("net(torch", "[net][0].forward(torch", "calls no model"),
+        (
+            "loss.backward()",
+            "loss.backward(retain_graph=True)",
+            "`loss.backward(retain_graph=True)` (a.py:13) keeps what a compiled model does not",
+        ),
     ],
 )
 def test_refusals(old: str, new: str, reason: str) -> None:
@@ -295,6 +301,12 @@ def test_a_function_for_training_and_evaluation_is_compiled() -> None:
         "        train(3, net", "        with torch.no_grad():\n            forward(net)\n        train(3, net"
     )
     assert "set_stance" not in written(text) and written(text).count(".compile(") == 1
+
+
+def test_a_pass_that_never_ran_does_not_count() -> None:
+    idle = "    loss.backward(retain_graph=True) if epoch > 9 else 0\n"
+    text = SCRIPT.replace("    loss.backward()", f"{idle}    loss.backward()")
+    assert ".compile(" in written(HEAD + text)
 
 
 def test_a_program_without_a_gpu_is_refused() -> None:
