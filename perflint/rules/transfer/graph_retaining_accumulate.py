@@ -19,9 +19,10 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.purpose.given import ordered_parameters
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import Evidence, Tensor, scalar_type
+from perflint.semantics.values import Evidence, Function, Instance, Tensor, scalar_type
 from perflint.source.quoting import quoted
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data backward requires_grad shape device dtype".split())
@@ -34,7 +35,8 @@ class GraphRetainingAccumulate(Rule):
 
     ## What it does
     Finds `total += loss`, `sums["loss"] += loss` and `losses.append(loss)` in loops that call `loss.backward()`, if the
-    sum or list was created before the loop and its gradient is never computed. In methods that return the loss to a
+    sum or list was created before the loop and its gradient is never computed; and `meter.update(loss)`, if this method
+    of the project adds its argument to a sum or list of the object. In methods that return the loss to a
     trainer, such as `training_step`, the sum or list is an attribute.
 
     ## Why is this bad
@@ -96,7 +98,7 @@ class GraphRetainingAccumulate(Rule):
 
     code, name = "TPF210", "graph-retaining-accumulate"
     effect, severity = Effect.MEMORY, Severity.WARNING
-    listens = (Files("backward(", "def training_step(", "compute_loss(", also=("+=", ".append(")),)
+    listens = (Files("backward(", "def training_step(", "compute_loss(", also=("+=", ".append(", ".update(", ".add(")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
@@ -174,19 +176,61 @@ def _loss(model: Model, call: ast.Call) -> str | None:
 
 def _kept(model: Model, loop: Loop | FunctionNode, loss: str) -> Iterator[tuple[ast.Name, str, ast.AST]]:
     """The uses of a loss that a sum or a list keeps, each with the name of the sum or list, and the statement."""
+    value: ast.expr | None
     for node in walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and _holder(node.target):
-            held, name, value = node, _holder(node.target), node.value
-        elif _appends(node):
-            assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-            held, name, value = node, _holder(node.func.value), node.args[0]  # type: ignore[assignment]
+            name, value = _holder(node.target), node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _holder(node.func.value):
+            given = [*node.args, *(each.value for each in node.keywords)]
+            value = next((each for each in given if _with_graph(model, each, loss) is not None), None)
+            if value is None or not (_appends(node) or _keeps(model, node, value)):
+                continue
+            name = _holder(node.func.value)
         else:
             continue
         found = None if name == loss else _with_graph(model, value, loss)
         statement = None if found is None or not records(model, node) else statement_of(model, node)
         around = None if statement is None else iteration_around(model, statement) or model.function(statement)
         if found is not None and around is loop:
-            yield found, name, held
+            yield found, name, node
+
+
+def _keeps(model: Model, call: ast.Call, given: ast.expr) -> bool:
+    """True if a method of the project adds an argument to a sum or a list of its object: `meter.update(loss)`."""
+    members = model.value(call.func).members
+    if len(members) != 1 or not isinstance(callee := members[0], Function) or not isinstance(callee.receiver, Instance):
+        return False
+    module = model.view.loaded(callee.module)
+    info = None if module is None else module.function(callee.line, callee.column)
+    if info is None or not isinstance(info.node, ast.FunctionDef) or info.node.decorator_list:
+        return False
+    by_keyword = next((each.arg for each in call.keywords if each.value is given), None)
+    ordered = ordered_parameters(info.node, info)
+    name = by_keyword or (ordered[call.args.index(given)] if given in call.args[: len(ordered)] else "")
+    parts = [*walk(info.node)]
+    if not name or any(_rebinds(part, name) for part in parts):
+        return False
+    # A context may be `no_grad`.
+    leaves = any(isinstance(part, ast.With) or getattr(part, "attr", "") in _LEAVES_GRAPH for part in parts)
+    return not leaves and any(_adds(part, name) for part in parts)
+
+
+def _rebinds(part: ast.AST, name: str) -> bool:
+    return isinstance(part, ast.Name) and part.id == name and not isinstance(part.ctx, ast.Load)
+
+
+def _adds(part: ast.AST, name: str) -> bool:
+    """True for `self.sum += x * n` and `self.losses.append(x)`."""
+    if isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add):
+        return path_of(part.target).startswith("self.") and _is_of(part.value, name)
+    return _appends(part) and _is_of(part.args[0], name) and path_of(part.func).startswith("self.")  # type: ignore
+
+
+def _is_of(node: ast.expr, name: str) -> bool:
+    """True for a name, and for arithmetic with it."""
+    if isinstance(node, ast.BinOp):
+        return _is_of(node.left, name) or _is_of(node.right, name)
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_rebound(model: Model, loop: Loop | FunctionNode, loss: str, *between: ast.expr) -> bool:

@@ -280,3 +280,51 @@ class OwnTrainer:
         loss = model(**inputs).mean()
         self.total += loss  # error: TPF210
         return loss
+
+
+class AverageMeter:
+    def __init__(self):
+        self.value, self.sum, self.count, self.history = 0.0, 0.0, 0, []
+
+    def update(self, value, n=1):
+        self.value = value
+        self.sum += value * n
+        self.count += n
+
+    def keep(self, value):
+        self.history.append(value)
+
+    def keep_number(self, value):
+        if isinstance(value, torch.Tensor):
+            value = value.item()
+        self.history.append(value)
+
+    def keep_detached(self, value):
+        self.history.append(value.detach())
+
+    @torch.no_grad()
+    def sum_up(self, value):
+        self.sum += value
+
+    def latest(self, value):
+        self.value = value
+
+
+def metered(model, loader, optimizer):
+    meter, parts = AverageMeter(), {"loss": AverageMeter()}
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss, n=len(x))  # error: TPF210
+        meter.update(n=1, value=loss / 2)  # error: TPF210
+        meter.keep(loss)  # error: TPF210
+        parts["loss"].update(loss)  # error: TPF210
+        meter.update(loss.detach(), len(x))
+        meter.update(loss.item(), len(x))
+        meter.keep_number(loss)
+        meter.keep_detached(loss)
+        meter.sum_up(loss)
+        meter.latest(loss)
+        own = AverageMeter()
+        own.update(loss)
