@@ -1815,6 +1815,21 @@ def kept_whole(model: nn.Module, loader):
             torch.stack(kept).tolist()      # hot
 """
 
+TOKENS = """
+from transformers import LogitsProcessor, StoppingCriteria
+class Stop(StoppingCriteria):
+    def __call__(self, input_ids, scores, **kwargs):
+        return input_ids[0].tolist() == [1]     # hot
+class Scale(LogitsProcessor):
+    def __call__(self, input_ids, scores):
+        return scores / self.scale.item()       # hot
+    def other(self, scores):
+        return scores.max().item()              # warm
+class Own:
+    def __call__(self, input_ids, scores):
+        return scores.max().item()              # warm
+"""
+
 REPLAYS = """
 class Sampler:
     def __init__(self, graph: torch.cuda.CUDAGraph, out: torch.Tensor):
@@ -2181,6 +2196,11 @@ def test_loops_of_one_turn(case: Case) -> None:
 
 @table(LENGTHS)
 def test_branches_that_wait_for_a_length(case: Case) -> None:
+    check(case)
+
+
+@table(TOKENS)
+def test_calls_of_generate_for_each_token(case: Case) -> None:
     check(case)
 
 

@@ -14,10 +14,19 @@ from perflint.rules._sources import names_behind, passed_to
 from perflint.rules._turns import iteration_around
 from perflint.rules.base import Calls, Files, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const
 
+_TRAINS = (
+    "backward(",
+    "Trainer(",
+    "TrainingArguments(",
+    "gradient_checkpointing",
+    "use_cache = True",
+    "use_cache=True",
+)
+"""Texts of a file that trains, which needs no cache, or that also generates with one."""
 _CACHES = re.compile(r"past|cache|state|mems?$|kv|hidden|incremental", re.IGNORECASE)
 
 
@@ -26,7 +35,8 @@ class DecodingWithoutCache(Rule):
 
     ## What it does
     Finds loops that append a token, `ids = torch.cat([ids, token], dim=1)`, and call a model with `ids` and without a
-    cache, of whose result they use the last position. Finds `use_cache=False` for `generate`, too.
+    cache, of whose result they use the last position. Finds `use_cache=False` for `generate`, too, and
+    `config.use_cache = False` in a file that generates and does not train.
 
     ## Why is this bad
     Each token computes the keys and values of all tokens before it again: n tokens cost n²/2 positions in place of
@@ -100,6 +110,14 @@ class DecodingWithoutCache(Rule):
                     heat=Heat.HOT,
                     help="Leave it out: a cache is the default.",
                 )
+        for statement in () if site.model.says(*_TRAINS) else site.model.nodes(ast.Assign):
+            if _switches_off(statement) and not is_guarded(site.model, statement):
+                yield self.finding(
+                    Site(site.model, statement),  # type: ignore[arg-type]
+                    f"{shown(site, statement)} computes all tokens so far again for each new one",
+                    heat=Heat.HOT,
+                    help="Leave it out: a cache is the default.",
+                )
 
     def _loop(self, site: CallSite) -> Iterator[Finding]:
         model, statement = site.model, site.model.parent(site.node)
@@ -118,6 +136,13 @@ class DecodingWithoutCache(Rule):
             confidence=Confidence.MEDIUM,
             help="Keep the keys and values in a cache, and pass the new token alone.",
         )
+
+
+def _switches_off(statement: ast.Assign) -> bool:
+    """True for `config.use_cache = False` and `model.generation_config.use_cache = False`."""
+    target = statement.targets[0]
+    is_switch = isinstance(target, ast.Attribute) and target.attr == "use_cache" and is_false(statement.value)
+    return is_switch and last_name(target.value).endswith("config")  # type: ignore[attr-defined]
 
 
 def _generating(site: FileSite) -> Iterator[CallSite]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
+_OF_EACH_TOKEN = (".StoppingCriteria", ".LogitsProcessor", ".LogitsWarper")
+"""Classes of transformers whose objects `generate` calls in each step."""
 
 
 class HeatMap:
@@ -268,7 +270,13 @@ class HeatMap:
             return Named(declared, f"the settings list under `{declared.value}-functions`")
         if any(_registers_hook(call) for call in self._calls.given(info)):
             return Named(Heat.HOT, "runs with each pass of the module or tensor that it is a hook of")
+        if info.name == "__call__" and self._is_of_each_token(info):
+            return Named(Heat.HOT, "runs for each token that `generate` draws")
         return by_name(self._model, info) or runs_once(self._model, info)
+
+    def _is_of_each_token(self, info: FunctionInfo) -> bool:
+        lineage = self._model.lineage(f"{self._model.module.name}.{info.owner}") if info.owner else ()
+        return any(cls.startswith("transformers.") and cls.endswith(_OF_EACH_TOKEN) for cls in lineage)
 
     def _declared(self, info: FunctionInfo) -> Heat | None:
         """How often a function runs by the settings."""

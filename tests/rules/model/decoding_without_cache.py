@@ -170,3 +170,4 @@ def told_the_model_to_use_it(lm, ids: torch.Tensor, steps: int):
         past = out.past_key_values
         ids = torch.cat([ids, out.logits[:, -1].argmax(-1, keepdim=True)], dim=1)
     return ids
+
