@@ -280,7 +280,8 @@ class Fix:
     reported anywhere in the file afterwards, because other rules then apply. `since` is the first torch
     version that has the API that the fix writes; None stands for any version. `proof` says in a clause why a
     risky fix is right for this place; without it, the finding must have high confidence. The engine
-    decides by both whether the fix is offered (`engine/offers.py`).
+    decides by both whether the fix is offered (`engine/offers.py`). `by_source` is True if the names and literals at
+    the place show that the fix is right, so that it does not depend on what callers pass.
     """
 
     message: str
@@ -291,6 +292,7 @@ class Fix:
     since: tuple[int, int] | None = None
     proof: str | None = None
     brings: tuple[str, ...] = ()
+    by_source: bool = False
 
 
 class Ruling(Enum):

@@ -39,7 +39,7 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
 def _for_any_caller(finding: Finding, rule: Rule, site: Site) -> Finding:
     """The finding with a fix that is safe only if it is so for the callers in other files, too."""
     fix = finding.fix
-    if fix is None or fix.safety is not Safety.SAFE or isinstance(site, FileSite):
+    if fix is None or fix.safety is not Safety.SAFE or fix.by_source or isinstance(site, FileSite):
         return finding
     if not site.model.relies_on_callers(site.node):
         return finding

@@ -15,9 +15,10 @@ import pytest
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
-from perflint.findings import Finding, Report
+from perflint.findings import Finding, Report, Safety
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet, all_rules
+from perflint.rules.sync.scalar_to_cuda import ScalarToCuda
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.sites import CallSite
@@ -113,6 +114,28 @@ def test_the_model_for_any_caller_is_freed(models: list[weakref.ref[Model]]) -> 
     model.close()
     del model, site
     assert not [model for model in models if model() is not None]
+
+
+@pytest.mark.parametrize(
+    ("made", "count"),
+    [
+        ("torch.tensor(0.0, device=device)", 1),
+        ("torch.tensor(0.0, device=device, dtype=torch.float32)", 1),
+        ("torch.tensor(0.0).to(x.device)", 2),
+        ("make(0.0, device=device)", 2),
+    ],
+)
+def test_the_model_for_any_caller_is_made_for_proofs_by_values(
+    made: str, count: int, models: list[weakref.ref[Model]]
+) -> None:
+    text = (
+        f"import torch\n\n\ndef forward(x, make, device):\n    return x + {made}\n\n\n"
+        "forward(torch.zeros(3, device='cuda'), torch.tensor, torch.device('cuda'))\n"
+    )
+    finding = next(each for each in check(text, ScalarToCuda()).findings if each.span.line == 5)
+    assert finding.fix is not None
+    assert len(models) == count
+    assert count == 2 or finding.fix.safety is Safety.SAFE
 
 
 def test_a_model_is_freed_after_a_crash(models: list[weakref.ref[Model]]) -> None:

@@ -126,7 +126,15 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
         (replace(site.model.source, site.span, there.call),),
         there.imports,
         since=None if given is not None or there.casts else INFERRED_FULL,
+        by_source=filled.sure and _is_by_source(site, given),
     )
+
+
+def _is_by_source(site: CallSite, dtype: ast.expr | None) -> bool:
+    """True if imports show the constructor and its dtype, and no value of the device decides how it is written."""
+    name = site.model.symbols.full_name
+    is_known = dtype is None or name(dtype).startswith("torch.")
+    return is_known and site.target not in MOVES and name(site.node.func) == site.target
 
 
 def counted_there(site: CallSite) -> Fix | None:
