@@ -467,7 +467,8 @@ def libraries() -> Iterator[Pair]:
         from transformers import EvalPrediction, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
         sizes = {"vocab_size": 512, "n_embd": 64, "n_layer": 2, "n_head": 2} if OPTIONS.quick else {}
-        model = GPT2LMHeadModel(GPT2Config(**sizes))
+        with torch.device(OPTIONS.device):
+            model = GPT2LMHeadModel(GPT2Config(**sizes))
         rows = [{"input_ids": text, "labels": text} for text in ids(8, 1024, model.config.vocab_size).cpu()]
         cpu = OPTIONS.device == "cpu"
         settings = {"bf16": not cpu, "use_cpu": cpu, "report_to": [], "disable_tqdm": True}

@@ -28,8 +28,8 @@ class UnguardedCheckpoint(Rule):
     ## Why is this bad
     All processes copy the whole model to the CPU and write it to the same path: the bus and the
     file system carry the same bytes once per process, and the file may end up corrupt. Two processes on one H200 that
-    save the weights of GPT-2 to files of their own took 1.4 × as long as the first alone. More of them, or several GPUs,
-    were not measured.
+    save the weights of GPT-2 to files of their own took 1.4 × as long as the first alone. More of them, or several
+    GPUs, were not measured.
 
     ## When it is fine
     - Each process saves a part of its own, for example sharded states.

@@ -13,7 +13,9 @@ from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import NONE, Function
 
 _TRAINERS = ("transformers.Trainer", "transformers.trainer.Trainer")
-_FEW_CLASSES = r"(?:Sequence|Image|Audio|Video)Classification|MultipleChoice|batch_eval_metrics|eval_accumulation_steps"
+_FEW_CLASSES = (
+    r"(?:Sequence|Token|Image|Audio|Video)Classification|MultipleChoice|batch_eval_metrics|eval_accumulation_steps"
+)
 
 
 class AllLogitsKept(Rule):
@@ -26,7 +28,9 @@ class AllLogitsKept(Rule):
     ## Why is this bad
     The trainer gathers all outputs of the model on the GPU, joins them to one tensor that grows with each batch, and
     copies it to the CPU at the end. For a language model with 128,000 words, those of one text of 1,024 tokens are
-    0.5 GB in float32. Their `argmax`, taken on the GPU, is 8 kB.
+    0.5 GB in float32. Their `argmax`, taken on the GPU, is 8 kB. An evaluation of GPT-2 over eight texts of 1,024
+    tokens took 40 times as long with all logits on an H200, as they are copied and searched on the CPU, and 4.03 GiB of
+    the GPU in place of 3.13. It is information because the file does not show how many classes the model has.
 
     ## When it is fine
     - A few classes: files that name such models are not reported.
