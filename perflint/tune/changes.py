@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from perflint.frozen import dataclass, replace
-from perflint.tune.compiled import CUDAGRAPHS, OVERHEAD, compiled
+from perflint.tune.compiled import OVERHEAD, compiled
 from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.failing import failing
 from perflint.tune.graphs.outlining import outlined, outlined_backward
@@ -34,8 +34,6 @@ class Change:
     """True if a trial takes minutes, so that what is quick to try comes first."""
     again: bool = False
     """True if it is tried again once it is kept, since it changes one place at a time."""
-    instead: Callable[[], Sequence[Change]] = tuple
-    """Makes other forms of it, to be tried where it is not kept."""
     beside: Change | None = None
     """Another change to be tried together with it where it gains nothing, since steps then wait for batches instead."""
     learn: Callable[[str, Texts, Texts], Sequence[Change]] = lambda *_: ()
@@ -48,7 +46,7 @@ def graph(texts: Texts, evidence: Evidence, is_whole: bool = True) -> dict[str, 
     """The step as a CUDA graph, or its forward and backward pass; that alone if not `is_whole`. Raises Refused."""
     if evidence.busy is None:
         raise Refused("the steps use no GPU", 1)
-    if any(mode in text for text in texts.values() for mode in (OVERHEAD, CUDAGRAPHS)):
+    if any(OVERHEAD in text for text in texts.values()):
         raise Refused("a compiled model has graphs of its own", 1)
     ways = [(outlined, evidence.seen.steps), (outlined_backward, {path for path, _ in evidence.seen.backwards})]
     reasons: list[tuple[str, Refused]] = []
@@ -88,6 +86,14 @@ def _learned(told: str, known: Texts, tried: Texts, before: tuple[tuple[str, str
     return [replace(GRAPH, write=write, learn=partial(_learned, before=all_found))]
 
 
+def _kernels(texts: Texts, evidence: Evidence) -> dict[str, str]:
+    """Compiled models without graphs, where they had some. Raises Refused."""
+    written = compiled(texts, evidence, "")
+    if written == compiled(texts, evidence):
+        raise Refused("the compiled models have no graphs", 1)
+    return written
+
+
 def _idle(evidence: Evidence) -> float:
     return 0.0 if evidence.busy is None else max(1 - evidence.busy - evidence.loading, 0.0)
 
@@ -107,11 +113,11 @@ def without_graphs(text: str) -> str:
 LOADER = Change(
     "loader", "batches are prepared by worker processes", with_workers, lambda each: each.loading, again=True
 )
-REPLAY = Change(
+KERNELS = Change(
     "compile",
-    "models are replayed as CUDA graphs, with the kernels that they have",
-    lambda texts, evidence: compiled(texts, evidence, CUDAGRAPHS),
-    _idle,
+    "models are compiled, without CUDA graphs",
+    _kernels,
+    lambda each: (each.busy or 0.0) / 2,
     is_slow=True,
 )
 COMPILE = Change(
@@ -121,7 +127,7 @@ COMPILE = Change(
     _compiling,
     eager=without_graphs,
     is_slow=True,
-    instead=lambda: [REPLAY],
+    parts=lambda: [KERNELS],
     beside=LOADER,
 )
 GRAPH = Change(

@@ -20,8 +20,6 @@ from perflint.tune.graphs.writing import HELPERS
 from perflint.tune.refused import Refused
 
 OVERHEAD = 'mode="reduce-overhead"'
-CUDAGRAPHS = 'backend="cudagraphs"'
-"""No kernel is generated, which takes long: those of the eager model are replayed."""
 _MARK = "torch.compiler.cudagraph_mark_step_begin()"
 _EAGER = '@torch.compiler.set_stance("force_eager")'
 _EAGER_SINCE = (2, 6)
@@ -30,20 +28,18 @@ _SINCE = (2, 2)
 
 
 def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD) -> dict[str, str]:
-    """The files that hold the models of the step, which are compiled there. Raises Refused.
+    """The files that hold the models of the step, which are compiled there, with graphs by default. Raises Refused.
 
     Where the step is a graph already, its kernels are compiled and no other graphs made.
     """
     seen = evidence.seen
-    is_graph = any(each.name in text for text in texts.values() for each in HELPERS)
+    mode = "" if any(each.name in text for text in texts.values() for each in HELPERS) else mode
     if evidence.busy is None:
         raise Refused("the steps use no GPU", 1)
     if seen.compiles:
         raise Refused("the program compiles by itself", 1)
     if seen.distributed:
         raise Refused("the process is one of a group", 1)
-    if is_graph and mode == CUDAGRAPHS:
-        raise Refused("the step is a graph already", 1)
     if not seen.models:
         raise Refused("the step calls no model with parameters", 1)
     _require_one_pass(texts, seen.lines)
@@ -55,11 +51,11 @@ def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD)
     # On an older torch, the program stays as it is.
     is_old = evidence.oldest is not None and evidence.oldest < _SINCE
     for path, name, line, margin in places:
-        call = f"{name}.compile({'' if is_graph else mode})"
+        call = f"{name}.compile({mode})"
         old = f' and hasattr({name}, "compile")' if is_old else ""
         text = f"{margin}if torch.cuda.is_available(){old}:\n{margin}{one_level(margin)}{call}\n"
         edits[path].append(insert(line, 1, text))
-    if len(places) > 1 and not is_graph:
+    if len(places) > 1 and mode:
         path, body = _step_of(finders, evidence)
         edits[path].append(_mark(finders[path].source, body[0], is_old))
     has_stance = evidence.oldest is None or evidence.oldest >= _EAGER_SINCE

@@ -167,12 +167,7 @@ class Tuning:
                 else:
                     if not trial.is_wrong and not change.clears:
                         idle[change] = share
-                    learned = self._learned(trial, texts)
-                    others = [
-                        *learned,
-                        *change.instead(),
-                        *(change.parts() if trial.is_wrong else ()),
-                    ]
+                    others = [*self._learned(trial, texts), *(change.parts() if trial.is_wrong else ())]
                     others += [] if trial.is_wrong else self._with_another(trial, texts)
                     waiting += others
                     if not others:
@@ -198,7 +193,7 @@ class Tuning:
         # It may be the second time that one is tried with more of the other.
         names = {one.name: one.title} if other.name in one.name else {one.name: one.title, other.name: other.title}
         name, title = " and ".join(names), ", and ".join(names.values())
-        return [replace(one, name=name, title=title, write=write, forecast=lambda _: 1.0, instead=tuple)]
+        return [replace(one, name=name, title=title, write=write, forecast=lambda _: 1.0)]
 
     def _learned(self, trial: Trial, texts: Texts) -> Sequence[Change]:
         """Other forms of a change, by what a failing run of it printed."""

@@ -15,6 +15,7 @@ import pytest
 from perflint.tracer.look import _is_distributed
 from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.step_calls import StepCalls
+from perflint.tune.changes import COMPILE, KERNELS
 from perflint.tune.compiled import compiled
 from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.outlining import Model, Seen, outlined
@@ -207,6 +208,15 @@ def test_several_models_of_a_function_that_makes_the_step(monkeypatch: pytest.Mo
     new = written(text)
     assert new.count(".compile(") == 2 and new.count("cudagraph_mark_step_begin") == 1
     assert ran(new, monkeypatch)[0] == ran(text, monkeypatch)[0]
+
+
+def test_kernels_without_graphs_need_no_mark() -> None:
+    evidence = Evidence(seen(HEAD + TWO), (), 10.0, 9.0)
+    new = KERNELS.write({"a.py": HEAD + TWO}, evidence)["a.py"]
+    assert new.count(".compile()\n") == 2 and "cudagraph_mark" not in new
+    assert KERNELS.forecast(evidence) == 0.45 and [each.name for each in COMPILE.parts()] == ["compile"]
+    with pytest.raises(Refused, match="have no graphs"):
+        KERNELS.write({"a.py": f"{HEAD}{TWO}class GraphedStep: pass\n"}, evidence)
 
 
 def test_an_old_torch_runs_the_program_as_it_is() -> None:

@@ -499,6 +499,13 @@ def test_the_tensor_of_a_read_is_computed_in_the_step() -> None:
     assert "shown_value = (loss * 2).mean()\n" in function and "shown += [shown_value.item()]" in new
 
 
+def test_a_branch_on_sizes_of_what_the_step_computes() -> None:
+    check = 'if loss.dim() != 0 or loss.shape[0] > len(x):\n        raise ValueError(f"{loss.shape}")\n    '
+    new = outline(HEAD + LISTS.replace("loss.backward()", f"{check}loss.backward()"))
+    (function,) = functions(new)
+    assert "raise ValueError" in function
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

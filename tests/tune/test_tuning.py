@@ -105,13 +105,6 @@ def test_what_could_save_nearly_nothing_is_not_run() -> None:
     assert names(outcome) == ["b"] and outcome.refused == {"a": "it could save 1.0% of a step at most"}
 
 
-def test_another_form_is_tried_where_one_is_not_kept() -> None:
-    other = change("b")
-    first = replace(change("a"), instead=lambda: [other])
-    assert names(Programs(a=1.0, b=-4.0).search(first)) == ["b"]
-    assert names(Programs(a=-2.0, b=-4.0).search(first)) == ["a"]
-
-
 def test_a_change_that_fails() -> None:
     programs = Programs(a=-5.0)
     programs.fails = {"a"}
