@@ -49,12 +49,15 @@ def _makes(call: ast.Call) -> bool:
 
 
 def _workers(share: float, now: int) -> int:
-    """As many workers as can prepare the batches in the rest of a step, and one more for each four."""
+    """As many workers as can prepare the batches in the rest of a step, and one more for each four; at least four.
+
+    A worker takes longer for a batch than the process itself, which it also sends.
+    """
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     rest = max(1 - share, 0.05)
     # Those that there are take a whole step; the process itself takes the share of it.
     wanted = round(now / rest * 1.25) if now else round(share / rest * 1.25) + 1
-    return max(min(max(wanted, 2, now * 2), cpus, MOST), now, 1)
+    return max(min(max(wanted, min(4, cpus // 2), now * 2), cpus, MOST), now, 1)
 
 
 def _edits(source: Source, call: ast.Call, loader: Loader) -> list[Edit]:

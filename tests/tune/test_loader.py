@@ -25,13 +25,13 @@ def cpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_on_one_line() -> None:
     assert written("loader = DataLoader(data, 4)\n") == (
-        "loader = DataLoader(data, 4, num_workers=2, persistent_workers=True, pin_memory=torch.cuda.is_available())\n"
+        "loader = DataLoader(data, 4, num_workers=4, persistent_workers=True, pin_memory=torch.cuda.is_available())\n"
     )
 
 
 def test_on_several_lines_and_given_arguments() -> None:
     assert written("loader = DataLoader(\n    data,\n    num_workers=0,\n    pin_memory=True,\n)\n", line=5) == (
-        "loader = DataLoader(\n    data,\n    num_workers=2,\n    pin_memory=True,\n    persistent_workers=True,\n)\n"
+        "loader = DataLoader(\n    data,\n    num_workers=4,\n    pin_memory=True,\n    persistent_workers=True,\n)\n"
     )
 
 
@@ -65,7 +65,7 @@ def test_other_loaders_of_the_dictionary() -> None:
 def test_without_torch_by_name() -> None:
     head = "\nfrom torch.utils.data import DataLoader\n"
     assert written("loader = DataLoader(data)\n", head=head) == (
-        "loader = DataLoader(data, num_workers=2, persistent_workers=True)\n"
+        "loader = DataLoader(data, num_workers=4, persistent_workers=True)\n"
     )
 
 
