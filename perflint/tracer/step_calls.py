@@ -164,7 +164,7 @@ class StepCalls:
             "again": sorted(self._again()),
             "clears": sorted(self._clears),
             "logs": sorted(self._logs),
-            "moving": sorted(self._moving()),
+            "moving": sorted({*self._moving()}),
         }
 
     def _pairs(self) -> Iterator[tuple[str, int, str, int]]:
