@@ -296,15 +296,27 @@ def _is_out_of_place(update: ast.Call | ast.AugAssign, names: set[str]) -> bool:
 def _is_average(update: ast.Call | ast.AugAssign, loop: ast.For | ast.While, names: set[str]) -> bool:
     """True if it moves a parameter towards another.
 
-    By `lerp_`, `copy_(new.lerp(old, tau))`, `mul_(tau).add_(new)`, or by `old *= tau` and `old += …`.
+    By `lerp_`, `copy_(new.lerp(old, tau))`, `mul_(tau).add_(new)`, or by `old *= tau` and `old += …`, and
+    `old.mul_(tau)` and `old.add_(new)`.
     """
     if isinstance(update, ast.AugAssign):
         target = ast.unparse(update.target)
         changes = (each for each in walk(loop) if isinstance(each, ast.AugAssign))
         return {ast.Mult, ast.Add} <= {type(each.op) for each in changes if ast.unparse(each.target) == target}
-    calls = [part for part in walk(update) if isinstance(part, ast.Call)]
-    said = {last_name(call) for call in calls}
-    return bool(said & {"lerp", "lerp_"} or {"mul_", "add_"} <= said) and len(names_in(update) & names) > 1
+    changed = _written(update)
+    parts = [
+        update,
+        *(each for each in walk(loop) if isinstance(each, ast.Call) and changed and _written(each) == changed),
+    ]
+    said = {last_name(call).rstrip("_") for part in parts for call in walk(part) if isinstance(call, ast.Call)}
+    taken = {name for part in parts for name in names_in(part)}
+    return bool("lerp" in said or {"mul", "add"} <= said) and len(taken & names) > 1
+
+
+def _written(call: ast.Call) -> str:
+    """The text of the tensor that a call changes in place; "" if it changes none."""
+    changed = _changed(call)
+    return "" if changed is None else ast.unparse(changed)
 
 
 def _computes(node: ast.AST, changed: str) -> bool:

@@ -333,3 +333,32 @@ class Copied(nn.Module):
         for q, k in zip(self.fast.parameters(), self.slow.parameters()):
             k.data = q.data.clone()
         return self.fast(x)
+
+
+class Polyak:
+    def __init__(self, critic: nn.Module, target: nn.Module, tau: float):
+        self.critic, self.target, self.tau = critic.cuda(), target.cuda(), tau
+
+    def follow(self) -> None:
+        with torch.no_grad():
+            for p, t in zip(self.critic.parameters(), self.target.parameters()):  # error: TPF603
+                t.data.mul_(1 - self.tau)
+                t.data.add_(self.tau * p.data)
+
+    def follow_into(self) -> None:
+        for p, t in zip(self.critic.parameters(), self.target.parameters()):  # error: TPF603
+            t.data.mul_(1 - self.tau)
+            torch.add(t.data, p.data, alpha=self.tau, out=t.data)
+
+    def decay(self) -> None:
+        for p, t in zip(self.critic.parameters(), self.target.parameters()):  # audit: TPF603
+            p.data.mul_(1 - self.tau)
+            t.data.mul_(1 - self.tau)
+
+    def train(self, loader, optimizer):
+        for x in loader:
+            self.critic(x.cuda()).mean().backward()
+            optimizer.step()
+            self.follow()
+            self.follow_into()
+            self.decay()
