@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._names import DDP
 from perflint.rules._results import result_of
+from perflint.rules._turns import places
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.heat.training import goes_backward
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import last_name, names_in, path_of, walk
 
 _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
@@ -21,8 +24,8 @@ class ForwardPastDdp(Rule):
     """A training step calls the module inside of `DistributedDataParallel`.
 
     ## What it does
-    Finds `ddp.module(x)` in functions that also call `backward()`, where `ddp` is the result of
-    `DistributedDataParallel(…)`.
+    Finds `ddp.module(x)` in functions that also call `backward()`, or give the loss from which their only caller goes
+    backward, where `ddp` is the result of `DistributedDataParallel(…)`.
 
     ## Why is this bad
     The wrapper prepares the reduction of the gradients in its own forward pass. A forward pass of `ddp.module` does not
@@ -94,7 +97,7 @@ def _needs_wrapper(site: CallSite, module: ast.Attribute) -> bool:
     """True if the function around a call goes backward, without a call of the wrapper, and autograd is on."""
     model, node = site.model, site.node
     function, inner = model.function(node), path_of(module)
-    if function is None or not goes_backward(model, function):
+    if function is None or not (goes_backward(model, function) or _is_returned_to_backward(model, node)):
         return False
     calls = (each for each in walk(function) if isinstance(each, ast.Call))
     if any(f"{path_of(each.func)}.module" == inner for each in calls):
@@ -102,3 +105,14 @@ def _needs_wrapper(site: CallSite, module: ast.Attribute) -> bool:
     around = (outer for outer in model.ancestors(node) if isinstance(outer, ast.With))
     contexts = (item.context_expr for outer in around for item in outer.items)
     return not any(isinstance(each, ast.Call) and last_name(each) in _OFF for each in contexts)
+
+
+def _is_returned_to_backward(model: Model, node: ast.AST) -> bool:
+    """True if the only call of the function around a node gives a loss, from which the caller goes backward."""
+    call = next(itertools.islice(places(model, node), 1, None), None)
+    statement = None if call is None else model.parent(call)
+    if call is None or not isinstance(statement, ast.Assign):
+        return False
+    names = {name for target in statement.targets for name in names_in(target)}
+    around = (each for each in walk(model.function(call) or statement) if isinstance(each, ast.Call))
+    return any(last_name(each) == "backward" and names & names_in(each) for each in around)
