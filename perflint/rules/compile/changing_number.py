@@ -13,7 +13,7 @@ from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import loops_around, targets
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import keyword, last_name, names_in, walk
+from perflint.semantics.structure import keyword, last_name, names_in, path_of, walk
 from perflint.semantics.values import Function, scalar_type
 
 _PADS = "torch.nn.utils.rnn.pad_sequence"
@@ -24,14 +24,16 @@ class ChangingNumber(Rule):
 
     ## What it does
     Finds calls of functions and modules that `torch.compile(…, dynamic=False)` made, with a number that the loop around
-    changes, and such a compilation beside a loader that pads each batch to its own length by `pad_sequence`.
+    changes, and such a compilation beside a loader that pads each batch to its own length by `pad_sequence`. Finds
+    calls of compiled code with a list that each iteration makes longer, also without `dynamic=False`.
 
     ## Why is this bad
     `dynamic=False` makes each number and size a constant of the compiled code. Another one compiles again, which
     takes seconds, up to the limit of eight; then the function runs eagerly. By default, torch compiles twice: with
     the first number, and with any number. Counted with torch 2.13: 20 different numbers compiled 2 times by default
-    and 8 times with `dynamic=False`, for an int and for a float alike. Two blocks of width 512 on an H200: the
-    first twelve runs take 12.0 s instead of 1.7, and each one after the limit 24% longer.
+    and 8 times with `dynamic=False`, for an int and for a float alike; six lengths of a list compiled six times by
+    default. Two blocks of width 512 on an H200: the first twelve runs take 12.0 s instead of 1.7, and each one after
+    the limit 24% longer.
 
     ## When it is fine
     - A few values, each used often.
@@ -80,42 +82,79 @@ class ChangingNumber(Rule):
     effect, severity = Effect.RECOMPILE, Severity.WARNING
     measured = ("changing-number",)
     costs = "past the limit, a forward of two small blocks is {0} slower than with the default"
-    listens = (Files("dynamic", also=("compile",)),)
+    listens = (Files("dynamic", ".append(", also=("compile",)),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         for call in () if in_tests(model) else model.nodes(ast.Call):
             changing = _changing(model, call) if _is_static(model, call) else None
+            growing = _growing(model, call) if changing is None else None
             if changing is not None:
                 yield self._found(site, changing, "is another number in each iteration")
+            elif growing is not None and any(True for _ in _compilations(model, call)):
+                yield self._found(site, growing, "is a longer list in each iteration", "Pass a tensor that is filled.")
             elif model.target(call) == COMPILE and is_false(passed_to(model, call, "dynamic")) and _pads(model, call):
                 yield self._found(site, call, "compiles for one length, and the loader pads each batch to its own")
 
-    def _found(self, site: FileSite, node: ast.expr, what: str) -> Finding:
+    def _found(
+        self,
+        site: FileSite,
+        node: ast.expr,
+        what: str,
+        cure: str = "Leave `dynamic=False` out, or use few values.",
+    ) -> Finding:
         return self.finding(
             site,
             f"{shown(site, node)} {what}: the code is compiled again for each, up to eight times",
             confidence=Confidence.MEDIUM,
             heat=Heat.HOT,
             span=site.model.source.span(node),
-            help="Leave `dynamic=False` out, or use few values.",
+            help=cure,
         )
 
 
 def _is_static(model: Model, call: ast.Call) -> bool:
     """True if a call is of something that is compiled for constant numbers."""
-    made = result_of(model, call.func, COMPILE)
-    if made is not None:
-        return is_false(passed_to(model, made, "dynamic"))
+    found = next(_compilations(model, call), None)
+    return isinstance(found, ast.Call) and is_false(passed_to(model, found, "dynamic"))
+
+
+def _compilations(model: Model, call: ast.Call) -> Iterator[ast.expr]:
+    """The calls and decorators that compile what a call runs."""
+    compiled = result_of(model, call.func, COMPILE)
+    if compiled is not None:
+        yield compiled
+        return
     for callee in model.value(call.func).members:
         if not isinstance(callee, Function) or callee.module != model.module.name:
             continue
         info = model.module.function(callee.line, callee.column)
         for each in () if info is None else getattr(info.node, "decorator_list", ()):
-            if isinstance(each, ast.Call) and model.symbols.full_name(each.func) == COMPILE:
-                return is_false(keyword(each, "dynamic"))
-    return False
+            if model.symbols.full_name(each.func if isinstance(each, ast.Call) else each) == COMPILE:
+                yield each
+
+
+def _growing(model: Model, call: ast.Call) -> ast.expr | None:
+    """The argument of a call that is a list to which the loop around the call appends, and that nothing shortens."""
+    loops = list(loops_around(model, call))
+    given = [*call.args, *(each.value for each in call.keywords)] if loops else []
+    for each in given:
+        path = path_of(each)
+        if not path or getattr(model.value(each), "type", "") != "list":
+            continue
+        calls = {path_of(part.func) for part in walk(loops[0]) if isinstance(part, ast.Call)}
+        if f"{path}.append" in calls and not any(_shortens(part, path) for part in walk(loops[-1])):
+            return each
+    return None
+
+
+def _shortens(part: ast.AST, path: str) -> bool:
+    """True for `rows.clear()`, `rows.pop()`, `del rows[0]` and `rows = …`."""
+    if isinstance(part, ast.Attribute) and part.attr in ("clear", "pop", "remove"):
+        return path_of(part.value) == path
+    is_bound = isinstance(getattr(part, "ctx", None), (ast.Store, ast.Del))
+    return is_bound and path_of(part.value if isinstance(part, ast.Subscript) else part) == path
 
 
 def _changing(model: Model, call: ast.Call) -> ast.expr | None:

@@ -81,3 +81,46 @@ def padded_to_buckets(model: nn.Module, dataset):
     fast = torch.compile(model.cuda(), dynamic=False)
     for x in DataLoader(dataset, 32, collate_fn=collate_to_buckets):
         fast(x.cuda())
+
+
+@torch.compile
+def attend(x: torch.Tensor, history: list[torch.Tensor]) -> torch.Tensor:
+    keys = torch.stack(history, dim=1)
+    return x + keys.mean(1)
+
+
+class Memory:
+    def __init__(self) -> None:
+        self.history: list[torch.Tensor] = []
+
+    def roll(self, x: torch.Tensor, steps: int) -> torch.Tensor:
+        for _ in range(steps):
+            self.history.append(x)
+            x = attend(x, self.history)  # error: TPF717
+        return x
+
+    def roll_the_last(self, x: torch.Tensor, steps: int) -> torch.Tensor:
+        kept = [x]
+        for _ in range(steps):
+            kept.append(x)
+            del kept[0]
+            x = attend(x, kept)
+        return x
+
+    def roll_anew(self, xs: list[torch.Tensor]) -> list[torch.Tensor]:
+        out = []
+        for x in xs:
+            kept = []
+            for _ in range(4):
+                kept.append(x)
+                x = attend(x, kept)
+            out.append(x)
+        return out
+
+
+def eagerly(x: torch.Tensor, steps: int) -> torch.Tensor:
+    kept = []
+    for _ in range(steps):
+        kept.append(x)
+        x = x + torch.stack(kept).mean(0)
+    return x
