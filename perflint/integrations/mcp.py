@@ -86,7 +86,9 @@ async def explain(
     cell: Annotated[int | None, Field(description="of a notebook, whose lines count in the cell", ge=1)] = None,
 ) -> dict[str, Any]:
     """Explain a line: its values and devices, how often it runs, and the decision of each rule with the reasons."""
-    place = ":".join(str(part) for part in (path, cell, line, column) if part is not None)
+    # In another file, the number of a cell would be read as a line.
+    parts = (path, cell if path.endswith(".ipynb") else None, line, column)
+    place = ":".join(str(part) for part in parts if part is not None)
     found: dict[str, Any] = await _document("explain", ["--output-format=json", "--", place])
     return found
 

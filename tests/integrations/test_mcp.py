@@ -63,7 +63,7 @@ def test_find_explain_and_fix(project: Path) -> None:
         project,
         ("check", {}),
         ("check", {"paths": ["train.py"], "select": "TPF902", "limit": 1}),
-        ("explain", {"path": "train.py", "line": 9}),
+        ("explain", {"path": "train.py", "line": 9, "cell": 1}),
         ("rule", {"rule": "scalar-read-in-loop"}),
         ("fix", {"select": "TPF902"}),
     )
@@ -76,7 +76,7 @@ def test_find_explain_and_fix(project: Path) -> None:
     severities = [finding["severity"] for finding in everything["findings"]]
     assert severities == sorted(severities, key=("error", "warning", "info").index) and everything["left_off"] == 0
     assert one["findings"][0]["line"] == 6 and one["summary"]["findings"] == 1
-    assert explained["path"].endswith("train.py") or explained["line"] == 9
+    assert (explained["path"], explained["line"]) == ("train.py", 9)
     assert page["code"] == "TPF101" and "page" in page
     assert '+        with torch.amp.autocast("cuda"' in fixed["diff"] and "Would fix 1 finding" in fixed["notes"]
     # Nothing was written.
