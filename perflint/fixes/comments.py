@@ -12,6 +12,7 @@ from perflint.findings import Edit
 from perflint.fixes.edits import in_newlines_of, indentation, insert
 from perflint.fixes.rewrite import Offsets, Piece, Rewrite, Stage
 from perflint.source.text import Source
+from perflint.source.tokens import tokens
 
 _FOR_TOOLS = re.compile(
     r"#\s*(type:|noqa|pragma|nosec|fmt:|isort:|ruff:|mypy:|flake8:|perflint:|pylint:|pyright:|pyre-|yapf:|!)", re.I
@@ -107,7 +108,7 @@ def _comments(text: str) -> tuple[tuple[int, str], ...]:
     offsets = Offsets(source)
     return tuple(
         (offsets.of(token.start[0], token.start[1] + 1), token.string)
-        for token in tokenize.generate_tokens(iter(source.lines).__next__)
+        for token in tokens(source)
         if token.type == tokenize.COMMENT
     )
 
@@ -122,7 +123,7 @@ def _statement_line(source: Source, line: int) -> int:
 def _statement_lines(text: str) -> tuple[int, ...]:
     found = []
     ended = True
-    for token in tokenize.generate_tokens(iter(Source("", text).lines).__next__):
+    for token in tokens(Source("", text)):
         if token.type == tokenize.NEWLINE:
             ended = True
         elif token.type not in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT) and ended:

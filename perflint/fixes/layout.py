@@ -6,7 +6,6 @@ white space and a trailing comma are inserted, so that places in the text can st
 
 from __future__ import annotations
 
-import io
 import keyword
 import re
 import tokenize
@@ -18,6 +17,7 @@ from perflint.fixes.comments import is_for_tools
 from perflint.fixes.edits import in_newlines_of, indentation, insert, one_level
 from perflint.frozen import dataclass
 from perflint.source.text import Source
+from perflint.source.tokens import tokens
 
 _LIMITS = (88, 100, 120)
 """Line lengths that formatters are commonly set to, in characters; 88 is black's own."""
@@ -83,7 +83,7 @@ def line_length_of(source: Source) -> int | None:
 def _text(source: Source) -> set[int]:
     """The lines that are comments, or hold strings that are long or go on in other lines."""
     found: set[int] = set()
-    for token in _tokens(source):
+    for token in tokens(source):
         is_alone = token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip()
         is_long = "STRING" in tokenize.tok_name[token.type] and len(token.string) >= _LONG_STRING
         if is_alone or is_long or token.start[0] != token.end[0]:
@@ -95,18 +95,13 @@ def _by_line(source: Source) -> dict[int, list[tokenize.TokenInfo]]:
     """The tokens outside of strings by the line that they stand in, without those that span lines."""
     found: dict[int, list[tokenize.TokenInfo]] = {}
     strings = 0
-    for token in _tokens(source):
+    for token in tokens(source):
         kind = tokenize.tok_name[token.type]
         strings += kind.endswith("STRING_START")
         if not strings and token.start[0] == token.end[0] and token.string.strip():
             found.setdefault(token.start[0], []).append(token)
         strings -= kind.endswith("STRING_END")
     return found
-
-
-def _tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
-    text = "".join(source.lines).replace("\r\n", "\n").replace("\r", "\n")
-    return tokenize.generate_tokens(io.StringIO(text).readline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +273,7 @@ def _assigns(tokens: Sequence[tokenize.TokenInfo], index: int) -> bool:
 def _statements(source: Source) -> frozenset[int]:
     """The lines that statements start in."""
     found, is_next = set(), True
-    for token in _tokens(source):
+    for token in tokens(source):
         if token.type == tokenize.NEWLINE:
             is_next = True
         elif is_next and token.string.strip() and token.type != tokenize.COMMENT:

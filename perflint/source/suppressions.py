@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
@@ -166,11 +165,13 @@ def _keys(finding: Finding) -> Iterator[str]:
 def _read(source: Source, noqa: bool) -> _Comments:
     import tokenize
 
+    from perflint.source.tokens import tokens
+
     starts = {getattr(tokenize, name, None) for name in ("FSTRING_START", "TSTRING_START")} - {None}
     ends = {getattr(tokenize, name, None) for name in ("FSTRING_END", "TSTRING_END")} - {None}
     comments = _Comments()
     open_strings: list[int] = []
-    for kind, text, (line, column), (end_line, _) in _tokens(source):
+    for kind, text, (line, column), (end_line, _), _ in tokens(source):
         if kind == tokenize.COMMENT:
             comments.present.add(line)
             if noqa:
@@ -192,22 +193,6 @@ def _read(source: Source, noqa: bool) -> _Comments:
     _join_continued(source, comments)
     _index(source, comments)
     return comments
-
-
-_Token = tuple[int, str, tuple[int, int], tuple[int, int]]
-
-
-def _tokens(source: Source) -> Iterator[_Token]:
-    import tokenize
-
-    # tokenize wants the lines as Python splits them.
-    lines = io.StringIO("".join(line.rstrip("\r\n") + "\n" for line in source.lines))
-    try:
-        for token in tokenize.generate_tokens(lines.readline):
-            yield token.type, token.string, token.start, token.end
-    except (tokenize.TokenError, SyntaxError):
-        # The rest of the file is none that tokenize understands; what was read holds.
-        return
 
 
 def _note_noqa(comments: _Comments, text: str, line: int) -> None:

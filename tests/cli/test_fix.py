@@ -462,3 +462,13 @@ def test_real_rules_from_end_to_end() -> None:
     third = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (third.returncode, third.stdout, third.stderr) == (0, "", "Nothing to fix.\n")
     assert file.read_text() == TRAIN.replace(WITH, FIXED)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="later versions do not read such an end")
+def test_a_file_that_ends_in_a_backslash(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python 3.11 reads it, and tokenize does not."""
+    put("a.py", "x = old  # why\r\ny = x\\\r\n")
+    put("b.py", "x = old\n")
+    assert run("--apply", ".") == 0, capsys.readouterr().err
+    assert Path("a.py").read_bytes() == b"x = new  # why\r\ny = x\\\r\n"
+    assert Path("b.py").read_text() == "x = new\n"
