@@ -28,6 +28,10 @@ _NUMBER = re.compile(
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\bnan\b|[-+]?\binf\b)(\s*(?:[mµun]?s|sec\w*|min|\w+/s)\b)?"
 )
 """A number, and what makes it a time or a rate."""
+_PROGRESS = re.compile(r"\d\s*(?:it/s|s/it)\b")
+"""What the line of a progress bar has."""
+_BAR = re.compile(r"[\u2500-\u259f|]+|\d+(?::\d\d)+|\d+/\d+|\d+%|\s+")
+"""What a progress bar shows of the time."""
 
 
 class Measure(Enum):
@@ -133,7 +137,13 @@ def measure(before: Sequence[Run]) -> Measure:
 
 def _prints_alike(runs: Sequence[Run]) -> bool:
     """True if runs print the same but for numbers."""
-    return len({_NUMBER.sub("#", run.out) for run in runs}) == 1
+    return len({_NUMBER.sub("#", _printed(run)) for run in runs}) == 1
+
+
+def _printed(run: Run) -> str:
+    """What a run printed, without what progress bars show of the time."""
+    lines = run.out.splitlines(keepends=True)
+    return "".join(_BAR.sub(" ", line).strip() + "\n" if _PROGRESS.search(line) else line for line in lines)
 
 
 def losses(run: Run) -> list[float]:
@@ -160,7 +170,8 @@ def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: flo
             return found
     if now is not None and (found := other_gradients(known, now, safety, tolerance, seeded)):
         return found
-    if _prints_alike(before) and (found := _other_output([run.out for run in before], after.out, safety, tolerance)):
+    shown = [_printed(run) for run in before]
+    if _prints_alike(before) and (found := _other_output(shown, _printed(after), safety, tolerance)):
         return found
     return other_end(known, now, safety, tolerance) if now is not None else None
 

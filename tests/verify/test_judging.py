@@ -115,6 +115,21 @@ def test_what_is_printed() -> None:
     assert "it prints something else: `no` instead of `accuracy" in said(before, run(out="no\n"))
 
 
+def test_progress_bars_show_the_time() -> None:
+    bars = (
+        "Epoch 0/299 ━━━━      129/938 0:00:02 • 0:00:10 83.45it/s loss: 0.5\n",
+        " 7%|▋  | 9/128 [00:01<00:20, 2.1s/it]\n",
+    )
+    later = (
+        "Epoch 0/299 ━━━╸    130/938 0:00:01 • 0:00:07 117.84it/s loss: {}\n",
+        " 9%|▉  | 11/128 [00:01<00:20, 1.1s/it]\n",
+    )
+    before = [run(out="".join(bars)), run(out="".join(bars))]
+    assert not said(before, run(out="".join(later).format(0.5)))
+    assert said(before, run(out="".join(later).format(0.9))) == "it prints 0.9 instead of 0.5"
+    assert said([run(out="a ━━ 1:02\n")], run(out="a ━━━ 1:03\n"))
+
+
 def test_what_a_training_prints_counts_too() -> None:
     before = [run(CURVE, out="accuracy 0.70\n")] * 2
     assert not said(before, run(CURVE, out="accuracy 0.70\n"))
