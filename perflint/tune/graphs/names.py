@@ -13,6 +13,7 @@ from perflint.tune.graphs.parts import Function, Region
 from perflint.tune.graphs.purity import (
     CHANGING,
     DEFINITIONS,
+    Imports,
     Purity,
     argument_names,
     definitions,
@@ -106,7 +107,33 @@ class Sorter:
         if unsure:
             raise Refused(f"`{unsure[0]}` is bound in only one branch of the step", self._region.kept[0])
         self._require_no_counter(given)
+        moving = [each for each in given if each.moves]
+        if moving and self._may_return_number(moving, returned):
+            given = [replace(each, moves=False) for each in given]
         return Names(tuple(given), tuple(returned), anchor)
+
+    def _may_return_number(self, moving: Sequence[Given], returned: Collection[str]) -> bool:
+        """True if a result may be computed of numbers alone, or hold them: other code may need these as they are."""
+        places = {place for each in moving for place in each.places}
+        names = {each.name for each in moving if not each.places}
+        bindings = [
+            (set(stored_names(node)), node.value)
+            for each in self._region.kept
+            for node in ast.walk(each)
+            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None
+        ]
+        before = -1
+        while len(names) > before:
+            before = len(names)
+            for stored, value in bindings:
+                if _may_hold(value, names, places, self._imports):
+                    names |= stored
+        read = {
+            path_of(node.value)
+            for node in ast.walk(self._scope)
+            if isinstance(node, ast.Attribute) and node.attr in _OF_TENSORS
+        }
+        return not names.isdisjoint(set(returned) - read)
 
     def _renamed(self, given: Sequence[Given]) -> Iterator[Given]:
         """Inputs with names of their own."""
@@ -304,6 +331,25 @@ class Sorter:
         known = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
         known |= {node.arg for node in ast.walk(self._tree) if isinstance(node, ast.arg)} | set(dir(builtins))
         return free(name, known)
+
+
+_OF_TENSORS = ("backward", "item", "detach", "cpu")
+"""Attributes that numbers do not have, or that give the same of a number and of a tensor."""
+
+
+def _may_hold(node: ast.AST, names: Collection[str], places: Collection[ast.AST], imports: Imports) -> bool:
+    """True if a value may be a number that is computed of names and places alone, or hold one."""
+    if node in places or isinstance(node, ast.Name):
+        return node in places or getattr(node, "id", "") in names
+    if isinstance(node, ast.Call) and imports.full_name(node.func).startswith("torch."):
+        return False
+    parts = list(ast.iter_child_nodes(node))
+    found = [_may_hold(part, names, places, imports) for part in parts]
+    if isinstance(node, ast.BinOp):
+        # What is computed of a number and a tensor is a tensor.
+        sides = ((node.left, found[0]), (node.right, found[-1]))
+        return any(found) and all(known or isinstance(side, ast.Constant) for side, known in sides)
+    return any(found)
 
 
 def _own_loops(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
