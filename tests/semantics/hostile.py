@@ -687,6 +687,12 @@ def typed(points: torch.Tensor.torch.Tensor):
     return points.transpose(1, 2).sum(), torch.Tensor.Unheard(points).item()
 """
 
+ODD["an object of a class inside of torch.Tensor"] = """
+from torch.Tensor.data import DataLoader
+x = None
+def f(loader: DataLoader):
+    return loader.to("cuda"), loader.sum().item()
+"""
 ODD["generators that bind names of each other"] = """
 import torch
 def copies(batches: list[torch.Tensor], pairs, device: torch.device):

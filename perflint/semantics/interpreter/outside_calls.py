@@ -72,7 +72,7 @@ def apply(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | Non
 
 
 def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Applied:
-    if name.startswith("torch.Tensor."):
+    if name.rpartition(".")[0] == "torch.Tensor":
         return name, tensors.method(name[13:], receiver, arguments)
     if name.startswith("builtins."):
         return name, builtin_calls.method(frame, name, receiver, arguments)
