@@ -29,9 +29,9 @@ _NUMBER = re.compile(
 )
 """A number, and what makes it a time or a rate."""
 _PROGRESS = re.compile(r"\d\s*(?:it/s|s/it)\b")
-"""What the line of a progress bar has."""
+"""The rate that tqdm prints: a line with it is a progress bar."""
 _BAR = re.compile(r"[\u2500-\u259f|]+|\d+(?::\d\d)+|\d+/\d+|\d+%|\s+")
-"""What a progress bar shows of the time."""
+"""The bar, times, counts and spaces of a progress bar, which differ between runs."""
 
 
 class Measure(Enum):
@@ -141,7 +141,7 @@ def _prints_alike(runs: Sequence[Run]) -> bool:
 
 
 def _printed(run: Run) -> str:
-    """What a run printed, without what progress bars show of the time."""
+    """The output of a run. Progress bars are left without bar, times and counts."""
     lines = run.out.splitlines(keepends=True)
     return "".join(_BAR.sub(" ", line).strip() + "\n" if _PROGRESS.search(line) else line for line in lines)
 

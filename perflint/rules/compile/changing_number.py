@@ -88,11 +88,13 @@ class ChangingNumber(Rule):
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         for call in () if in_tests(model) else model.nodes(ast.Call):
-            changing = _changing(model, call) if _is_static(model, call) else None
-            growing = _growing(model, call) if changing is None else None
+            compilation = next(_compilations(model, call), None)
+            is_static = isinstance(compilation, ast.Call) and is_false(passed_to(model, compilation, "dynamic"))
+            changing = _changing(model, call) if is_static else None
+            growing = None if compilation is None or changing is not None else _growing(model, call)
             if changing is not None:
                 yield self._found(site, changing, "is another number in each iteration")
-            elif growing is not None and any(True for _ in _compilations(model, call)):
+            elif growing is not None:
                 yield self._found(site, growing, "is a longer list in each iteration", "Pass a tensor that is filled.")
             elif model.target(call) == COMPILE and is_false(passed_to(model, call, "dynamic")) and _pads(model, call):
                 yield self._found(site, call, "compiles for one length, and the loader pads each batch to its own")
@@ -112,12 +114,6 @@ class ChangingNumber(Rule):
             span=site.model.source.span(node),
             help=cure,
         )
-
-
-def _is_static(model: Model, call: ast.Call) -> bool:
-    """True if a call is of something that is compiled for constant numbers."""
-    found = next(_compilations(model, call), None)
-    return isinstance(found, ast.Call) and is_false(passed_to(model, found, "dynamic"))
 
 
 def _compilations(model: Model, call: ast.Call) -> Iterator[ast.expr]:

@@ -53,9 +53,9 @@ def ranges_few(loop: Loop) -> bool:
 
 
 def length_awaited(branch: ast.If, loop: Loop) -> ast.expr | None:
-    """The length at which a branch empties a list that turns of a loop append to; None if it is no such branch.
+    """The length of a list at which a branch empties it; None if the branch tests and empties no list.
 
-    `k` of `if len(rows) == k: …; rows.clear()`.
+    Iterations of the loop append to the list. It is `k` of `if len(rows) == k: …; rows.clear()`.
     """
     test = branch.test
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.GtE, ast.Gt)):
