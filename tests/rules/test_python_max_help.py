@@ -29,3 +29,7 @@ def forward(x: torch.Tensor, low: float, high: float):
 def test_two_values_are_compared_on_the_gpu(expression: str, call: str) -> None:
     findings = lint(NESTED.format(expression=expression), [PythonMaxOnTensors], "audit")
     assert findings[0].help == f"Compare on the GPU: `{call}`."
+
+
+def test_a_sort_of_two_tensors_fails_by_itself() -> None:
+    assert lint(NESTED.format(expression="sorted(mean, mean * 2)"), [PythonMaxOnTensors], "audit") == []

@@ -186,6 +186,9 @@ def _best(site: CallSite) -> Confidence | None:
         return _compared_by(site, key, values[0]) if len(values) == 1 else None
     if len(values) == 1:
         return _compared(site, values[0])
+    if site.target not in _BOTH:
+        # `sorted` takes one collection: the call fails.
+        return None
     found = [confidence for value in values if (confidence := _confidence_of(site, value)) is not None]
     return found[0] if found else None
 
