@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import pickle
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -238,3 +239,62 @@ def photographs(folder: Path, small: bool) -> None:
 def pairs(folder: Path, small: bool) -> None:
     """Small images of ten classes, in another place."""
     _cifar10(folder / "dataset", small)
+
+
+def listed_photographs(folder: Path, small: bool) -> None:
+    """Photographs of four classes, and lists of their names and classes."""
+    count = 8 if small else 64
+    for index in range(count):
+        tiny.image(folder / "images" / f"{index}.jpg", (64, 48) if small else (400, 300))
+    for part, lines in (("train", 64 if small else 2_048), ("valid", 8 if small else 64)):
+        text = "".join(f"{index % count}.jpg {index % 4}\n" for index in range(lines))
+        (folder / f"{part}.txt").write_text(text)
+
+
+def horses(folder: Path, small: bool) -> None:
+    """Photographs in two folders, without pairs."""
+    size, count, names = ((64, 64), 24, 1) if small else ((256, 256), 32, 32)
+    _images([folder / "data" / "horse2zebra" / "train" / name for name in "AB"], size, count * 2, names, "jpg")
+
+
+def masked_digits(folder: Path, small: bool) -> None:
+    """Digits, in the folder in which a data set of another name looks for them."""
+    tiny.mnist(folder, 256 if small else 60_000, "data")
+    place = folder / "data" / "MNIST"
+    (place / "raw").rename(folder / "data" / "raw")
+    (place / "MNISTMaskDataset").mkdir()
+    (folder / "data" / "raw").rename(place / "MNISTMaskDataset" / "raw")
+
+
+def microbes(folder: Path, small: bool) -> None:
+    """Samples of microbes and how many of each there are, and the embeddings of their kinds."""
+    kinds, count = 1_000, 60 if small else 6_000
+    np.save(folder / "embeddings.npy", np.random.randn(kinds, 100))
+    each = np.stack([np.random.randint(0, kinds, (count, 20)), np.random.randint(0, 300, (count, 20))], axis=2)
+    np.save(folder / "samples.npy", each)
+    (folder / "output").mkdir()
+
+
+def skeletons(folder: Path, small: bool) -> None:
+    """Moving skeletons of two people, and a configuration: that of the authors, with other paths."""
+    parts = {"train": 64, "val": 8} if small else {"train": 512, "val": 64}
+    text = (folder / "config" / "nturgbd-cross-view" / "train_spatial.yaml").read_text()
+    for part, count in parts.items():
+        np.save(folder / f"{part}_data_joint.npy", np.random.randn(count, 3, 300, 25, 2).astype(np.float32))
+        (folder / f"{part}_data_bone.npy").symlink_to(f"{part}_data_joint.npy")
+        rows = [f"{index}" for index in range(count)], [index % 60 for index in range(count)]
+        (folder / f"{part}_label.pkl").write_bytes(pickle.dumps(rows))
+    text = text.replace("/content/xview_new/", "").replace("/gdrive/MyDrive/ureca-new/", "trained")
+    text = text.replace("num_epoch: 1\n", "num_epoch: 120\n").replace("label.pkl\n\n", "label.pkl\n  debug: False\n\n")
+    (folder / "config" / "perflint.yaml").write_text(text)
+
+
+def documents(folder: Path, small: bool) -> None:
+    """Texts of random words of four classes, and the words that a tokenizer knows."""
+    known = [f"word{index}" for index in range(200 if small else 20_000)]
+    (folder / "bert").mkdir()
+    (folder / "bert" / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *known]))
+    (folder / "bert" / "config.json").write_text('{"model_type": "bert"}')
+    for part, lines in (("train", 32 if small else 8_000), ("valid", 8 if small else 200)):
+        text = (f"{index % 4},{' '.join(random.choices(known, k=random.randint(20, 150)))}\n" for index in range(lines))
+        (folder / f"{part}.csv").write_text("".join(text))

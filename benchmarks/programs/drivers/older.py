@@ -1,8 +1,8 @@
 """Run a program without what it only draws or reports with, and with stand-ins: `older.py SCRIPT [ARGUMENTS]`.
 
-It gives NumPy and SciPy their old names, compares no checksums of data, loads no weights of VGG, and has stand-ins for
-`gym` (screens of noise), for `rasterio` (frames of noise), for `datasets` (a text of random letters) and for the logger
-of W&B. Without a GPU, `cuda()` moves nothing.
+It gives NumPy, SciPy, PyYAML and transformers their old names, compares no checksums of data, loads no weights of VGG
+and BERT, and has stand-ins for `gym` (screens of noise), for `rasterio` (frames of noise), for `datasets` (a text of
+random letters, sentences of random words) and for the logger of W&B. Without a GPU, `cuda()` moves nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,17 @@ from unittest.mock import MagicMock
 import numpy as np
 import torch
 import torchvision
+import yaml
 
 SILENT = "matplotlib matplotlib.pyplot tensorboardX torch.utils.tensorboard torchinfo pandas".split()
 LETTERS = "".join(map(chr, range(97, 123))) + "\n ,.;-"
+
+
+class Discrete:
+    """A number of actions."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
 
 
 class Environment:
@@ -33,9 +41,12 @@ class Environment:
         self.is_pole = name.startswith("CartPole")
         self.observation_space = SimpleNamespace(shape=(4 if self.is_pole else 3,))
         torque = np.array([2.0], dtype=np.float32)
-        self.action_space = (
-            SimpleNamespace(n=2) if self.is_pole else SimpleNamespace(shape=(1,), high=torque, low=-torque)
-        )
+        self.action_space = Discrete(2) if self.is_pole else SimpleNamespace(shape=(1,), high=torque, low=-torque)
+
+    def seed(self, number: int) -> None:
+        """Begin the noise with a number."""
+        random.seed(number)
+        np.random.seed(number)
 
     def reset(self) -> np.ndarray:
         """The first observation."""
@@ -65,6 +76,14 @@ def poems(name: str) -> dict[str, Any]:
     return {"train": {"text": np.array(["".join(few.choices(LETTERS, k=2_000)) for _ in range(10)])}}
 
 
+def sentences() -> list[dict[str, dict[str, str]]]:
+    """Sentences of random words, in two languages."""
+    few = random.Random(0)
+    known = ["".join(few.choices(LETTERS[:26], k=few.randint(2, 9))) for _ in range(8_000)]
+    pair = lambda: {name: " ".join(few.choices(known, k=few.randint(5, 45))) for name in ("de", "en")}  # noqa: E731
+    return [{"translation": pair()} for _ in range(4_000)]
+
+
 class Texts(dict[str, Any]):
     """Rows of a data set: all of them are a dictionary of columns."""
 
@@ -81,21 +100,28 @@ def stand_in(name: str, **parts: Any) -> None:
 
 def main() -> None:
     """Prepare the names and run the script."""
-    is_lightning = "lightning" in Path(sys.argv[1]).read_text(encoding="utf-8")
+    text = Path(sys.argv[1]).read_text(encoding="utf-8")
+    is_lightning = "lightning" in text
     for name in ("turtle", *(() if is_lightning else SILENT)):
         sys.modules[name] = MagicMock()
     if not is_lightning:
         sys.modules["matplotlib"].pyplot.subplots = lambda *rest: (MagicMock(), MagicMock())
-    stand_in("gym", make=Environment)
+    kinds = {name: type(name, (), {}) for name in ("Wrapper", "ObservationWrapper", "RewardWrapper")}
+    spaces = SimpleNamespace(Discrete=Discrete, Box=SimpleNamespace)
+    stand_in("gym", make=Environment, spaces=spaces, logger=MagicMock(), **kinds)
+    stand_in("atari_py", list_games=list)
     stand_in("rasterio", open=frames)
     if not Path("datasets").is_dir():
-        stand_in("datasets", load_dataset=lambda name: {"train": Texts(poems(name)["train"])})
+        one = lambda name: {"train": Texts(poems(name)["train"])}  # noqa: E731
+        stand_in("datasets", load_dataset=lambda name, *pair, **options: sentences() if pair else one(name))
     if importlib.util.find_spec("scipy") is not None:
         stand_in("scipy.sparse.linalg.eigen")
         stand_in("scipy.sparse.linalg.eigen.arpack", eigsh=None)
     for name, kind in {"bool": bool, "int": int, "float": float}.items():
         if not hasattr(np, name):
             setattr(np, name, kind)
+    loaded = yaml.load
+    yaml.load = lambda file, Loader=yaml.SafeLoader: loaded(file, Loader)
     torchvision.datasets.cifar.check_integrity = lambda *rest: True
     sys.argv = sys.argv[1:]
     torch.hub.load_state_dict_from_url = lambda url: {}
@@ -103,6 +129,12 @@ def main() -> None:
     torchvision.models.vgg._vgg = lambda layers, norm, weights, *rest: made(layers, norm, None, *rest)
     if not torch.cuda.is_available():
         torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *rest, **options: self
+    if "transformers" in text:
+        from transformers import BertConfig, BertModel
+
+        BertModel.from_pretrained = classmethod(lambda kind, name: kind(BertConfig()))
+        # The first import of a part puts another module in the place of the package.
+        sys.modules["transformers"].AdamW = torch.optim.AdamW
     if is_lightning:
         import lightning.pytorch.loggers
 
