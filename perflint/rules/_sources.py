@@ -10,7 +10,6 @@ from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.purpose.given import arguments_of_all
 from perflint.semantics.structure import keyword, last_name, path_of, walk
-from perflint.semantics.values import Function
 
 
 def sources(model: Model, node: ast.expr) -> list[ast.expr]:
@@ -167,9 +166,7 @@ def returned(model: Model, call: ast.Call) -> list[ast.expr]:
     """The expressions that a function of the file returns to a call; empty for other calls."""
     found: list[ast.expr] = []
     for callee in model.value(call.func).members:
-        info = None
-        if isinstance(callee, Function) and callee.module == model.module.name:
-            info = model.module.function(callee.line, callee.column)
+        info = model.function_of(callee)
         if info is None:
             return []
         found += results(model, info.node)

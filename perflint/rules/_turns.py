@@ -15,9 +15,8 @@ from perflint.semantics.around import Loop, loops_around, targets
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.purpose.given import ordered_parameters
-from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Function
+from perflint.semantics.purpose.given import calls_by_callee, named_arguments
+from perflint.semantics.structure import FunctionInfo, names_in, walk
 
 Turn = Loop | FunctionNode
 """A loop, or a function that a loop of another file calls in each iteration."""
@@ -44,7 +43,7 @@ def turn_around(model: Model, node: ast.AST) -> Turn | None:
         last = place
     function = model.function(last)
     info = model.module.defined_by(function)
-    chain = None if info is None or _calls(model).get(info.node) else model.chain(info)
+    chain = None if info is None or calls_by_callee(model).get(info) else model.chain(info)
     return function if chain is not None and chain.heat is Heat.HOT else None
 
 
@@ -79,9 +78,7 @@ def call_in_loop(model: Model, function: ast.AST | None) -> Call | None:
         return None
     if any(isinstance(each, ast.Starred) for each in call.args) or isinstance(info.node, ast.Lambda):
         return None
-    ordered = ordered_parameters(info.node, info)
-    given = dict(zip(ordered, call.args, strict=False))
-    return Call(call, loop, given | {each.arg: each.value for each in call.keywords if each.arg is not None})
+    return Call(call, loop, named_arguments(call, info))
 
 
 def iteration_around(model: Model, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | FunctionNode | None:
@@ -133,30 +130,17 @@ def called_here(model: Model, call: ast.Call) -> FunctionNode | None:
     return _functions(model).get(call)
 
 
-@once
-def _calls(model: Model) -> Mapping[FunctionNode, list[ast.Call]]:
-    """The calls of each function of a file."""
-    found: dict[FunctionNode, list[ast.Call]] = {}
-    for call in model.nodes(ast.Call):
-        for callee in model.value(call.func).members:
-            info = None
-            if isinstance(callee, Function) and callee.module == model.module.name:
-                info = model.module.function(callee.line, callee.column)
-            if info is not None:
-                found.setdefault(info.node, []).append(call)
-    return found
-
-
 def calls_of(model: Model, function: ast.AST | None) -> list[ast.Call]:
     """The calls of a function in its file."""
     info = model.module.defined_by(function)
-    return [] if info is None else _calls(model).get(info.node, [])
+    return [] if info is None else calls_by_callee(model).get(info, [])
 
 
 @once
 def _only_calls(model: Model) -> Mapping[FunctionNode, ast.Call]:
     """The functions of a file that one call runs, with that call."""
-    return {function: calls[0] for function, calls in _calls(model).items() if len(calls) == 1}
+    calls = calls_by_callee(model).items()
+    return {info.node: made[0] for info, made in calls if isinstance(info, FunctionInfo) and len(made) == 1}
 
 
 @once

@@ -22,7 +22,7 @@ from perflint.semantics.interpreter.records import field_given
 from perflint.semantics.memo import Memo, once_per_node
 from perflint.semantics.structure import FunctionInfo, FunctionNode, ancestors, walk
 from perflint.semantics.symbols import Symbols
-from perflint.semantics.values import UNKNOWN, Instance, Value
+from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 from perflint.semantics.view import View
 
 if TYPE_CHECKING:
@@ -239,6 +239,17 @@ class Inferred(ABC):
             known = ({}, {}) if info is None else parameters(self.view, self.module, info, self._recorder)
             self._parameters[function] = known
         return known
+
+    def function_of(self, value: Value) -> FunctionInfo | None:
+        """The function of this file that a value is; None for other values."""
+        if not isinstance(value, Function) or value.module != self.module.name:
+            return None
+        return self.module.function(value.line, value.column)
+
+    def functions_of(self, node: ast.expr) -> list[FunctionInfo]:
+        """The functions of this file that an expression may stand for."""
+        found = map(self.function_of, self.value(node).members)
+        return [info for info in found if info is not None]
 
     def target(self, call: ast.Call) -> str:
         """The full name of a callee, as in `CallSite.target`; empty when unknown."""

@@ -386,10 +386,10 @@ def handed(model: Model, call: ast.Call, node: ast.expr, keyword: str) -> set[Fa
 def parameter_of(model: Model, call: ast.Call, node: ast.expr, keyword: str) -> tuple[ast.FunctionDef, ast.arg] | None:
     """The function of the file that is called, and the parameter that takes an argument."""
     value = model.value(call.func)
-    if not isinstance(value, Function) or value.module != model.module.name or value.plain:
+    info = model.function_of(value)
+    if not isinstance(value, Function) or value.plain or info is None:
         return None
-    info = model.module.function(value.line, value.column)
-    if info is None or not isinstance(info.node, ast.FunctionDef) or info.node.decorator_list:
+    if not isinstance(info.node, ast.FunctionDef) or info.node.decorator_list:
         return None
     given = info.node.args
     positional = [*given.posonlyargs, *given.args]

@@ -14,7 +14,7 @@ from perflint.semantics.around import loops_around, targets
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword, last_name, names_in, path_of, walk
-from perflint.semantics.values import Function, scalar_type
+from perflint.semantics.values import scalar_type
 
 _PADS = "torch.nn.utils.rnn.pad_sequence"
 
@@ -122,11 +122,8 @@ def _compilations(model: Model, call: ast.Call) -> Iterator[ast.expr]:
     if compiled is not None:
         yield compiled
         return
-    for callee in model.value(call.func).members:
-        if not isinstance(callee, Function) or callee.module != model.module.name:
-            continue
-        info = model.module.function(callee.line, callee.column)
-        for each in () if info is None else getattr(info.node, "decorator_list", ()):
+    for info in model.functions_of(call.func):
+        for each in getattr(info.node, "decorator_list", ()):
             if model.symbols.full_name(each.func if isinstance(each, ast.Call) else each) == COMPILE:
                 yield each
 

@@ -9,13 +9,14 @@ from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.rules._memory.operators import ALIASES, LAYS_OUT, VIEWS
 from perflint.rules._operators import operators
+from perflint.rules._sources import results
 from perflint.rules.cudagraph._replays import is_visible, recorded, replays
 from perflint.semantics.around import is_inside
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import path_of
 from perflint.semantics.values import Device, Function, Instance, Tensor
 from perflint.source.quoting import quoted
 
@@ -125,17 +126,13 @@ def _is_field(model: Model, node: ast.Attribute) -> bool:
 
 def _returned(model: Model, call: ast.Call, seen: frozenset[ast.AST]) -> Iterator[Output]:
     """The output that a function of the file returns."""
-    for callee in model.value(call.func).members:
-        if not isinstance(callee, Function) or callee.module != model.module.name:
+    for info in model.functions_of(call.func):
+        if info.node in seen:
             continue
-        info = model.module.function(callee.line, callee.column)
-        if info is None or info.node in seen:
-            continue
-        for node in walk(info.node):
-            if isinstance(node, ast.Return) and node.value is not None and model.function(node) is info.node:
-                for each in outputs(model, node.value, seen | {info.node}):
-                    if model.function(each.run) is info.node:
-                        yield Output(call, each.clause, each.confidence)
+        for result in results(model, info.node):
+            for each in outputs(model, result, seen | {info.node}):
+                if model.function(each.run) is info.node:
+                    yield Output(call, each.clause, each.confidence)
 
 
 def _replayed(model: Model, node: ast.expr, path: str) -> Iterator[Output]:

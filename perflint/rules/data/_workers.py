@@ -9,9 +9,9 @@ from perflint.frozen import dataclass
 from perflint.rules._turns import called_here
 from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
-from perflint.semantics.purpose.given import ordered_parameters
+from perflint.semantics.purpose.given import named_arguments
 from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Function, Instance
+from perflint.semantics.values import Instance
 
 _DATASETS = frozenset(
     f"torch.utils.data.{name}" for name in ("Dataset", "IterableDataset", "dataset.Dataset", "dataset.IterableDataset")
@@ -70,10 +70,8 @@ def _collating(model: Model) -> Iterator[tuple[_Definition, str]]:
 def _definitions(model: Model, given: ast.expr) -> Iterator[_Definition]:
     """The functions of a file that run if other code calls a value: a function, or `__call__` of an object."""
     for member in model.value(given).members:
-        info = None
-        if isinstance(member, Function) and member.module == model.module.name:
-            info = model.module.function(member.line, member.column)
-        elif isinstance(member, Instance):
+        info = model.function_of(member)
+        if isinstance(member, Instance):
             cls = model.module.structure.classes.get(member.cls.removeprefix(f"{model.module.name}."))
             info = None if cls is None else cls.methods.get("__call__")
         if info is not None and isinstance(info.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -87,9 +85,8 @@ def _called(model: Model, worker: Worker, seen: set[_Definition]) -> Iterator[Wo
         info = model.module.defined_by(function)
         if info is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or function in seen:
             continue
-        given = dict(zip(ordered_parameters(function, info), call.args, strict=False))
-        given |= {each.arg: each.value for each in call.keywords if each.arg is not None}
-        parameters = [name for name, value in given.items() if names_in(value) & worker.item]
+        given = named_arguments(call, info).items()
+        parameters = [name for name, value in given if names_in(value) & worker.item]
         calls = (*worker.calls, call)
         yield Worker(function, worker.what, worker.root, frozenset(dependent(function, parameters)), calls)
 

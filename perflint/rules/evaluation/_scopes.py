@@ -184,9 +184,7 @@ class Survey:
 
     def function(self, value: Function) -> Scope | None:
         """The function of the file that a value is."""
-        if value.module != self.model.module.name:
-            return None
-        info = self.model.module.function(value.line, value.column)
+        info = self.model.function_of(value)
         return None if info is None else self._by_node.get(info.node)
 
     def klass(self, name: str) -> ClassInfo | None:

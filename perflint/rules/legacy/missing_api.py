@@ -223,5 +223,5 @@ def _meant(full: str) -> tuple[str, Confidence]:
 
 def _is_plain(model: Model, function: Function) -> bool:
     """True if a function of this file has no decorators that make an object of it."""
-    info = model.module.function(function.line, function.column) if function.module == model.module.name else None
+    info = model.function_of(function)
     return info is not None and not getattr(info.node, "decorator_list", True)

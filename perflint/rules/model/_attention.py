@@ -10,10 +10,11 @@ from perflint.rules._memory.flows import behind, made
 from perflint.rules._methods import called_on
 from perflint.rules._numbers import literal
 from perflint.rules._sources import given
+from perflint.rules._statements import outward
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import arguments_given
 from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Const, Function, Instance
+from perflint.semantics.values import Const, Instance
 
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.Tensor.softmax")
 """Functions that make probabilities."""
@@ -302,32 +303,19 @@ class _Chain:
         """True if a softmax reads the scores that runs only if this one does not."""
         if not any(isinstance(each, ast.Call) and is_softmax(self.model, each) for each in self.model.ancestors(use)):
             return False
-        around = {each: inner for each, inner in _with_children(self.model, self.softmax) if isinstance(each, ast.If)}
+        around = {each: inner for each, inner in outward(self.model, self.softmax) if isinstance(each, ast.If)}
         return any(
             outer in around and inner in outer.body and around[outer] in outer.orelse
-            for outer, inner in _with_children(self.model, use)
+            for outer, inner in outward(self.model, use)
             if isinstance(outer, ast.If)
         )
-
-
-def _with_children(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The nodes around one, each with its child on the way there."""
-    inner = node
-    for outer in model.ancestors(node):
-        yield outer, inner
-        inner = outer
 
 
 def _is_made_by_turn(model: Model, node: ast.expr) -> bool:
     """True if a tensor is made by a transposition, here or in a function of the file: `self.split_heads(k)`."""
     found = made(model, node)
-    functions = model.value(found.func).members if isinstance(found, ast.Call) else ()
-    infos = [
-        model.module.function(each.line, each.column)
-        for each in functions
-        if isinstance(each, Function) and each.module == model.module.name
-    ]
-    places = (found, *(info.node for info in infos if info is not None))
+    functions = model.functions_of(found.func) if isinstance(found, ast.Call) else ()
+    places = (found, *(info.node for info in functions))
     return any(isinstance(part, ast.Attribute) and part.attr in _TURNS for place in places for part in walk(place))
 
 

@@ -267,10 +267,8 @@ def _is_of_turn(node: ast.expr, names: set[str]) -> bool:
 
 def _passed_on(model: Model, call: ast.Call, names: set[str]) -> Iterator[_Update]:
     for value in model.value(call.func).members:
-        if not isinstance(value, Function) or value.module != model.module.name:
-            continue
-        info = model.module.function(value.line, value.column)
-        if info is None or not isinstance(info.node, ast.FunctionDef):
+        info = model.function_of(value)
+        if info is None or not isinstance(value, Function) or not isinstance(info.node, ast.FunctionDef):
             continue
         parameters = [each.arg for each in info.node.args.args][value.receiver is not None :]
         given = {name for name, each in zip(parameters, call.args, strict=False) if root_of(each) in names}

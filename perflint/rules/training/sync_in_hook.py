@@ -12,7 +12,6 @@ from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Function
 
 _REGISTERS = tuple(sorted(operators("hooks", "registers")))
 _WAITS = frozenset({"cpu", "item", "tolist", "numpy"})
@@ -106,10 +105,7 @@ def _body(model: Model, hook: ast.expr) -> ast.AST | None:
     """The registered function: a lambda, or a function of the file, also as the result of another one."""
     if isinstance(hook, ast.Lambda):
         return hook
-    value = model.value(hook)
-    if not isinstance(value, Function) or value.module != model.module.name:
-        return None
-    info = model.module.function(value.line, value.column)
+    info = model.function_of(model.value(hook))
     return None if info is None else info.node
 
 

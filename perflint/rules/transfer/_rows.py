@@ -15,7 +15,7 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import last_name, names_in, path_of, walk
-from perflint.semantics.values import Const, Device, Function, Scalar, Tensor, Unknown
+from perflint.semantics.values import Const, Device, Scalar, Tensor, Unknown
 
 FEW = 8
 """Turns of a loop that are hardly worth a thought."""
@@ -295,10 +295,7 @@ def _is_append(call: ast.Call) -> bool:
 
 def _is_own(model: Model, call: ast.Call, depth: int) -> bool:
     """True if a call is of a function of the file whose calls are known, too."""
-    value = model.value(call.func)
-    if depth == 0 or not isinstance(value, Function) or value.module != model.module.name:
-        return False
-    info = model.module.function(value.line, value.column)
+    info = model.function_of(model.value(call.func)) if depth else None
     if info is None or info.is_generator or any(isinstance(part, (ast.For, ast.While)) for part in walk(info.node)):
         return False
     body = [info.node.body] if isinstance(info.node, ast.Lambda) else info.node.body

@@ -19,7 +19,7 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.purpose.given import ordered_parameters
+from perflint.semantics.purpose.given import named_arguments
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Evidence, Function, Instance, Tensor, scalar_type
@@ -204,9 +204,7 @@ def _keeps(model: Model, call: ast.Call, given: ast.expr) -> bool:
     info = None if module is None else module.function(callee.line, callee.column)
     if info is None or not isinstance(info.node, ast.FunctionDef) or info.node.decorator_list:
         return False
-    by_keyword = next((each.arg for each in call.keywords if each.value is given), None)
-    ordered = ordered_parameters(info.node, info)
-    name = by_keyword or (ordered[call.args.index(given)] if given in call.args[: len(ordered)] else "")
+    name = next((name for name, each in named_arguments(call, info).items() if each is given), "")
     parts = [*walk(info.node)]
     if not name or any(_rebinds(part, name) for part in parts):
         return False

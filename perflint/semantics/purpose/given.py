@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from perflint.findings import Heat
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import FunctionInfo, last_name
-from perflint.semantics.values import Device, Function, Instance, Tensor, Value
+from perflint.semantics.structure import FunctionInfo, FunctionNode, last_name
+from perflint.semantics.values import Device, Instance, Tensor, Value
 from perflint.source.quoting import quoted
 
 
@@ -18,87 +18,80 @@ def given_on_cpu(model: Model, node: ast.AST) -> str:
 
     Empty if there is none, or if `node` is not a parameter as the function gets it.
     """
-    function = _function_given(model, node)
-    return "" if function is None or not isinstance(node, ast.Name) else _given(model, function).get(node.id, "")
+    info = _function_given(model, node)
+    return "" if info is None or not isinstance(node, ast.Name) else _given(model, info.node).get(node.id, "")
 
 
 def values_given(model: Model, node: ast.AST) -> list[Value]:
     """The values that the calls of the project pass for a parameter; none if one of them is not seen."""
-    function = _function_given(model, node)
-    info = model.module.defined_by(function)
-    if function is None or info is None or not isinstance(node, ast.Name):
+    info = _function_given(model, node)
+    if info is None or not isinstance(node, ast.Name):
         return []
-    ordered = ordered_parameters(function, info)
-    found = [named[node.id] for _, named in _named_arguments(model, info, ordered) if node.id in named]
-    others = [None if call.arguments is None else call.arguments for call in model.passing(info)]
+    ordered = ordered_parameters(info)
     at = ordered.index(node.id) if node.id in ordered else -1
-    passed = [*map(model.value, found), *(None if each is None else each.get(node.id, at) for each in others)]
+    others = [None if call.arguments is None else call.arguments.get(node.id, at) for call in model.passing(info)]
+    passed = [*map(model.value, arguments_given(model, node)), *others]
     values = [each for each in passed if each is not None]
     return values if len(values) == len(passed) else []
 
 
-def arguments_given(model: Model, node: ast.expr) -> list[ast.expr]:
+def arguments_given(model: Model, node: ast.AST) -> list[ast.expr]:
     """The arguments that the calls of the file pass for a parameter."""
-    function = _function_given(model, node)
-    info = model.module.defined_by(function)
-    if function is None or info is None or not isinstance(node, ast.Name):
-        return []
-    calls = _named_arguments(model, info, ordered_parameters(function, info))
-    return [named[node.id] for _, named in calls if node.id in named]
+    return [each for each in _passed_for(model, node) if each is not None]
 
 
 def arguments_of_all(model: Model, node: ast.expr) -> list[ast.expr]:
     """The arguments that all calls of the file pass for a parameter; none if one of them leaves it out."""
-    function = _function_given(model, node)
-    info = model.module.defined_by(function)
-    if function is None or info is None or not isinstance(node, ast.Name):
+    found = _passed_for(model, node)
+    return [] if None in found else arguments_given(model, node)
+
+
+def _passed_for(model: Model, node: ast.AST) -> list[ast.expr | None]:
+    """The arguments that the calls of the file pass for a parameter; None for a call that leaves it out."""
+    info = _function_given(model, node)
+    if info is None or not isinstance(node, ast.Name):
         return []
-    calls = [named for _, named in _named_arguments(model, info, ordered_parameters(function, info))]
-    return [named[node.id] for named in calls] if all(node.id in named for named in calls) else []
+    return [named_arguments(call, info).get(node.id) for call in _own_calls(model, info)]
 
 
-def _function_given(model: Model, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+def _function_given(model: Model, node: ast.AST) -> FunctionInfo | None:
     """The function around a name that is a parameter of it, and has the value that the function gets."""
-    function = model.function(node)
-    if not isinstance(node, ast.Name) or function is None or isinstance(function, ast.Lambda):
+    info = model.module.defined_by(model.function(node))
+    if not isinstance(node, ast.Name) or info is None or isinstance(info.node, ast.Lambda):
         return None
     bound = model.origins.of(node).node
-    return function if isinstance(bound, ast.arg) and bound.arg == node.id else None
+    return info if isinstance(bound, ast.arg) and bound.arg == node.id else None
 
 
-def ordered_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef, info: FunctionInfo) -> list[str]:
+def ordered_parameters(info: FunctionInfo) -> list[str]:
     """The parameters of a function by position, without the object."""
-    ordered = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
-    is_static = any(last_name(each) == "staticmethod" for each in function.decorator_list)
+    ordered = [arg.arg for arg in (*info.node.args.posonlyargs, *info.node.args.args)]
+    is_static = any(last_name(each) == "staticmethod" for each in getattr(info.node, "decorator_list", ()))
     return ordered[1:] if info.owner and not is_static else ordered
 
 
-def _named_arguments(
-    model: Model, info: FunctionInfo, ordered: list[str]
-) -> Iterator[tuple[ast.Call, dict[str, ast.expr]]]:
-    """The calls of a function in its own file, each with its arguments by parameter."""
-    for own in _own_calls(model, info):
-        given = dict(zip(ordered, own.args, strict=False))
-        yield own, given | {each.arg: each.value for each in own.keywords if each.arg is not None}
+def named_arguments(call: ast.Call, info: FunctionInfo) -> dict[str, ast.expr]:
+    """The arguments that a call passes to a function, by parameter."""
+    given = dict(zip(ordered_parameters(info), call.args, strict=False))
+    return given | {each.arg: each.value for each in call.keywords if each.arg is not None}
 
 
 @once_per_node
-def _given(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, str]:
+def _given(model: Model, function: FunctionNode) -> Mapping[str, str]:
     """The parameters of a function for which a call of each step passes a tensor on the CPU, with that call."""
     info = model.module.defined_by(function)
     if info is None:
         return {}
-    ordered = ordered_parameters(function, info)
     found: dict[str, str] = {}
-    for own, given in _named_arguments(model, info, ordered):
+    for own in _own_calls(model, info):
         if model.heat(own) is Heat.HOT:
-            for name, node in given.items():
+            for name, node in named_arguments(own, info).items():
                 if _is_on_cpu(model.value(node)):
                     found.setdefault(name, f"line {own.lineno} passes {quoted(ast.unparse(node))}")
     for call in model.passing(info):
         if call.heat is Heat.HOT and call.arguments is not None:
             around = "the top level" if call.caller is None else quoted(call.caller.qualname)
-            for at, name in enumerate(ordered):
+            for at, name in enumerate(ordered_parameters(info)):
                 if _is_on_cpu(call.arguments.get(name, at)):
                     found.setdefault(name, f"passed by {around}")
     return found
@@ -106,22 +99,21 @@ def _given(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Ma
 
 def _own_calls(model: Model, info: FunctionInfo) -> Iterator[ast.Call]:
     """The calls of a function in its own file."""
-    calls = _calls(model)
-    yield from calls.get((info.node.lineno, info.node.col_offset), ())
+    calls = calls_by_callee(model)
+    yield from calls.get(info, ())
     if info.name in ("forward", "__call__"):
         yield from calls.get(f"{model.module.name}.{info.owner}", ())
 
 
 @once
-def _calls(model: Model) -> Mapping[tuple[int, int] | str, list[ast.Call]]:
-    """The calls of a file by the place of the function of the file, or by the class of the object, that they call."""
-    found: dict[tuple[int, int] | str, list[ast.Call]] = {}
+def calls_by_callee(model: Model) -> Mapping[FunctionInfo | str, list[ast.Call]]:
+    """The calls of a file by the function of the file, or by the class of the object, that they call."""
+    found: dict[FunctionInfo | str, list[ast.Call]] = {}
     for call in model.nodes(ast.Call):
         for callee in model.value(call.func).members:
-            if isinstance(callee, Function) and callee.module == model.module.name:
-                found.setdefault((callee.line, callee.column), []).append(call)
-            elif isinstance(callee, Instance):
-                found.setdefault(callee.cls, []).append(call)
+            called = callee.cls if isinstance(callee, Instance) else model.function_of(callee)
+            if called is not None:
+                found.setdefault(called, []).append(call)
     return found
 
 
