@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import returned, sources
+from perflint.semantics.around import class_around
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import CONSTRUCTORS, path_of
@@ -58,15 +59,11 @@ def _assigned_to_self(model: Model, node: ast.expr, path: str) -> list[ast.expr]
 
     Other methods may run in any order: they are in that of their names.
     """
-    owner = _class_around(model, node)
+    owner = class_around(model, node)
     found: list[tuple[bool, str, ast.expr]] = []
     for assignment in _assignments(model).get(path, ()):
-        if _class_around(model, assignment) is owner:
+        if class_around(model, assignment) is owner:
             function = model.function(assignment)
             name = function.name if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
             found.append((name not in CONSTRUCTORS, name, assignment.value))
     return [value for *_, value in sorted(found, key=lambda each: each[:2])]
-
-
-def _class_around(model: Model, node: ast.AST) -> ast.ClassDef | None:
-    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.ClassDef)), None)

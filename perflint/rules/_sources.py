@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from perflint.rules._memory.flows import flow_around, made
-from perflint.semantics.memo import once, once_per_node
+from perflint.rules._methods import called_on, is_self
+from perflint.semantics.around import class_around
+from perflint.semantics.memo import once_per_key, once_per_node
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.purpose.given import arguments_of_all
 from perflint.semantics.structure import keyword, last_name, path_of, walk
+from perflint.semantics.symbols import Variable
 
 
 def sources(model: Model, node: ast.expr) -> list[ast.expr]:
@@ -57,7 +61,7 @@ def _of_name(model: Model, use: ast.Name) -> tuple[list[ast.expr], bool]:
 
 def _stored(model: Model, node: ast.Attribute) -> Sequence[ast.expr]:
     """The values that the class around an attribute of `self` gives it."""
-    owner = next((outer for outer in model.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+    owner = class_around(model, node)
     return () if owner is None else _stored_in(model, owner).get(node.attr, ())
 
 
@@ -91,47 +95,82 @@ def passed_to(model: Model, call: ast.Call, name: str, position: int | None = No
 def unpacked(model: Model, call: ast.Call) -> tuple[dict[str, ast.expr], bool]:
     """The arguments that `**` unpacks from dicts of the file, and True if a call gets no others by `*` or `**`.
 
-    A key that code sets in a dict of the same name is left out, and a dict that code changes may hold others.
+    Entries that are added under a condition count, too.
     """
     found: dict[str, ast.expr] = {}
     is_all = not any(isinstance(each, ast.Starred) for each in call.args)
-    waiting, seen = [each.value for each in call.keywords if each.arg is None], set[ast.expr]()
-    while waiting:
-        holder = waiting.pop()
-        if holder in seen:
-            continue
-        seen.add(holder)
-        changed = _changed(model).get(path_of(holder))
-        displays = sources(model, holder)
-        is_all = is_all and len(displays) == 1 and changed is None
-        items: dict[str, ast.expr] = {}
-        for display in displays:
-            if isinstance(display, ast.Dict):
-                named = [(key, value) for key, value in zip(display.keys, display.values, strict=True) if key]
-                waiting += [value for key, value in zip(display.keys, display.values, strict=True) if key is None]
-                is_all = is_all and all(isinstance(key, ast.Constant) for key, _ in named)
-                items |= {str(key.value): value for key, value in named if isinstance(key, ast.Constant)}
-            elif isinstance(display, ast.Call) and model.target(display) == "builtins.dict":
-                waiting += [*display.args, *(each.value for each in display.keywords if each.arg is None)]
-                items |= {each.arg: each.value for each in display.keywords if each.arg is not None}
-            else:
-                is_all = False
-        found |= {name: value for name, value in items.items() if changed is None or name not in changed}
+    for each in call.keywords:
+        if each.arg is None:
+            entries, is_known = _held(model, each.value, set())
+            found |= entries
+            is_all = is_all and is_known
     return found, is_all
 
 
-@once
-def _changed(model: Model) -> Mapping[str, set[str]]:
-    """The names of objects of a file whose items are set or whose methods are called, with the keys that are set."""
-    found: dict[str, set[str]] = {}
-    for part in model.nodes(ast.Subscript):
-        if not isinstance(part.ctx, ast.Load):
-            keys = found.setdefault(path_of(part.value), set())
-            keys |= {str(part.slice.value)} if isinstance(part.slice, ast.Constant) else set()
-    for call in model.nodes(ast.Call):
-        if isinstance(call.func, ast.Attribute):
-            found.setdefault(path_of(call.func.value), set())
-    return found
+def _held(model: Model, holder: ast.expr, seen: set[ast.expr]) -> tuple[dict[str, ast.expr], bool]:
+    """The entries of a dict by their keys, and True if it certainly has no others."""
+    found: dict[str, ast.expr] = {}
+    is_all = True
+    if holder in seen:
+        return found, is_all
+    seen.add(holder)
+    for node in (*sources(model, holder), *_changes_of(model, holder)):
+        for key, value in _entries(model, node):
+            if key is None:
+                entries, is_known = _held(model, value, seen)
+                found |= entries
+                is_all = is_all and is_known
+            elif isinstance(key, str):
+                found[key] = value
+            else:
+                is_all = False
+    return found, is_all
+
+
+def _entries(model: Model, node: ast.AST) -> Iterator[tuple[object, Any]]:
+    """The entries that a node gives to a dict, by key: None for a dict that it unpacks, no text for unknown ones."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            yield key.value if isinstance(key, ast.Constant) else key, value
+    elif isinstance(node, ast.Call) and (model.target(node) == "builtins.dict" or last_name(node) == "update"):
+        yield from ((None, each) for each in node.args)
+        yield from ((each.arg, each.value) for each in node.keywords)
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        key = node.targets[0].slice
+        yield key.value if isinstance(key, ast.Constant) else key, node.value
+    else:
+        yield node, node
+
+
+def _changes_of(model: Model, holder: ast.expr) -> list[ast.AST]:
+    """The nodes that change the dict under a name or an attribute of `self` after it was made, or may do so."""
+    if isinstance(holder, ast.Name):
+        return _changes(model, model.symbols.variable(holder))
+    owner = class_around(model, holder)
+    if owner is None or not isinstance(holder, ast.Attribute) or not is_self(holder.value):
+        return []
+    return _changes(model, (owner, holder.attr))
+
+
+@once_per_key
+def _changes(model: Model, holder: Variable | tuple[ast.ClassDef, str]) -> list[ast.AST]:
+    if isinstance(holder, Variable):
+        uses: list[ast.expr] = [*holder.uses]
+    else:
+        owner, name = holder
+        own = (part for part in walk(owner) if isinstance(part, ast.Attribute) and is_self(part.value))
+        uses = [part for part in own if part.attr == name and isinstance(part.ctx, ast.Load)]
+    return [change for use in uses if (change := _change(model, use)) is not None]
+
+
+def _change(model: Model, use: ast.expr) -> ast.AST | None:
+    """The node that changes a dict at one of its uses, or may; None if the use only reads it."""
+    outer = model.parent(use)
+    if isinstance(outer, ast.Subscript):
+        return None if isinstance(outer.ctx, ast.Load) else model.parent(outer)
+    is_unpacked = isinstance(outer, ast.keyword) and outer.arg is None
+    is_merged = isinstance(outer, ast.Dict) or (isinstance(outer, ast.Call) and last_name(outer) == "update")
+    return None if is_unpacked or is_merged else called_on(model, use) or use
 
 
 def names_behind(model: Model, expressions: list[ast.expr]) -> list[ast.Name]:

@@ -36,6 +36,11 @@ def statement_of(model: Inferred, node: ast.AST) -> ast.stmt | None:
     return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)
 
 
+def class_around(model: Inferred, node: ast.AST) -> ast.ClassDef | None:
+    """The innermost class around a node."""
+    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+
+
 def loops_around(model: Inferred, node: ast.AST) -> Iterator[Loop]:
     """The loops and comprehensions that run a node again and again, innermost first."""
     below, inner = node, node

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.semantics.around import inside, is_inside
+from perflint.semantics.around import class_around, inside, is_inside
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.regions.captured import GRAPHS, Capture
@@ -43,7 +43,7 @@ def recorded(model: Model) -> Iterator[Recorded]:
                     elif path not in makes:
                         reads.add(path)
         scope = model.function(capture.start)
-        owner = next((outer for outer in model.ancestors(capture.start) if isinstance(outer, ast.ClassDef)), None)
+        owner = class_around(model, capture.start)
         if owner is not None:
             # The methods that the block calls read the attributes of the same object.
             reads |= _read_by_methods(model, capture, owner) - makes

@@ -10,6 +10,7 @@ from perflint.findings import Fix, Safety
 from perflint.fixes.edits import with_one_more
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._numbers import integer
+from perflint.rules._sources import unpacked
 from perflint.rules._turns import heads, nodes_of
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.around import loops_around
@@ -21,7 +22,6 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import NONE, Class, Device, Function, Instance, Origin, Sequence, Tensor, Unknown, Value
 
-_Options = dict[str, ast.expr]
 LOADERS = (
     "torch.utils.data.DataLoader",
     "torch.utils.data.dataloader.DataLoader",
@@ -47,12 +47,15 @@ For = ast.For | ast.AsyncFor | ast.While
 def passed(site: CallSite, name: str) -> ast.expr | None:
     """The argument of a loader, also of `**options` that the function writes down; None if it is not passed."""
     given = site.argument(name, _POSITIONS.get(name))
-    return given if given is not None or not site.has_unpacking else (_options(site.model, site.node) or {}).get(name)
+    if given is not None or not site.has_unpacking:
+        return given
+    found, is_all = unpacked(site.model, site.node)
+    return found.get(name) if is_all else None
 
 
 def _is_hidden(site: CallSite) -> bool:
     """True if the call passes unknown arguments."""
-    return site.has_unpacking and _options(site.model, site.node) is None
+    return site.has_unpacking and not unpacked(site.model, site.node)[1]
 
 
 def workers(site: CallSite) -> int | None:
@@ -259,119 +262,3 @@ def _may_pin(value: Value) -> bool:
 
 
 _OF_TENSORS = "torch.utils.data.TensorDataset"
-
-
-def _options(model: Model, call: ast.Call) -> _Options | None:
-    """The arguments that a call unpacks by name; None if that is not known.
-
-    Arguments that are added under a condition count, too.
-    """
-    found: _Options = {}
-    for item in call.keywords:
-        if item.arg is None:
-            part = _of(model, item.value, frozenset())
-            if part is None:
-                return None
-            found |= part
-    return None if any(isinstance(each, ast.Starred) for each in call.args) else found
-
-
-def _of(model: Model, node: ast.expr, seen: frozenset[str]) -> _Options | None:
-    if isinstance(node, ast.Dict):
-        return _of_display(model, node, seen)
-    if isinstance(node, ast.Call) and model.target(node) == "builtins.dict" and not node.args:
-        return _of_keywords(node)
-    if isinstance(node, (ast.Name, ast.Attribute)) and (path := path_of(node)) and path not in seen:
-        return _of_holder(model, node, seen | {path})
-    return None
-
-
-def _of_display(model: Model, node: ast.Dict, seen: frozenset[str]) -> _Options | None:
-    found: _Options = {}
-    for key, value in zip(node.keys, node.values, strict=True):
-        if key is None:
-            part = _of(model, value, seen)
-            if part is None:
-                return None
-            found |= part
-        elif isinstance(key, ast.Constant) and isinstance(key.value, str):
-            found[key.value] = value
-        else:
-            return None
-    return found
-
-
-def _of_keywords(call: ast.Call) -> _Options | None:
-    if any(item.arg is None for item in call.keywords):
-        return None
-    return {item.arg: item.value for item in call.keywords if item.arg is not None}
-
-
-def _of_holder(model: Model, holder: ast.Name | ast.Attribute, seen: frozenset[str]) -> _Options | None:
-    """The entries that the statements of the file put into a name or an attribute of `self`; None if one hides some."""
-    uses = [*_uses(model, holder)]
-    known = _known(model, uses[0]) if uses else {}
-    if seen not in known:
-        known[seen] = _of_uses(model, uses, seen)
-    return known[seen]
-
-
-def _uses(model: Model, holder: ast.Name | ast.Attribute) -> Iterator[ast.Name | ast.Attribute]:
-    """The places that bind or read the same name or attribute; none if it is bound in another way."""
-    if isinstance(holder, ast.Name):
-        variable = model.symbols.variable(holder)
-        bound = [binding.node for binding in variable.bindings]
-        names = [node for node in bound if isinstance(node, ast.Name)]
-        yield from (*names, *variable.uses) if len(names) == len(bound) else ()
-    elif path_of(holder) == f"self.{holder.attr}":
-        owner = next((outer for outer in model.ancestors(holder) if isinstance(outer, ast.ClassDef)), None)
-        for part in walk(owner) if owner is not None else ():
-            if isinstance(part, ast.Attribute) and path_of(part) == path_of(holder):
-                yield part
-
-
-@once_per_node
-def _known(model: Model, holder: ast.AST) -> dict[frozenset[str], _Options | None]:
-    """The options that a name or attribute holds, as far as they have been asked for."""
-    return {}
-
-
-def _of_uses(model: Model, uses: list[ast.Name | ast.Attribute], seen: frozenset[str]) -> _Options | None:
-    found: _Options = {}
-    bound = False
-    for use in uses:
-        part = _of_use(model, use, seen)
-        if part is None:
-            return None
-        bound = bound or isinstance(use.ctx, ast.Store)
-        found |= part
-    return found if bound else None
-
-
-def _is_unpacked(display: ast.AST | None, use: ast.expr) -> bool:
-    if not isinstance(display, ast.Dict):
-        return False
-    return any(key is None and value is use for key, value in zip(display.keys, display.values, strict=True))
-
-
-def _of_use(model: Model, use: ast.Name | ast.Attribute, seen: frozenset[str]) -> _Options | None:
-    parent = model.parent(use)
-    if isinstance(use.ctx, ast.Store):
-        return _of(model, parent.value, seen) if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
-    if (isinstance(parent, ast.keyword) and parent.arg is None) or _is_unpacked(parent, use):
-        # Unpacked, in a call or another dict.
-        return {}
-    if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
-        key, statement = parent.slice.value, model.parent(parent)
-        if not isinstance(parent.ctx, ast.Store):
-            return {}
-        return {key: statement.value} if isinstance(statement, ast.Assign) and isinstance(key, str) else None
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "update":
-        # Another dict is updated from this one.
-        return {}
-    call = model.parent(parent) if isinstance(parent, ast.Attribute) and parent.attr == "update" else None
-    if not isinstance(call, ast.Call):
-        return None
-    found = _of_keywords(call)
-    given = _of(model, call.args[0], seen) if call.args else {}
-    return None if found is None or given is None else given | found

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import behind
+from perflint.semantics.around import class_around
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 from perflint.semantics.symbols import Symbols
@@ -51,7 +52,7 @@ def _is_base_constructor(model: Model, names: Symbols, call: ast.Call) -> bool:
         return False
     if not isinstance(function.value, ast.Call) or ast.unparse(function.value.func) != "super":
         return False
-    definition = next((each for each in model.ancestors(call) if isinstance(each, ast.ClassDef)), None)
+    definition = class_around(model, call)
     return definition is not None and _is_plain_sequential(model, names, definition)
 
 

@@ -10,6 +10,7 @@ from perflint.rules._memory.flows import bound, flow_around
 from perflint.rules._numbers import integer
 from perflint.rules._operators import operators
 from perflint.rules.model._flow import attributes
+from perflint.semantics.around import class_around
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import keyword
@@ -116,7 +117,7 @@ def _attribute(model: Model, node: ast.Attribute) -> ast.expr | None:
     """The value that the class assigns to an attribute of `self`, or registers as a buffer, if it does so once."""
     if not isinstance(node.value, ast.Name):
         return None
-    definition = next((each for each in model.ancestors(node) if isinstance(each, ast.ClassDef)), None)
+    definition = class_around(model, node)
     if definition is None:
         return None
     found = attributes(model, definition)
