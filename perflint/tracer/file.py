@@ -11,14 +11,13 @@ import io
 import itertools
 import zlib
 from collections.abc import Iterator
-from dataclasses import MISSING, asdict, fields
-from functools import cache
+from dataclasses import asdict
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, TypeVar
 
 from perflint.config.errors import ConfigurationError
 from perflint.source.strict_json import NotJson, dumped, parsed
+from perflint.source.typed_json import Unfit, record
 from perflint.source.writing import whole
 from perflint.tracer.events import KINDS, Header, Record
 from perflint.tracer.trace import Trace
@@ -31,14 +30,13 @@ SIZE_LIMIT = 64 << 20
 """Bytes of a file, uncompressed. Long recordings take a few megabytes; this much is read in seconds."""
 RECORD_LIMIT = 500_000
 """Lines of a file. The recording's own limits, on steps, places, calls and work, stay far below."""
-NUMBER_LIMITS = {int: 1 << 63, float: 1e100}
-"""The sums and products of smaller numbers are finite."""
 _HEAD = 1 << 12
 """Bytes by which a trace and a profile are distinguished."""
 _DATABASE = b"SQLite format 3\0"
 """The beginning of a profile that `nsys export --type sqlite` wrote."""
 _OF_NSIGHT = frozenset({".nsys-rep", ".qdrep"})
 _RERECORD = "record it anew with `perflint trace`"
+_Kind = TypeVar("_Kind")
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 
@@ -55,8 +53,8 @@ def write_trace(path: Path, trace: Trace) -> None:
 
 def _lines(trace: Trace) -> Iterator[bytes]:
     yield _line({"record": "header", "format": FORMAT, "version": VERSION, **asdict(trace.header)})
-    for record in trace.records:
-        yield _line({"record": _NAMES[type(record)], **asdict(record)})
+    for each in trace.records:
+        yield _line({"record": _NAMES[type(each)], **asdict(each)})
     yield _line({"record": "end", "records": len(trace.records)})
 
 
@@ -128,8 +126,7 @@ def _header(document: dict[str, Any], name: str) -> Header:
     if version != VERSION:
         help = f"this perflint reads version {VERSION}; {_RERECORD}, or use the perflint that wrote it"
         raise TraceError(f"{name} has version {str(version)[:20]} of the format", help)
-    header: Header = _decoded(Header, document, f"{name}, line 1")
-    return header
+    return _decoded(Header, document, f"{name}, line 1")
 
 
 def _cut_off(name: str) -> TraceError:
@@ -158,37 +155,8 @@ def _documents(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
             yield document
 
 
-@cache
-def _schema(kind: type) -> tuple[tuple[str, Any, bool], ...]:
-    """The name, type and need of each field."""
-    hints = get_type_hints(kind)
-    return tuple((field.name, hints[field.name], field.default is MISSING) for field in fields(kind))
-
-
-def _decoded(kind: type, document: dict[str, Any], where: str) -> Any:
-    values = {}
-    for name, hint, needed in _schema(kind):
-        if name in document:
-            values[name] = _value(hint, document[name], f"{where}: `{name}`")
-        elif needed:
-            raise TraceError(f"{where}: `{name}` is missing", _RERECORD)
-    return kind(**values)
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    """A value checked against a type of `events`: scalars, tuples of one type, dataclasses, and None."""
-    if hint is float and type(value) is int:
-        value = float(value) if abs(value) < NUMBER_LIMITS[int] else value
-    if hint in (bool, str) and type(value) is hint:
-        return value
-    if hint in (int, float) and type(value) is hint and abs(value) < NUMBER_LIMITS[hint]:
-        return value
-    if get_origin(hint) is tuple and isinstance(value, list):
-        return tuple(_value(get_args(hint)[0], item, where) for item in value)
-    if get_origin(hint) is UnionType:
-        (inner,) = (choice for choice in get_args(hint) if choice is not NoneType)
-        return None if value is None else _value(inner, value, where)
-    if isinstance(hint, type) and hint not in (bool, int, float, str) and isinstance(value, dict):
-        return _decoded(hint, value, where)
-    expected = getattr(hint, "__name__", str(hint))
-    raise TraceError(f"{where} is not of the type {expected}", _RERECORD)
+def _decoded(kind: type[_Kind], document: dict[str, Any], where: str) -> _Kind:
+    try:
+        return record(kind, document)
+    except Unfit as error:
+        raise TraceError(f"{where}: {error}", _RERECORD) from None

@@ -181,7 +181,7 @@ def changed(document: Any, path: tuple[str | int, ...], value: object) -> str:
         (("findings", 0, "name"), "a@b", "`findings[0].name` is not what perflint writes"),
         (("findings", 0), 7, "`findings[0]` is not what perflint writes"),
         (("findings", 0, "fix", "edits", 0, "text"), None, "`findings[0].fix.edits[0].text` is not what"),
-        (("findings", 0, "fix", "since"), "2", "`2` is not a version of torch"),
+        (("findings", 0, "fix", "since"), "2", "`findings[0].fix.since` is not what"),
         (("summary", "hidden"), {"audit": "many"}, "`summary.hidden.audit` is not what perflint writes"),
     ],
 )
