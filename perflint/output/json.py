@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from enum import Enum
 from typing import Any
 
 from perflint.config.settings import Profile
-from perflint.findings import (
-    Edit,
-    Finding,
-    Fix,
-    Judgement,
-    Problem,
-    Report,
-    Ruling,
-    Safety,
-    Silenced,
-    Silencer,
-    Verdict,
-)
+from perflint.findings import Finding, Fix, Judgement, Problem, Report, Ruling, Safety, Silenced, Silencer
 from perflint.output.statistics import Count, counted
 from perflint.output.summary import fixable
 from perflint.output.writer import rule_url as url_of
@@ -34,9 +23,7 @@ def document(report: Report, statistics: bool = False, rule_url: str | None = No
         body = {
             "findings": [finding_object(finding, rule_url) for finding in report.findings],
             "silenced": [_silenced(each, rule_url) for each in report.silenced],
-            "elsewhere": [
-                {"path": each.path, "function": each.function, "count": each.count} for each in report.elsewhere
-            ],
+            "elsewhere": [values_of(each, "path function count") for each in report.elsewhere],
         }
     return {
         "version": VERSION,
@@ -46,100 +33,57 @@ def document(report: Report, statistics: bool = False, rule_url: str | None = No
     }
 
 
+def values_of(thing: object, names: str) -> dict[str, Any]:
+    """Some attributes of an object as values of JSON, by their names."""
+    found = {name: getattr(thing, name) for name in names.split()}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in found.items()}
+
+
 def _silenced(each: Silenced, rule_url: str | None) -> dict[str, Any]:
-    return {"by": each.by.value, "reason": each.reason, "finding": finding_object(each.finding, rule_url)}
+    return {**values_of(each, "by reason"), "finding": finding_object(each.finding, rule_url)}
 
 
 def _count(each: Count) -> dict[str, Any]:
     safety = None if each.safety is None else each.safety.value
-    return {"code": each.code, "name": each.name, "count": each.count, "fixable": safety}
+    return {**values_of(each, "code name count"), "fixable": safety}
 
 
 def finding_object(finding: Finding, rule_url: str | None = None) -> dict[str, Any]:
     """A finding; `rule_url` is the address of the pages of rules, with `{name}` or `{code}`."""
-    span = finding.span
     return {
-        "path": finding.path,
-        "cell": finding.cell,
-        "line": span.line,
-        "column": span.column,
-        "end_line": span.end_line,
-        "end_column": span.end_column,
-        "code": finding.code,
-        "name": finding.name,
+        **values_of(finding, "path cell"),
+        **values_of(finding.span, _SPAN),
+        **values_of(finding, "code name"),
         "url": url_of(rule_url, finding),
-        "message": finding.message,
-        "why": finding.why,
-        "severity": finding.severity.value,
-        "confidence": finding.confidence.value,
-        "heat": finding.heat.value,
+        **values_of(finding, "message why severity confidence heat"),
         "judgement": None if finding.judgement is None else judgement_object(finding.judgement),
-        "effect": finding.effect.value,
-        "help": finding.help,
-        "cost": finding.cost,
-        "function": finding.function,
-        "group": finding.group,
+        **values_of(finding, "effect help cost function group"),
         "fix": None if finding.fix is None else _fix(finding.fix),
-        "verdict": None if finding.verdict is None else _verdict(finding.verdict),
+        "verdict": None if finding.verdict is None else values_of(finding.verdict, _VERDICT),
     }
+
+
+_SPAN = "line column end_line end_column"
+_VERDICT = "ruling why ms share per_step ratio"
 
 
 def judgement_object(judgement: Judgement) -> dict[str, Any]:
     """How much a finding counts at its place."""
-    return {
-        "frequency": judgement.frequency.value,
-        "purpose": judgement.purpose.value,
-        "evidence": judgement.evidence,
-        "need": judgement.need.value,
-        "is_information": judgement.is_information,
-        "reason": judgement.reason,
-    }
-
-
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "ruling": verdict.ruling.value,
-        "why": verdict.why,
-        "ms": verdict.ms,
-        "share": verdict.share,
-        "per_step": verdict.per_step,
-        "ratio": verdict.ratio,
-    }
+    return values_of(judgement, "frequency purpose evidence need is_information reason")
 
 
 def _fix(fix: Fix) -> dict[str, Any]:
     return {
-        "safety": fix.safety.value,
-        "message": fix.message,
-        "edits": [_edit(edit) for edit in fix.edits],
+        **values_of(fix, "safety message"),
+        "edits": [{"cell": edit.cell, **values_of(edit.span, _SPAN), "text": edit.text} for edit in fix.edits],
         "imports": list(fix.imports),
         "since": None if fix.since is None else f"{fix.since[0]}.{fix.since[1]}",
     }
 
 
-def _edit(edit: Edit) -> dict[str, Any]:
-    span = edit.span
-    return {
-        "cell": edit.cell,
-        "line": span.line,
-        "column": span.column,
-        "end_line": span.end_line,
-        "end_column": span.end_column,
-        "text": edit.text,
-    }
-
-
 def problem_object(problem: Problem) -> dict[str, Any]:
     """A file that could not be checked, or a fault of perflint."""
-    return {
-        "path": problem.path,
-        "cell": problem.cell,
-        "line": problem.line,
-        "column": problem.column,
-        "message": problem.message,
-        "help": problem.help,
-        "internal": problem.internal,
-    }
+    return values_of(problem, "path cell line column message help internal")
 
 
 def summary_object(report: Report) -> dict[str, Any]:

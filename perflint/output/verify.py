@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
+from perflint.output.json import values_of
 from perflint.output.summary import MARKERS, count, counted_by
 from perflint.output.terminal import Style, printable, printable_path
 from perflint.tracer.steps import StepSource
@@ -230,11 +231,4 @@ def _number(value: float) -> float | None:
 
 
 def _candidate(candidate: Candidate) -> dict[str, Any]:
-    return {
-        "path": candidate.path,
-        "line": candidate.line,
-        "code": candidate.code,
-        "name": candidate.name,
-        "safety": candidate.safety.value,
-        "message": candidate.message,
-    }
+    return values_of(candidate, "path line code name safety message")
