@@ -39,13 +39,13 @@ def _assigned(model: Model, node: ast.expr, path: str) -> Iterator[ast.expr]:
     if isinstance(node, ast.Name):
         home = model.symbols.variable(node).scope.node
         place, function = (place, function) if home is function else (len(model.source.lines) + 1, None)
-    for assignment in _assignments(model).get(path, ()):
+    for assignment in assignments(model).get(path, ()):
         if model.function(assignment) is function and assignment.lineno < place:
             yield assignment.value
 
 
 @once
-def _assignments(model: Model) -> Mapping[str, list[ast.Assign]]:
+def assignments(model: Model) -> Mapping[str, list[ast.Assign]]:
     """The assignments of the file by the paths that they assign to."""
     found: dict[str, list[ast.Assign]] = {}
     for assignment in model.nodes(ast.Assign):
@@ -61,7 +61,7 @@ def _assigned_to_self(model: Model, node: ast.expr, path: str) -> list[ast.expr]
     """
     owner = class_around(model, node)
     found: list[tuple[bool, str, ast.expr]] = []
-    for assignment in _assignments(model).get(path, ()):
+    for assignment in assignments(model).get(path, ()):
         if class_around(model, assignment) is owner:
             function = model.function(assignment)
             name = function.name if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""

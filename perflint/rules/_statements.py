@@ -10,7 +10,7 @@ from perflint.fixes.edits import delete_statement, in_newlines_of, indentation, 
 from perflint.semantics.around import inside
 from perflint.semantics.dataflow.definitions import ways_out
 from perflint.semantics.model import Model
-from perflint.semantics.structure import block_in, stands_in, walk
+from perflint.semantics.structure import block_in, names_in, stands_in, walk
 from perflint.source.text import Source
 
 _ASKING = frozenset({"is_available", "is_initialized", "device_count", "is_bf16_supported"})
@@ -25,6 +25,24 @@ _TRIES = (ast.Try, ast.TryStar)
 def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block of a statement, itself included; only itself if the block is unknown."""
     return block_in(model.parent(statement), statement) or [statement]
+
+
+def mention_before(model: Model, statement: ast.stmt, name: str) -> ast.stmt | None:
+    """The last statement with a name in front of another one, or in front of the `with` statements around that."""
+    block = block_of(model, statement)
+    for before in reversed(block[: block.index(statement)]):
+        if name in names_in(before):
+            return before
+    around = model.parent(statement)
+    # A `with` runs its body once.
+    return mention_before(model, around, name) if isinstance(around, (ast.With, ast.AsyncWith)) else None
+
+
+def shares_last_line(model: Model, loop: ast.stmt) -> bool:
+    """True if something else follows the loop on its last line."""
+    block = block_of(model, loop)
+    after = block[block.index(loop) + 1 :]
+    return bool(after) and after[0].lineno == loop.end_lineno
 
 
 def outward(model: Model, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:

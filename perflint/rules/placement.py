@@ -190,6 +190,19 @@ class Move:
 MOVES = ("torch.Tensor.to", "torch.Tensor.cuda", "torch.Tensor.type_as", "torch.Tensor.type")
 
 
+def as_arguments(site: CallSite, moved: Move) -> list[str] | None:
+    """The arguments for device and dtype that stand for a move in the call of a factory; None if they are unknown."""
+    if moved.other is not None:
+        if not isinstance(moved.other, (ast.Name, ast.Attribute)):
+            return None
+        other = site.text(moved.other)
+        return [f"device={other}.device", f"dtype={other}.dtype"]
+    if moved.dtype is not None and site.target.endswith(".type"):
+        return None
+    device = '"cuda"' if moved.device is None else site.text(moved.device)
+    return [f"device={device}"] + ([] if moved.dtype is None else [f"dtype={site.text(moved.dtype)}"])
+
+
 def move(site: CallSite) -> Move | None:
     """The move to the device that a call of one of `MOVES` is; None if it stays or goes to the CPU."""
     if site.has_unpacking:

@@ -143,9 +143,12 @@ def uses_of_target(model: Model, statement: ast.AST | None) -> tuple[Use, ...]:
 
 
 def uses_of(model: Model, store: ast.Name) -> tuple[Use, ...] | None:
-    """The uses of the value that a store gives a name; None if there are too many, and where the name is only read."""
+    """The uses of the value that a store gives a name, which is not only read.
+
+    None if there are too many, or if functions inside of that around the store use the name, too.
+    """
     flow = flow_around(model, store)
-    found = flow.stored.get(store)
+    found = None if model.symbols.variable(store).is_captured else flow.stored.get(store)
     reach = None if found is None else flow.reach(found, most=12)
     return None if reach is None else reach.uses
 

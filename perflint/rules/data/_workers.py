@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from perflint.frozen import dataclass
+from perflint.rules._bindings import derived
 from perflint.rules._turns import called_here
 from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
@@ -37,7 +38,7 @@ class Worker:
 def worker_functions(model: Model) -> Iterator[Worker]:
     """The functions of a file that make items or batches, with those that only they call."""
     for root, what in _roots(model):
-        waiting = [Worker(root, what, root, frozenset(dependent(root, _arguments(root)[1:])))]
+        waiting = [Worker(root, what, root, _derived(root, _arguments(root)[1:]))]
         for worker in waiting:
             yield worker
             waiting += _called(model, worker, {each.node for each in waiting})
@@ -88,7 +89,7 @@ def _called(model: Model, worker: Worker, seen: set[_Definition]) -> Iterator[Wo
         given = named_arguments(call, info).items()
         parameters = [name for name, value in given if names_in(value) & worker.item]
         calls = (*worker.calls, call)
-        yield Worker(function, worker.what, worker.root, frozenset(dependent(function, parameters)), calls)
+        yield Worker(function, worker.what, worker.root, _derived(function, parameters), calls)
 
 
 def _arguments(function: _Definition) -> list[str]:
@@ -96,17 +97,6 @@ def _arguments(function: _Definition) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def dependent(function: _Definition, parameters: Iterable[str]) -> set[str]:
+def _derived(function: _Definition, parameters: Iterable[str]) -> frozenset[str]:
     """Some parameters of a function, and the names that it makes of them."""
-    found = set(parameters)
-    for _ in range(2):
-        for node in walk(function):
-            if isinstance(node, ast.Assign) and names_in(node.value) & found:
-                found |= {name for target in node.targets for name in names_in(target)}
-            elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and names_in(node.iter) & found:
-                found |= names_in(node.target)
-            elif isinstance(node, (ast.With, ast.AsyncWith)):
-                for item in node.items:
-                    if item.optional_vars is not None and names_in(item.context_expr) & found:
-                        found |= names_in(item.optional_vars)
-    return found - {"self"}
+    return frozenset(derived(function, parameters)) - {"self"}

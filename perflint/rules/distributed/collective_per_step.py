@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._bindings import derived
 from perflint.rules._memory.flows import made
 from perflint.rules._statements import block_of
 from perflint.rules._turns import calls_of
@@ -126,21 +127,14 @@ def _loop_over_numbers(site: CallSite) -> ast.For | None:
     The numbers are written out, `for x in (loss, accuracy)`, or the whole loop runs each step: `metrics.items()`.
     """
     given, loop = site.argument("tensor", 0), next(loops_around(site.model, site.node), None)
-    if not isinstance(given, ast.Name) or not isinstance(loop, ast.For) or given.id not in _of_turn(loop):
+    if not isinstance(given, ast.Name) or not isinstance(loop, ast.For):
+        return None
+    if given.id not in derived(loop, names_in(loop.target)):
         return None
     over = made(site.model, loop.iter)
     if isinstance(over, (ast.Tuple, ast.List)):
         return loop if len(over.elts) > 1 else None
     return loop if site.model.heat(loop) is Heat.HOT else None
-
-
-def _of_turn(loop: ast.For) -> set[str]:
-    """The names that an iteration binds to what the loop goes over, or makes of it."""
-    names = names_in(loop.target)
-    for statement in loop.body:
-        if isinstance(statement, ast.Assign) and names_in(statement.value) & names:
-            names |= {name for target in statement.targets for name in names_in(target)}
-    return names
 
 
 def _others(site: CallSite) -> list[ast.Call]:

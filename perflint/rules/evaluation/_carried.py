@@ -166,7 +166,7 @@ class Carriers(OfFile):
     @once_per_key
     def _is_parameter(self, path: str) -> bool:
         """True if the file makes an attribute a parameter somewhere."""
-        made = (inner for value in self._survey.assigned.get(path, ()) for inner in walk(value))
+        made = (inner for value in self._survey.assigned(path) for inner in walk(value))
         return any(isinstance(inner, ast.Call) and last_name(inner) == "Parameter" for inner in made)
 
 

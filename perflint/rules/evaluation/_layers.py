@@ -35,7 +35,7 @@ def mode_matters(survey: Survey, run: Run) -> bool:
 
 @once_per_key
 def _assigned_matter(survey: Survey, receiver: str) -> bool:
-    values = (survey.model.value(each) for each in survey.assigned.get(receiver, ()))
+    values = (survey.model.value(each) for each in survey.assigned(receiver))
     made = [each for value in values for each in _objects(value)]
     return not made or any(_is_changed(survey.model, each) for each in made)
 

@@ -64,7 +64,7 @@ class Region:
 
     def is_of_pretrained(self, run: Run) -> bool:
         """True if `from_pretrained`, which ends in evaluation mode, makes the model, and the file trains nothing."""
-        made = self.survey.assigned.get(run.receiver, ())
+        made = self.survey.assigned(run.receiver)
         loads = any(isinstance(each, ast.Call) and last_name(each) == _LOADS for value in made for each in walk(value))
         return loads and not differentiates(self.survey.model, self.survey.model.source.tree)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from perflint.frozen import dataclass, replace
 from perflint.rules._memory.flows import flow_around
+from perflint.rules._results import assignments
 from perflint.semantics import binders, symbols
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.flow import Flow
@@ -286,7 +287,7 @@ class Survey:
             variable = self.model.symbols.variable(node)
             made = list(variable.assigned) if len(variable.bindings) == 1 else []
         else:
-            variable, made = None, self.assigned.get(path_of(node), [])
+            variable, made = None, self.assigned(path_of(node))
         value = made[0] if len(made) == 1 else None
         if not isinstance(value, ast.Call):
             return None
@@ -306,16 +307,9 @@ class Survey:
         if scope.owner is not None:
             yield from self._by_class[scope.owner]
 
-    @cached_property
-    def assigned(self) -> Mapping[str, list[ast.expr]]:
-        """The values that the file assigns to each name and attribute."""
-        found: dict[str, list[ast.expr]] = {}
-        for node in self.model.nodes(ast.Assign):
-            for target in node.targets:
-                path = path_of(target)
-                if path:
-                    found.setdefault(path, []).append(node.value)
-        return found
+    def assigned(self, path: str) -> list[ast.expr]:
+        """The values that the file assigns to a name or an attribute."""
+        return [assignment.value for assignment in assignments(self.model).get(path, ())]
 
     def names(self, scope: Scope) -> Flow:
         """The bindings of the names of a function, and the uses that see them."""

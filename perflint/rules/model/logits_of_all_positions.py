@@ -146,7 +146,7 @@ def _parts(model: Model, node: ast.expr) -> list[ast.Subscript]:
         if isinstance(parent, ast.Subscript) and parent.value is place and isinstance(parent.ctx, ast.Load):
             found.append(parent)
             continue
-        uses = _uses(model, parent)
+        uses = uses_of_target(model, parent)
         if not uses or len(found) + len(waiting) + len(uses) > _MOST_USES:
             return []
         waiting += uses
@@ -158,12 +158,6 @@ def _after_casts(model: Model, node: ast.expr) -> ast.expr:
     while (call := called_on(model, node)) is not None and last_name(call) in _CASTS:
         node = call
     return node
-
-
-def _uses(model: Model, statement: ast.AST | None) -> tuple[ast.expr, ...]:
-    """The uses of the name that an assignment gives to a value; none if other functions read it, too."""
-    uses = uses_of_target(model, statement)
-    return () if any(isinstance(use, ast.Name) and model.symbols.variable(use).is_captured for use in uses) else uses
 
 
 def _sizes(layer: Instance) -> tuple[int, int] | None:

@@ -189,10 +189,9 @@ def _of_name(site: CallSite, target: ast.expr) -> Iterator[ast.expr | None]:
     """How each read of a name cuts it; nothing if it is never read."""
     model = site.model
     uses = uses_of(model, target) if isinstance(target, ast.Name) else None
-    if uses is None or any(isinstance(use, ast.Name) and model.symbols.variable(use).is_captured for use in uses):
+    if uses is None:
         yield None
-        return
-    for use in uses:
+    for use in uses or ():
         parent = model.parent(use)
         is_cut = isinstance(parent, ast.Subscript) and parent.value is use and _is_cut(site, parent.slice)
         yield parent if is_cut and isinstance(parent, ast.Subscript) else None

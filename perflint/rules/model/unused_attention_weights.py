@@ -8,13 +8,17 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import with_one_more
+from perflint.rules._memory.flows import uses_of
+from perflint.rules._methods import is_true
+from perflint.rules._numbers import literal
 from perflint.rules._project_text import some_file_says
+from perflint.rules._visible import is_local, is_private
 from perflint.rules.base import Calls, Rule
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
+from perflint.semantics.dataflow.flow import Use
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 
 _NEED_WEIGHTS = 4
@@ -99,7 +103,7 @@ class UnusedAttentionWeights(Rule):
         if site.has_unpacking:
             return
         asked = site.argument("need_weights", _NEED_WEIGHTS)
-        if not (asked is None or _is(asked, True)) or not _first_item_only(site.model, site.node):
+        if not (asked is None or is_true(asked)) or not _first_item_only(site.model, site.node):
             return
         read_elsewhere = site.model.says("register_forward_hook", "create_graph")
         half = region(site.model).half is not None
@@ -130,67 +134,30 @@ def _fix(site: CallSite) -> Fix | None:
 _READS = re.compile(r"register_forward_hook\(|create_graph\s*=\s*True")
 
 
-def _is(node: ast.expr, value: object) -> bool:
-    return isinstance(node, ast.Constant) and node.value is value
-
-
 def _first_item_only(model: Model, call: ast.Call) -> bool:
     """True if of the pair that a call returns only the first item can be read: `y, _ = f()`, `f()[0]`."""
     parent = model.parent(call)
-    if isinstance(parent, ast.Subscript):
-        return _is_zero(parent.slice)
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
-        return False
+        return _is_first(parent, call)
     (target,) = parent.targets
     if isinstance(target, ast.Name):
-        return _only_its_first_is_read(model, call, target.id)
+        uses = _uses(model, target)
+        return bool(uses) and all(_is_first(model.parent(use), use) for use in uses or ())
     if not isinstance(target, (ast.Tuple, ast.List)) or len(target.elts) != 2:
         return False
     second = target.elts[1]
     name = second.value if isinstance(second, ast.Starred) else second
-    return isinstance(name, ast.Name) and _is_unread(model, call, name.id)
+    return isinstance(name, ast.Name) and _uses(model, name) == ()
 
 
-def _is_unread(model: Model, at: ast.AST, name: str) -> bool:
-    """True if nothing in the scope of `at` reads a local name; names of modules and classes may be read outside."""
-    scope = _scope(model, at)
-    if scope is None and name != "_":
+def _uses(model: Model, store: ast.Name) -> tuple[Use, ...] | None:
+    """The uses of the value that a name gets; None if other functions or files may read it."""
+    is_unseen = is_private(model, store) or (store.id == "_" and is_local(model, store))
+    return uses_of(model, store) if is_unseen else None
+
+
+def _is_first(parent: ast.AST | None, pair: ast.expr) -> bool:
+    """True for `pair[0]`."""
+    if not isinstance(parent, ast.Subscript) or parent.value is not pair or not isinstance(parent.ctx, ast.Load):
         return False
-    if model.symbols.declares(scope, name):
-        return False
-    return not any(_reads(node, name) for node in walk(scope or model.source.tree))
-
-
-def _scope(model: Model, at: ast.AST) -> ast.AST | None:
-    function = model.function(at)
-    if isinstance(function, ast.Lambda):
-        return model.function(function)
-    return function
-
-
-def _reads(node: ast.AST, name: str) -> bool:
-    if isinstance(node, ast.AugAssign):
-        return isinstance(node.target, ast.Name) and node.target.id == name
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-
-
-def _only_its_first_is_read(model: Model, call: ast.Call, name: str) -> bool:
-    """True if a pair's name, bound once in its function, is only ever indexed by 0."""
-    scope = _scope(model, call)
-    if scope is None:
-        return False
-    uses = [node for node in walk(scope) if isinstance(node, ast.Name) and node.id == name]
-    reads = [node for node in uses if isinstance(node.ctx, ast.Load)]
-    if model.symbols.declares(scope, name) or not reads or len(uses) - len(reads) != 1:
-        return False
-    return all(_is_first(model.parent(node), node) for node in reads)
-
-
-def _is_first(parent: ast.AST | None, node: ast.Name) -> bool:
-    if not isinstance(parent, ast.Subscript) or parent.value is not node:
-        return False
-    return isinstance(parent.ctx, ast.Load) and _is_zero(parent.slice)
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0 and node.value is not False
+    return literal(parent.slice) == 0

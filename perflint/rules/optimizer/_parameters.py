@@ -10,7 +10,7 @@ from perflint.rules._memory.flows import made
 from perflint.rules._turns import heads
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.structure import last_name, names_in
 
 _METHODS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
 _PASS_ON = frozenset(f"builtins.{name}" for name in ("zip", "list", "enumerate", "filter", "tuple", "reversed")) | {
@@ -106,12 +106,3 @@ def parameter_loops(model: Model) -> Iterator[ParameterLoop]:
         for target, over in heads(model, loop):
             if goes_over_parameters(model, over):
                 yield ParameterLoop(loop, target, over)
-
-
-def derived_names(found_in: ParameterLoop) -> set[str]:
-    """The names that a loop binds to parameters, and those that its body makes of them."""
-    found = names_in(found_in.target)
-    for node in walk(found_in.loop):
-        if isinstance(node, ast.Assign) and names_in(node.value) & found:
-            found |= {name for target in node.targets for name in names_in(target)}
-    return found

@@ -9,8 +9,9 @@ from itertools import chain
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
+from perflint.rules._bindings import derived
 from perflint.rules.base import Files, Rule, often, shown
-from perflint.rules.optimizer._parameters import ParameterLoop, derived_names, parameter_loops
+from perflint.rules.optimizer._parameters import ParameterLoop, parameter_loops
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
@@ -106,7 +107,7 @@ class PythonParamLoop(Rule):
         for found in parameter_loops(model):
             loop = found.loop
             heat = Heat.HOT if _steps(model, loop) else model.heat(loop)
-            names = derived_names(found)
+            names = derived(found.loop, names_in(found.target))
             updates = chain(_updates(model, loop.body, names), _augmented(model, found))
             update = next((each for each in updates if heat is Heat.HOT or not _may_be_meant_once(each.node)), None)
             if update is None:

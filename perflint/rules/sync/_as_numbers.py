@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
+from perflint.rules.sync._dimensions import has_dimensions
 from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.binders import How
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.facts import torch_api
-from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import last_name
 from perflint.semantics.values import Device, Evidence, Instance, Kind, Sequence, Tensor, Unknown, Value, scalar_type
 
 _PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
@@ -120,7 +119,7 @@ def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Con
             in_host = tensor.device is Device.CPU
             read = part.kind is Index.SCALAR_TENSOR or (in_host and _may_be_number(part.node, index))
             read = read or (part.kind is Index.POSITIONS and index is not None and _is_element(site, part.node, index))
-        if read and not _keeps_dimension(site.model, part.node):
+        if read and not has_dimensions(site.model, part.node):
             found.append((part.node, confidence))
     return found
 
@@ -162,25 +161,3 @@ def _is_selected(value: ast.expr | None) -> bool:
 def _is_read(site: SubscriptSite, name: ast.Name) -> bool:
     method = site.model.parent(name)
     return isinstance(method, ast.Attribute) and method.attr == "item"
-
-
-def _keeps_dimension(model: Model, node: ast.expr) -> bool:
-    """True if a tensor has a dimension at least by how it is made: `edges[:, 0]`, `torch.cat(parts)`."""
-    if isinstance(node, ast.Name):
-        found = definitions(model.symbols, node, node.id)
-        made = [bound.value for bound in found.bindings if bound.how is How.ASSIGNED and bound.whole]
-        calls = [each for each in made if each is not None and not isinstance(each, ast.Name)]
-        whole = not found.is_open and 0 < len(calls) == len(found.bindings)
-        return whole and all(_keeps_dimension(model, each) for each in calls)
-    if isinstance(node, ast.Subscript):
-        index = node.slice
-        return any(isinstance(part, ast.Slice) for part in (index.elts if isinstance(index, ast.Tuple) else [index]))
-    if not isinstance(node, ast.Call):
-        return False
-    return model.target(node).rpartition(".")[2] in _WITH_DIMENSIONS or last_name(node) == "indices"
-
-
-_WITH_DIMENSIONS = frozenset(
-    "cat concat concatenate stack hstack vstack flatten ravel unsqueeze repeat_interleave masked_select".split()
-)
-"""Functions of torch whose results have a dimension at least."""

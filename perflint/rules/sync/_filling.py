@@ -15,7 +15,7 @@ from perflint.rules._numbers import can_fill
 from perflint.rules._order import may_swap
 from perflint.rules._proven import is_number
 from perflint.rules._since import INFERRED_FULL
-from perflint.rules.placement import MOVES, Move, creator, dtype_name, move
+from perflint.rules.placement import MOVES, Move, as_arguments, creator, dtype_name, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
@@ -313,13 +313,7 @@ def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
     casts = moved.other is not None or moved.dtype is not None
     if casts and keyword(made, "dtype") is not None:
         return None
-    if moved.other is not None:
-        if not isinstance(moved.other, (ast.Name, ast.Attribute)):
-            return None
-        other = site.text(moved.other)
-        return [f"device={other}.device", f"dtype={other}.dtype"]
-    device = '"cuda"' if moved.device is None else site.text(moved.device)
-    return [f"device={device}"] + ([] if moved.dtype is None else [f"dtype={site.text(moved.dtype)}"])
+    return as_arguments(site, moved)
 
 
 def _infers_same(site: CallSite, number: ast.expr, given: ast.expr | None) -> bool:

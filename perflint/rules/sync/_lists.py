@@ -11,11 +11,11 @@ from perflint.rules._bindings import alone
 from perflint.rules._memory import operators
 from perflint.rules._memory.uses import HARMLESS, fates_of_name
 from perflint.rules._methods import called_on
-from perflint.rules._statements import block_of, lets_pass, line_behind, swallows
+from perflint.rules._statements import line_behind, mention_before, shares_last_line, swallows
 from perflint.rules._visible import is_local
 from perflint.rules.sync._elements import without_detach
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, Read
-from perflint.rules.sync._sums import detached, is_data, shares_last_line
+from perflint.rules.sync._sums import detached, is_data
 from perflint.semantics.around import inside
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.wholes import is_same_each_turn, whole_of
@@ -96,21 +96,10 @@ def gathering_loop(model: Model, name: ast.Name) -> _Loop | None:
             return None
         if [use for use in walk(outer) if isinstance(use, ast.Name) and use.id == name.id] != [name]:
             return None
-        if _starts_empty(model, outer, name.id):
+        before = mention_before(model, outer, name.id)
+        if isinstance(before, ast.Assign) and _empties(before, name.id):
             return outer
     return None
-
-
-def _starts_empty(model: Model, statement: ast.stmt, name: str) -> bool:
-    """True if the list is empty where a statement begins."""
-    block = block_of(model, statement)
-    for before in reversed(block[: block.index(statement)]):
-        if name in names_in(before):
-            return isinstance(before, ast.Assign) and _empties(before, name)
-    around = model.parent(statement)
-    # `with torch.no_grad():` between the two runs its body once.
-    within = isinstance(around, ast.With) and all(lets_pass(model, item) for item in around.items)
-    return isinstance(around, ast.With) and within and _starts_empty(model, around, name)
 
 
 def _empties(statement: ast.Assign, name: str) -> bool:

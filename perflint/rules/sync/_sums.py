@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._methods import called_on
 from perflint.rules._project_text import names_apple_gpus
-from perflint.rules._statements import block_of, line_behind
+from perflint.rules._statements import block_of, line_behind, mention_before, shares_last_line
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.around import inside, statement_of
 from perflint.semantics.model import Model
@@ -240,22 +240,10 @@ def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:
     return _is_linear(model, node.left if left else node.right, read)
 
 
-def shares_last_line(model: Model, loop: ast.stmt) -> bool:
-    """True if something else follows the loop on its last line."""
-    block = block_of(model, loop)
-    after = block[block.index(loop) + 1 :]
-    return bool(after) and after[0].lineno == loop.end_lineno
-
-
 def _start(model: Model, loop: ast.stmt, name: str) -> int | float | None:
     """The number that the name holds when the loop begins; None if it may be anything else."""
-    block = block_of(model, loop)
-    for statement in reversed(block[: block.index(loop)]):
-        if isinstance(statement, ast.Assign) and name in {t.id for t in statement.targets if isinstance(t, ast.Name)}:
-            value = statement.value.value if isinstance(statement.value, ast.Constant) else None
-            return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-        if name in names_in(statement):
-            return None
-    around = model.parent(loop)
-    # `with torch.no_grad():` between the two runs its body once.
-    return _start(model, around, name) if isinstance(around, (ast.With, ast.AsyncWith)) else None
+    before = mention_before(model, loop, name)
+    if not isinstance(before, ast.Assign) or name not in {t.id for t in before.targets if isinstance(t, ast.Name)}:
+        return None
+    value = before.value.value if isinstance(before.value, ast.Constant) else None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -12,7 +12,7 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.flows import behind, uses_of
 from perflint.rules._methods import in_tests
 from perflint.rules._since import TOTAL_NORM
-from perflint.rules._statements import block_of
+from perflint.rules._statements import block_of, mention_before
 from perflint.rules._turns import nodes_of
 from perflint.rules.base import Files, Group, Mentions, Rule, shown
 from perflint.rules.optimizer._parameters import parameter_loops
@@ -177,19 +177,16 @@ def _textbook(model: Model, loop: ast.For) -> _Textbook | None:
     name = total.target.id
     root = after[0]
     takes_root = _is_root(model, root.value, name) and _binds(root, name)
-    if not takes_root or not _is_second(loop) or not _starts_at_zero(block[: block.index(loop)], name):
+    if not takes_root or not _is_second(loop) or not _starts_at_zero(model, loop, name):
         return None
     return None if _is_read_later(model, loop, root) else _Textbook(loop, root, name)
 
 
-def _starts_at_zero(before: list[ast.stmt], name: str) -> bool:
-    """True if a name holds nothing but zero behind some statements."""
-    for statement in reversed(before):
-        if any(isinstance(node, ast.Name) and node.id == name for node in walk(statement)):
-            zero = isinstance(statement, ast.Assign) and _binds(statement, name)
-            value = statement.value if zero and isinstance(statement, ast.Assign) else None
-            return isinstance(value, ast.Constant) and value.value == 0
-    return False
+def _starts_at_zero(model: Model, loop: ast.For, name: str) -> bool:
+    """True if a name holds zero when a loop begins."""
+    before = mention_before(model, loop, name)
+    value = before.value if isinstance(before, ast.Assign) and _binds(before, name) else None
+    return isinstance(value, ast.Constant) and value.value == 0
 
 
 def _is_read_later(model: Model, loop: ast.For, root: ast.Assign) -> bool:

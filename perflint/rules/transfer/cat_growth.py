@@ -10,7 +10,7 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import behind, target_of
 from perflint.rules._memory.operators import written
-from perflint.rules._statements import block_of, line_before, line_behind, swallows
+from perflint.rules._statements import line_before, line_behind, shares_last_line, swallows
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_local
 from perflint.rules.base import Calls, Rule, often, shown
@@ -318,8 +318,4 @@ def _is_literal(node: ast.expr | ast.keyword) -> bool:
 
 def _stands_alone(model: Model, loop: Loop) -> bool:
     """True if the loop has lines of its own, no `else`, and no loop around it that would take up a list."""
-    block = block_of(model, loop)
-    after = block[block.index(loop) + 1 :]
-    if loop.orelse or (after and after[0].lineno == loop.end_lineno):
-        return False
-    return not _changes(model, loop).leaves
+    return not loop.orelse and not shares_last_line(model, loop) and not _changes(model, loop).leaves

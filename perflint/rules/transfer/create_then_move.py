@@ -20,6 +20,7 @@ from perflint.rules.placement import (
     MOVES,
     Content,
     Move,
+    as_arguments,
     content,
     creator,
     dtype_name,
@@ -176,7 +177,7 @@ def _filled(site: CallSite, given: ast.expr) -> ast.Call | None:
 
 def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
     steps = _steps(site, made)
-    added = _arguments(site, moved)
+    added = as_arguments(site, moved)
     target = site.model.target(made)
     by_hand = any(item.arg in _FIXED_BY_HAND for item in made.keywords) or not moved.simple or moved.may_be_none
     if moved.other is not None and may_be_traced(site.model):
@@ -288,22 +289,6 @@ def _repeats_memory(steps: list[ast.Call]) -> bool:
         if name == "expand":
             return True
     return False
-
-
-def _arguments(site: CallSite, moved: Move) -> list[str] | None:
-    """The arguments to add to the factory; None if the source does not show them."""
-    if moved.other is not None:
-        if not isinstance(moved.other, (ast.Name, ast.Attribute)):
-            return None
-        other = site.text(moved.other)
-        return [f"device={other}.device", f"dtype={other}.dtype"]
-    if moved.dtype is not None and site.target.endswith(".type"):
-        return None
-    given = [("device", moved.device), ("dtype", moved.dtype)]
-    texts = [f"{name}={site.text(value)}" for name, value in given if value is not None]
-    if moved.device is None:
-        texts.insert(0, 'device="cuda"')
-    return texts
 
 
 def _with_arguments(node: cst.BaseExpression, depth: int, added: list[str]) -> cst.BaseExpression | None:
