@@ -371,3 +371,22 @@ def test_options_of_programs(tmp_path: Path, option: str, others: dict[str, str]
     files = {"options.py": program, "train.py": MAKES.format(call="Net(make())")} | others
     found = heat_in_project(tmp_path, CONFIGURED.format(test="self.config.pulse"), files)
     assert (found is Heat.COLD) is (expected is Heat.COLD)
+
+
+@pytest.mark.parametrize(
+    ("option", "others", "expected"),
+    [
+        ("'--pulse', type=int, default=1", {}, Heat.HOT),
+        ("'--pulse-every', type=int, default=1", {}, Heat.HOT),
+        ("'--pulse', type=int, default=50", {}, Heat.COLD),
+        ("'--pulse', type=int", {}, Heat.COLD),
+        ("'--pulse', type=int, default=1", {"run.sh": "python train.py --pulse 50\n"}, Heat.COLD),
+        ("'--pulse', type=int, default=1", {"a.py": "def f(config):\n    config.pulse = 50\n"}, Heat.COLD),
+    ],
+)
+def test_intervals_of_programs(tmp_path: Path, option: str, others: dict[str, str], expected: Heat) -> None:
+    program = f"import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument({option})\n"
+    files = {"options.py": program, "train.py": MAKES.format(call="Net(make())")} | others
+    name = "pulse_every" if "every" in option else "pulse"
+    found = heat_in_project(tmp_path, CONFIGURED.format(test=f"self.step % self.config.{name} == 0"), files)
+    assert found is expected

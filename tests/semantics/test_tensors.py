@@ -108,6 +108,8 @@ cuda.bool()         # -> cuda bool 2
 cuda.int()          # -> cuda int 2
 cuda.detach()       # -> cuda float 2
 cuda.clone()        # -> cuda float 2
+cuda._indices()     # -> cuda
+cuda._values()      # -> cuda
 cuda.contiguous()   # -> cuda float 2
 cuda.requires_grad_()   # -> cuda float 2
 cuda.view(-1)       # -> cuda float 1
@@ -366,6 +368,8 @@ torch.hann_window(8)        # -> cpu float 1
 torch.sparse_coo_tensor(host.long(), host, device="cuda")   # -> cuda
 torch.sparse_coo_tensor(host.long(), host)  # -> cpu
 torch.sparse_coo_tensor(ints, cuda, device=None)    # -> cuda
+torch.sparse.FloatTensor(ints, cuda)    # -> cuda
+torch.sparse.FloatTensor(host.long(), host, host.shape)     # -> cpu
 torch.sparse_csr_tensor(ints, ints, cuda, device="cpu")     # -> cpu
 torch.fft.fftfreq(8)        # -> cpu float 1
 torch.Size([1, 2])          # -> size[int]

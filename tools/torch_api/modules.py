@@ -151,4 +151,8 @@ torch.optim.lr_scheduler._LRScheduler torch.optim.lr_scheduler.LRScheduler
 torch.amp.autocast_mode.autocast torch.amp.autocast
 torch._tensor.Tensor torch.Tensor
 torch._C.TensorBase torch.Tensor
+torch.Tensor._indices torch.Tensor.indices
+torch.Tensor._values torch.Tensor.values
+torch.sparse.DoubleTensor torch.sparse_coo_tensor
+torch.sparse.FloatTensor torch.sparse_coo_tensor
 """

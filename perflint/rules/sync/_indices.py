@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from perflint.frozen import dataclass
+from perflint.rules._memory.flows import made
 from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import SubscriptSite
 from perflint.semantics.structure import last_name
@@ -22,6 +23,8 @@ from perflint.semantics.values import (
     Value,
     scalar_type,
 )
+
+_BYTES = frozenset({"byte", "uint8", "ByteTensor"})
 
 
 class Index(Enum):
@@ -44,6 +47,10 @@ class Index(Enum):
     TENSOR = "tensor"
     """A tensor of unknown dtype that is not known to be on the CPU."""
     UNKNOWN = "unknown"
+
+
+_MASKS = {Index.POSITIONS: Index.MASK, Index.HOST_POSITIONS: Index.HOST_MASK}
+"""What positions are that turn out to be of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,9 @@ def parts(site: SubscriptSite) -> tuple[Part, ...]:
     if isinstance(value, Sequence) and value.type == "tuple":
         if value.items is None:
             # `(slice(None),) * dim + (rows,)` holds both.
-            return tuple([_part(node, member) for member in value.element.members])
-        return tuple([_part(node, item) for item in value.items])
-    return (_part(node, value),)
+            return tuple([_part(site, node, member) for member in value.element.members])
+        return tuple([_part(site, node, item) for item in value.items])
+    return (_part(site, node, value),)
 
 
 def indices(site: SubscriptSite) -> Iterator[Index]:
@@ -83,19 +90,30 @@ def indices(site: SubscriptSite) -> Iterator[Index]:
 def _written(site: SubscriptSite, node: ast.expr) -> Iterator[Part]:
     """The parts that an element of a tuple in the source stands for: `*rows` for several."""
     if not isinstance(node, ast.Starred):
-        yield _part(node, site.value(node))
+        yield _part(site, node, site.value(node))
         return
     value = site.value(node.value)
     if isinstance(value, Sequence) and value.items is not None:
-        yield from (_part(node, item) for item in value.items)
+        yield from (_part(site, node, item) for item in value.items)
     elif isinstance(value, Tensor) and value.rank is not None and value.rank > 1:
-        yield _part(node, value.with_(rank=value.rank - 1, leaf=""))
+        yield _part(site, node, value.with_(rank=value.rank - 1, leaf=""))
     else:
-        yield _part(node, UNKNOWN)
+        yield _part(site, node, UNKNOWN)
 
 
-def _part(node: ast.expr, value: Value) -> Part:
-    return Part(_kind(node, value), node, value)
+def _part(site: SubscriptSite, node: ast.expr, value: Value) -> Part:
+    kind = _kind(node, value)
+    is_mask = kind in (Index.POSITIONS, Index.HOST_POSITIONS) and _is_made_of_bytes(site, node)
+    return Part(_MASKS[kind] if is_mask else kind, node, value)
+
+
+def _is_made_of_bytes(site: SubscriptSite, node: ast.expr) -> bool:
+    """True for the tensor of `x.byte()`, `x.to(torch.uint8)` and the like, which torch takes for a mask."""
+    call = made(site.model, node)
+    if not isinstance(call, ast.Call):
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return last_name(call.func) in _BYTES or any(last_name(each) in _BYTES for each in given)
 
 
 def _kind(node: ast.expr, value: Value) -> Index:

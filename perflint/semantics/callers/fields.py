@@ -1,4 +1,4 @@
-"""Fields of settings that stay off, since nothing of the project sets them."""
+"""Fields of settings that keep their default, since nothing of the project sets them."""
 
 from __future__ import annotations
 
@@ -24,25 +24,30 @@ class _Set(Exception):
 def constant_of_field(model: Inferred, attribute: str) -> ast.Constant | None:
     """The default of a field of settings that is off, and that nothing of the project sets; None for other fields.
 
-    Of several kinds that a program offers, users choose one: a default that is not off says little. The classes of the
-    project that have a field of this name all give it one constant. No code but theirs writes the name, except to read
-    the field, and no file of settings or commands contains it with another value.
+    Of several kinds that a program offers, users choose one: a default that is not off says little.
+    """
+    default = default_of_field(model, attribute)
+    return None if default is None or default.value else default
+
+
+def default_of_field(model: Inferred, attribute: str) -> ast.Constant | None:
+    """The default of a field of settings that nothing of the project sets; None for other fields.
+
+    The classes and options of the project that have a field of this name all give it one constant. No code but theirs
+    writes the name, except to read the field, and no file of settings or commands contains it with another value.
     """
     view, module = model.view, model.module
     if attribute.startswith("__") or not view.project.is_whole or view.is_published(module.path):
         return None
-    paths = {file.path for file in view.mentioning(attribute) if not view.is_of_tests(file.path)} | {module.path}
+    spellings = {attribute, attribute.replace("_", "-")}
+    files = [file for each in sorted(spellings) for file in view.mentioning(each)]
+    paths = {file.path for file in files if not view.is_of_tests(file.path)} | {module.path}
     try:
         found = [each for path in sorted(paths) for each in _declared(view.peek(path), attribute)]
     except _Set:
         return None
     alike = {(type(each.value), repr(each.value)) for each in found}
-    spellings = {attribute, attribute.replace("_", "-")}
-    if (
-        len(alike) != 1
-        or found[0].value
-        or any(view.settings_change(module.path, each, found[0].value) for each in spellings)
-    ):
+    if len(alike) != 1 or any(view.settings_change(module.path, each, found[0].value) for each in spellings):
         return None
     return found[0]
 

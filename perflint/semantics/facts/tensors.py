@@ -49,7 +49,8 @@ def attribute(tensor: Tensor, name: str) -> Value:
         # A part of a batch that turns out to be a dict.
         return Name(f"builtins.dict.{name}", Mapping(tensor))
     if name not in _PROPERTIES:
-        return Name(f"torch.Tensor.{name}", tensor) if name in torch_api.tensor_methods() else UNKNOWN
+        public = torch_api.canonical(f"torch.Tensor.{name}")
+        return Name(public, tensor) if public.rpartition(".")[2] in torch_api.tensor_methods() else UNKNOWN
     if name == "device":
         return DeviceValue(tensor.device, tensor.place)
     if name == "shape":

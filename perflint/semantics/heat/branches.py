@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from perflint.findings import Heat
 from perflint.semantics.binders import own_nodes
+from perflint.semantics.callers.fields import default_of_field
 from perflint.semantics.heat.data_tests import is_for_other_kind, is_for_other_place, tells_of_tensor
 from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing, is_for_single
 from perflint.semantics.heat.gaps import fills_gaps
@@ -26,7 +27,7 @@ from perflint.semantics.heat.turns import (
 )
 from perflint.semantics.heat.work import NO_WORK
 from perflint.semantics.structure import block_in, names_in, place_in
-from perflint.semantics.values import Function
+from perflint.semantics.values import Const, Function, Scalar, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.inferred import Inferred
@@ -131,10 +132,21 @@ class Branches:
         return self._rarely_is(test, outcome) or is_switched_off(self._model, test, outcome)
 
     def _rarely_is(self, test: ast.expr, outcome: bool) -> bool:
-        if self._is_first_turn(test, outcome) or rarely(test, outcome, self._model.value):
+        if self._is_first_turn(test, outcome) or rarely(test, outcome, self._value):
             return True
         compared = self._with_value(test)
-        return compared is not None and rarely(compared, outcome, self._model.value)
+        return compared is not None and rarely(compared, outcome, self._value)
+
+    def _value(self, node: ast.expr) -> Value:
+        """The value of an expression. A number of steps that is a field of settings has its default."""
+        value = self._model.value(node)
+        if not isinstance(node, ast.Attribute) or isinstance(value, Scalar):
+            return value
+        parent = self._model.parent(node)
+        if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Mod):
+            return value
+        default = default_of_field(self._model, node.attr)
+        return value if default is None else Scalar(type(default.value).__name__, Const(default.value))
 
     def _with_value(self, test: ast.expr) -> ast.Compare | None:
         """A comparison with the value of the name that it asks: of `rest == 0` after `rest = step % 100`."""

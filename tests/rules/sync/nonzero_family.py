@@ -352,3 +352,11 @@ def averaged(x: torch.Tensor, mask: torch.Tensor, scale: float):
     d = total / keep.nonzero().size(1)  # error: TPF110
     e = range(keep.nonzero().size(0)), total / torch.nonzero(keep, as_tuple=True)[0].size(0)  # error: TPF110, TPF110
     return a, b, c, d, e
+
+
+def of_bytes(x: torch.Tensor, y: torch.Tensor):
+    keep = torch.floor(x).byte()
+    other = (x > 0).to(torch.uint8)
+    picked = x.argmax(dim=1).long()
+    on_cpu = (x > 0).cpu().byte()
+    return y[:, keep], y[other], y[picked], x.cpu()[on_cpu]  # error: TPF110, TPF110
