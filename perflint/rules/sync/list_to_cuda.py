@@ -10,6 +10,7 @@ from perflint.rules._advice import source_of
 from perflint.rules._names import READS
 from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.placement import (
+    LEGACY_CONSTRUCTORS,
     LEGACY_ON_DEVICE,
     MOVES,
     Content,
@@ -164,8 +165,9 @@ def _confidence(site: CallSite) -> Confidence | None:
             # If the argument of `as_tensor` may be a tensor already, the call is mostly there for other values.
             return None
         if source is None and any(member.tensor is None and member != NONE for member in value.members):
-            # It may also be a number or a list.
-            source = Confidence.LOW
+            # It may also be a number or a list. Most old types take no tensor of the GPU.
+            takes_any = target not in LEGACY_CONSTRUCTORS or target == "torch.Tensor"
+            source = Confidence.LOW if takes_any else Confidence.MEDIUM
         return None if source is None else weakest(source, place)
     if value.is_unknown and target != "torch.tensor":
         # A tensor that is on the device already is not copied.

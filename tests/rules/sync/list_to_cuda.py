@@ -182,3 +182,23 @@ def table(path: str):
     """Reading the file takes longer than the copy."""
     rows = np.loadtxt(path)
     return torch.tensor(rows[:, 0]).cuda()  # audit: TPF117
+
+
+def rolled(policy, env, optimizer, count):
+    state = env.reset()
+    for _ in range(count):
+        for _ in range(count):
+            state = env.step(policy(state))
+        state = torch.FloatTensor(state).cuda()  # error: TPF117
+        policy(state).sum().backward()
+        optimizer.step()
+
+
+def rolled_on_either(policy, env, optimizer, count):
+    state = env.reset()
+    for _ in range(count):
+        for _ in range(count):
+            state = env.step(policy(state))
+        state = torch.Tensor(state).cuda()  # audit: TPF117
+        policy(state).sum().backward()
+        optimizer.step()
