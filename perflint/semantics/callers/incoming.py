@@ -251,10 +251,14 @@ class Callers:
             for key in (method, *bases)
             for each in self._reach.family(key.path, key.qualname.rpartition(".")[0].rpartition(".")[2])
         }
+        names = {cls for _, cls in relatives}
         for path in self._reach.defining(name):
             module = self._view.peek(path)
+            # No importer may lead to the other classes with its bases: a text chooses one of them.
+            derived = {cls for cls, bases in self._view.bases(path) if not names.isdisjoint(bases)}
             for info in () if module is None else module.structure.methods.get(name, ()):
-                if (path, info.owner.rpartition(".")[2]) not in relatives:
+                cls = info.owner.rpartition(".")[2]
+                if cls not in derived and (path, cls) not in relatives:
                     return None
         module = self._view.peek(method.path)
         return None if module is None else module.named_function(method.qualname)

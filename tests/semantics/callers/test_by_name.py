@@ -47,6 +47,26 @@ term = tools.load(sys.argv[1])
 # file: losses.py
 class Loss:
     def accumulate(self, x):
+        raise NotImplementedError
+# file: plain.py
+from losses import Loss
+class Plain(Loss):
+    def accumulate(self, x):
+        return x.item()                     # hot
+# file: special.py
+from losses import Loss
+class Special(Loss):
+    def accumulate(self, x):
+        return x.item() + 1                 # hot
+# file: main.py
+import tools, sys
+term = tools.load(sys.argv[1])
+@step term.accumulate(x)
+===
+{_LOADED}
+# file: losses.py
+class Loss:
+    def accumulate(self, x):
         x                                   # -> cuda float 0
 # file: main.py
 import tools, torch
