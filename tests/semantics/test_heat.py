@@ -261,7 +261,7 @@ def train(model: nn.Module, loader, layers, batches):
 
 
 ON_BY_DEFAULT = """
-def train(model, loader, optimizer, verbose=True, debug=False, quiet=False):
+def train(model, loader, optimizer, verbose=True, debug=False, quiet=False, pytest=False):
     for x, y in loader:
         loss = model(x).sum()
         loss.backward()                 # hot
@@ -269,6 +269,8 @@ def train(model, loader, optimizer, verbose=True, debug=False, quiet=False):
         if verbose:
             print(loss.item())          # hot
         if debug:
+            print(loss.item())          # cold
+        if pytest:
             print(loss.item())          # cold
         if not verbose:
             continue
