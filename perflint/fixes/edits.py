@@ -184,6 +184,24 @@ def one_level(margin: str) -> str:
     return "\t" if "\t" in margin else "    "
 
 
+def under(source: Source, statements: Sequence[ast.stmt], head: str) -> tuple[Edit, ...] | None:
+    """The edits that put statements of a block into that of a `with`, whose first line is `head`.
+
+    None if that changes a text in them, or if they share a line with others.
+    """
+    first, last = source.span(statements[0]), source.span(statements[-1])
+    margin = indentation(source, first.line)
+    if len(margin) != first.column - 1 or ";" in source.lines[last.end_line - 1]:
+        return None
+    for node in (each for statement in statements for each in ast.walk(statement)):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno != node.lineno:
+            return None
+    unit = one_level(margin)
+    opening = in_newlines_of(source, first.line, f"{head}\n{margin}{unit}")
+    others = (line for line in range(first.line + 1, last.end_line + 1) if source.lines[line - 1].strip())
+    return insert(first.line, first.column, opening), *(insert(line, 1, unit) for line in others)
+
+
 def delete_statement(source: Source, statement: ast.stmt, body: Sequence[ast.stmt]) -> Edit:
     """Delete a simple statement of a block with its line and the comment that ends it.
 

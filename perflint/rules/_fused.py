@@ -12,10 +12,10 @@ from perflint.rules._memory.flows import flow_around
 from perflint.rules._project_text import names_apple_gpus, project_says
 from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, FUSED_LATER, FUSED_ON_APPLE, Version
 from perflint.rules._statements import block_of
+from perflint.rules.placement import goes_to_cuda, move
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
-from perflint.semantics.structure import keyword, path_of
-from perflint.semantics.values import Const, Device, DeviceValue
+from perflint.semantics.structure import keyword, last_name, path_of
 
 _SPARSE = re.compile(r"sparse\s*=\s*True")
 
@@ -77,16 +77,8 @@ def _moved(node: ast.expr) -> ast.expr:
 
 def _moves(model: Model, node: ast.expr) -> bool:
     """True if an expression ends in a move to a CUDA device: `.cuda()`, `.to("cuda")`."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    if not isinstance(node, ast.Call) or last_name(node) not in ("cuda", "to"):
         return False
-    if node.func.attr == "cuda":
-        return True
-    given = node.args[0] if node.args else keyword(node, "device")
-    return node.func.attr == "to" and given is not None and _is_cuda(model, given)
-
-
-def _is_cuda(model: Model, node: ast.expr) -> bool:
-    value = model.value(node)
-    if isinstance(value, Const) and isinstance(value.value, str):
-        return value.value.startswith("cuda")
-    return isinstance(value, DeviceValue) and value.device is Device.CUDA
+    site = model.call(node)
+    moved = move(site)
+    return last_name(node) == "cuda" or (moved is not None and goes_to_cuda(site, moved))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from perflint.findings import Edit, Fix, Safety, Span
-from perflint.fixes.edits import in_newlines_of, indentation, insert, one_level
+from perflint.fixes.edits import under
 from perflint.fixes.imports import spell
 from perflint.rules._since import INFERENCE_MODE
 from perflint.rules.evaluation._graph import Fate
@@ -22,7 +22,6 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.concrete import code, cst
-from perflint.source.text import Source
 
 _SHOW = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
 _COMPILED = frozenset({"compile", "script", "export", "script_method"})
@@ -98,17 +97,12 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
         return None
     if not _is_proven(survey, scope, lambda proof, scope: proof.statement(scope, statement)):
         return None
-    source = survey.model.source
-    edits = _indented(source, statement)
     spelling = spell(survey.model.symbols, "torch.no_grad", statement)
+    edits = None if spelling is None else under(survey.model.source, [statement], f"with {spelling.text}():")
     if edits is None or spelling is None:
         return None
-    first, *rest = edits
-    before = indentation(source, statement.lineno)
-    opening = in_newlines_of(source, statement.lineno, f"with {spelling.text}():\n{before}")
     text, proof = f"Put it under `with {spelling.text}():`", _NOTHING_COMES_IN if is_untrained else _NOTHING_USED
-    edits = [Edit(first.span, opening + first.text), *rest]
-    return Fix(text, Safety.RISKY, tuple(edits), spelling.imports, _FURTHER, proof=proof)
+    return Fix(text, Safety.RISKY, edits, spelling.imports, _FURTHER, proof=proof)
 
 
 def _is_shown(model: Model, statement: ast.Assign | ast.AnnAssign | ast.Return) -> bool:
@@ -130,17 +124,3 @@ def _runs_later(model: Model, call: ast.Call) -> bool:
     """True if a call runs when a generator is used, which may be outside of the context."""
     around = takewhile(lambda outer: not isinstance(outer, ast.stmt), model.ancestors(call))
     return any(isinstance(each, ast.GeneratorExp) and not isinstance(model.parent(each), ast.Call) for each in around)
-
-
-def _indented(source: Source, statement: ast.stmt) -> list[Edit] | None:
-    """Edits that indent a statement by one step; None if that changes a text in it, or if it shares its line."""
-    column = source.column(statement.lineno, statement.col_offset)
-    before = indentation(source, statement.lineno)
-    if len(before) != column - 1 or ";" in source.lines[(statement.end_lineno or 0) - 1]:
-        return None
-    for node in walk(statement):
-        if isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno != node.lineno:
-            return None
-    step = one_level(before)
-    lines = range(statement.lineno + 1, (statement.end_lineno or statement.lineno) + 1)
-    return [insert(statement.lineno, column, step), *(insert(line, 1, step) for line in lines)]

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Sequence
 
-from perflint.findings import Edit, Fix, Safety, Span
-from perflint.fixes.edits import indentation, insert, one_level
+from perflint.findings import Fix, Safety, Span
+from perflint.fixes.edits import under
 from perflint.rules._since import AMP_AUTOCAST
 from perflint.rules.traced.measured_autocast import MeasuredAutocast
 from perflint.semantics.scanning import scan
@@ -33,17 +33,17 @@ def _write(won: Won) -> Fix:
         raise Refused(f"the file uses `{found[0].strip('(.')}`, which does not work with autocast to bfloat16")
     structure = scan(source.tree)
     stretch = _forward_and_loss(source, structure, won.span)
-    spans = [source.span(each) for each in stretch]
-    if any(_has_long_text(each) for each in stretch):
-        raise Refused("a text of several lines stands there")
     symbols = Symbols(source.tree, structure)
     context, dtype = (spelled(symbols, f"torch.{name}", stretch[0]) for name in ("autocast", "bfloat16"))
     mark = quote(source)
     head = f"with {context.text}({mark}cuda{mark}, dtype={dtype.text}):"
+    edits = under(source, stretch, head)
+    if edits is None:
+        raise Refused("a text of several lines, or another statement, stands there")
     return Fix(
         "Compute forward and loss in bfloat16",
         Safety.RISKY,
-        _indented(source, Span(spans[0].line, 1, spans[-1].end_line, 1), head),
+        edits,
         imports=(*context.imports, *dtype.imports),
         since=AMP_AUTOCAST,
         proof="a trace timed it and compared the outputs",
@@ -95,22 +95,6 @@ def _targets(statement: ast.stmt) -> set[str]:
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     found = [each for target in targets for each in (target.elts if isinstance(target, ast.Tuple) else [target])]
     return {path_of(each) for each in found if each is not None}
-
-
-def _has_long_text(statement: ast.stmt) -> bool:
-    texts = (each for each in ast.walk(statement) if isinstance(each, (ast.Constant, ast.JoinedStr)))
-    return any(each.lineno != each.end_lineno for each in texts)
-
-
-def _indented(source: Source, lines: Span, head: str) -> tuple[Edit, ...]:
-    """The edits that put lines into the body of a `with`."""
-    margin = indentation(source, lines.line)
-    unit = one_level(margin)
-    others = (number for number in range(lines.line + 1, lines.end_line + 1) if source.lines[number - 1].strip())
-    return (
-        insert(lines.line, 1, f"{margin}{head}\n{unit}"),
-        *(insert(number, 1, unit) for number in others),
-    )
 
 
 CHANGE = Change(
