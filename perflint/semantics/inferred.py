@@ -88,11 +88,11 @@ class Inferred(ABC):
         begun = summaries(project).take_run(self.module) if self._round and part is None else None
         if begun is not None and calls is CallsOf.PROJECT:
             summaries(project).awaited.discard(self.module.path)
-        self.run = begun or self._begin(project)
+        self.run: Run = begun or self._begin(project)
         """The run that the facts come from. The summary of the next round continues it."""
-        self.view = self.run.analysis.view
+        self.view: View = self.run.analysis.view
         """The other files as they were read, and the results for them."""
-        self.is_changed = True
+        self.is_changed: bool = True
         """True if the last round has run anything again."""
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""

@@ -31,7 +31,7 @@ class Module:
         """The folder that absolute imports start from."""
         self.text = text
         self.tree = tree
-        self.is_package = path.name == "__init__.py"
+        self.is_package: bool = path.name == "__init__.py"
 
     def renamed(self, name: str) -> Module:
         """The same file by another name."""

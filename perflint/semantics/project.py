@@ -93,7 +93,7 @@ class Project:
         `settings` are complete when the files are listed.
         """
         self._settings = settings
-        self.declared = declared or Declared()
+        self.declared: Declared = declared or Declared()
         """The functions that the settings declare."""
         self._listing = files
         self._most = most

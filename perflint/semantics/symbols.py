@@ -111,7 +111,7 @@ class Symbols:
     """
 
     def __init__(self, tree: ast.Module, structure: Structure) -> None:
-        self.module = Scope(tree, None)
+        self.module: Scope = Scope(tree, None)
         self._structure = structure
         self._scopes: dict[ast.AST, Scope] = {tree: self.module}
         self._around: dict[ast.AST, Scope] = {tree: self.module}

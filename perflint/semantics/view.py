@@ -74,8 +74,8 @@ class View:
 
     def __init__(self, project: Project, checked: Module | None = None) -> None:
         self.project = project
-        self.memory = Memory()
-        self.checked = None if checked is None else checked.path
+        self.memory: Memory = Memory()
+        self.checked: Path | None = None if checked is None else checked.path
         """The file that the run is about; None for the run of one top level."""
         self.reads: dict[Path, Module | None] = {}
         """The other files whose contents the answers depend on; None for those that do not parse, and for files and
@@ -91,7 +91,7 @@ class View:
         """Gives the arguments that the file that is checked passes to its own functions."""
         self.every_call: EveryCall = no_call
         """Gives all calls that are known of a function of the file that is checked."""
-        self.is_informed = False
+        self.is_informed: bool = False
         """True if attributes of objects may come from calls of methods that other code may call, too."""
         self.records: list[Record] = []
         """The reads of other runs whose results this one uses."""

@@ -78,7 +78,7 @@ class Notebook:
     def __init__(self, document: str) -> None:
         """Raises NotebookError for a document that is not a notebook."""
         self.document = document
-        self.cells = tuple(_code_cells(document))
+        self.cells: tuple[Cell, ...] = tuple(_code_cells(document))
         sources = [cell.source for cell in self.cells]
         self._mark = _unused("magic: ", sources)
         self._border = _unused("%% cell ", sources)
@@ -87,12 +87,12 @@ class Notebook:
         found = _parsed_code("".join(self._bordered()))
         errors = self._hide_broken() if isinstance(found, SyntaxError) else []
         parts = self._bordered()
-        self.text = "".join(parts)
-        self.tree = found if isinstance(found, ast.Module) else None
+        self.text: str = "".join(parts)
+        self.tree: ast.Module | None = found if isinstance(found, ast.Module) else None
         """The syntax tree of the text; None if a cell does not parse, or if the text cannot be parsed."""
         counts = [len(_LINE.findall(part)) for part in parts]
         self._firsts = [1 + before for before in accumulate(counts[:-1], initial=0)] if counts else []
-        self.broken = tuple((self.line(number, error.lineno or 1), error) for number, error in errors)
+        self.broken: tuple[tuple[int, SyntaxError], ...] = tuple((self.line(number, error.lineno or 1), error) for number, error in errors)
         """The errors of cells that do not parse, each with its line in the text, which has these cells as comments."""
 
     def _bordered(self) -> list[str]:

@@ -42,8 +42,9 @@ class Analysis:
 
     def __init__(self, view: View, module: Module, any_caller: bool = False, keeps_calls: bool = False) -> None:
         """With `any_caller`, only functions that no other file can call take arguments from calls in the file."""
-        self.view, self.module = view, module
-        self.recorder = Recorder(module.name, any_caller=any_caller, keeps_calls=keeps_calls)
+        self.view: View = view
+        self.module: Module = module
+        self.recorder: Recorder = Recorder(module.name, any_caller=any_caller, keeps_calls=keeps_calls)
         self._budget = Budget(_steps(view, module))
         self._top = Frame(view, module, self._budget, names={}, recorder=self.recorder)
         self._order: list[FunctionInfo] = []
@@ -52,7 +53,7 @@ class Analysis:
         """The functions for which the first round asked for all calls of the project."""
         self._told: dict[FunctionInfo, tuple[list[Arguments], Every]] = {}
         """What other files told of the functions in the last round, if anything."""
-        self.rounds = 0
+        self.rounds: int = 0
         """The rounds that were made."""
 
     def run_alone(self, part: range | None = None) -> None:
