@@ -92,7 +92,9 @@ class Notebook:
         """The syntax tree of the text; None if a cell does not parse, or if the text cannot be parsed."""
         counts = [len(_LINE.findall(part)) for part in parts]
         self._firsts = [1 + before for before in accumulate(counts[:-1], initial=0)] if counts else []
-        self.broken: tuple[tuple[int, SyntaxError], ...] = tuple((self.line(number, error.lineno or 1), error) for number, error in errors)
+        self.broken: tuple[tuple[int, SyntaxError], ...] = tuple(
+            (self.line(number, error.lineno or 1), error) for number, error in errors
+        )
         """The errors of cells that do not parse, each with its line in the text, which has these cells as comments."""
 
     def _bordered(self) -> list[str]:
