@@ -10,6 +10,7 @@ import atexit
 import functools
 import gc
 import json
+import multiprocessing
 import os
 import sys
 import threading
@@ -133,7 +134,7 @@ class Probe:
             if self._look is not None:
                 self._look.start()
                 self._finder.on_result = self._note_result
-        atexit.register(self._finish)
+        atexit.register(self._at_exit)
 
     def _step_ended(self) -> None:
         if os.getpid() != self._pid:
@@ -261,6 +262,13 @@ class Probe:
             if stream is not None and not stream.closed:
                 stream.flush()
         os._exit(0)
+
+    def _at_exit(self) -> None:
+        self._finish()
+        if self._stopped and os.getpid() == self._pid:
+            # They may wait for orders of the program that do not come any more, and Python waits for them.
+            for child in multiprocessing.active_children():
+                child.terminate()
 
     def _finish(self) -> None:
         if self._is_written or os.getpid() != self._pid or not (self._step or self._losses):
