@@ -136,11 +136,17 @@ GRAPH = Change(
     graph,
     _idle,
     eager=without_graphs,
+    again=True,
     beside=LOADER,
     learn=_learned,
     parts=lambda: [
         Change(
-            "graph", "forward and backward pass are replayed as a CUDA graph", _backward, _idle, eager=without_graphs
+            "graph",
+            "forward and backward pass are replayed as a CUDA graph",
+            _backward,
+            _idle,
+            eager=without_graphs,
+            again=True,
         )
     ],
 )

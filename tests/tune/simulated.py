@@ -15,7 +15,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,8 @@ def tuned(text: str, outline: Callable[..., str] = outlined) -> str:
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     idle = {number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# not run")}
+    helpers = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.startswith("Graphed")]
+    idle |= {line for each in helpers for line in range(each.lineno, (each.end_lineno or 0) + 1)}
     steps = {
         call.lineno
         for call in calls
@@ -117,6 +119,9 @@ def judged(text: str, outline: Callable[..., str] = outlined) -> str:
         new = tuned(text, outline)
     except Refused as refused:
         return f"{refused.line}: {refused.reason}"
+    with suppress(Refused):
+        while outline is outlined_backward:
+            new = tuned(new, outline)
     with replays() as count:
         graphs = ran(new)
     if len(count) < 3:

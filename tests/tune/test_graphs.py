@@ -27,6 +27,7 @@ REFUSED = {
     "gradient_read": "`model[0].weight.grad` reads a gradient outside of the step that made it",
     "made_in_front": "the step does not clear the gradients of `optimizer`, so they add up",
     "manual_backward": "`self.manual_backward(loss)` has an effect that a graph does not repeat",
+    "pooled": "`random.choice(self.images[-5:])` may do something else in each step",
     "two_loops": "`self.scale` is read, which a.py:33 changes",
     "scheduled_before": "`scheduler.step()` has an effect that a graph does not repeat",
     "wrapped_optimizer": "`group['lr']` outside of the step is changed",

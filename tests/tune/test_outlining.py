@@ -771,6 +771,26 @@ def test_a_model_of_the_module(own: bool) -> None:
         assert "GraphedBackward(forward_backward, model)\n" in outlined_backward("a.py", {"a.py": text}, known)
 
 
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_second_pass_through_what_a_model_made(ended: bool) -> None:
+    """A graph gets copies of its inputs, so that no gradients go on in front of it."""
+    given = "made.detach()" if ended else "made"
+    text = (
+        HEAD
+        + "for _ in range(5):\n    x = torch.rand(5, 4)\n    first = model(x).mean()\n    first.backward()\n    optimizer.step()\n"
+        "    optimizer.zero_grad()\n    made = model(x)\n    shown.append(len(shown))\n    made = shown and "
+        + given
+        + "\n"
+        "    loss = model(torch.cat([x, made + x])).mean()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    once = tuned(text, outlined_backward)
+    if ended:
+        assert "graphed_backward_2 = GraphedBackward(forward_backward_2, model)" in tuned(once, outlined_backward)
+    else:
+        with pytest.raises(Refused, match="goes on through `made`"):
+            tuned(once, outlined_backward)
+
+
 def test_a_device_that_code_assigns_does_not_count() -> None:
     text = (
         HEAD

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Sequence
 
-from perflint.semantics.structure import block_in
+from perflint.semantics.structure import block_in, path_of
 from perflint.tune.graphs.parts import Region
-from perflint.tune.graphs.purity import is_gradient, loaded_names, short
+from perflint.tune.graphs.purity import is_gradient, loaded_names, short, stored_names
 from perflint.tune.graphs.region import Finder
-from perflint.tune.graphs.statements import is_method, simple
+from perflint.tune.graphs.statements import is_method, loaded_outside, simple
+from perflint.tune.graphs.writing import BACKWARD
 from perflint.tune.refused import Refused
 
 
@@ -24,6 +26,7 @@ class BackwardFinder(Finder):
         ]
         # The call itself, not one inside of which it stands.
         calls = [each for each in calls if not any(other in ast.walk(each) for other in calls if other is not each)]
+        calls = [each for each in calls if not self._is_graph(each)]
         refused: Refused | None = None
         for call in sorted(calls, key=lambda each: each.lineno):
             try:
@@ -31,6 +34,28 @@ class BackwardFinder(Finder):
             except Refused as reason:
                 refused = refused or reason
         raise refused or Refused("no backward pass began in the file", 1)
+
+    def _is_graph(self, call: ast.Call) -> bool:
+        """True for a backward pass in a function that is replayed already."""
+        functions = {path_of(each.args[0]).rpartition(".")[2] for each in self._graphs().values()}
+        return any(getattr(each, "name", None) in functions for each in self._chain(call))
+
+    def _graphs(self) -> dict[str, ast.Call]:
+        """The names of the graphs that the file has, with the calls that make them."""
+        return {
+            path_of(node.targets[0]): node.value
+            for node in ast.walk(self._source.tree)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and path_of(node.value.func) == BACKWARD.name
+        }
+
+    def _arranged(self, statements: Sequence[ast.stmt]) -> Region:
+        graphs = self._graphs()
+        for node in (node for each in statements for node in ast.walk(each)):
+            if isinstance(node, ast.Call) and path_of(node.func) in graphs:
+                raise Refused("another graph is replayed", node)
+        return super()._arranged(statements)
 
     def _before(self, backward: ast.stmt) -> Region:
         """The region that ends with a backward pass. Raises Refused."""
@@ -61,10 +86,43 @@ class BackwardFinder(Finder):
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before) if not _clears(each.statement)), None)
             raise moved or stop or Refused("the model is called outside of the block of the backward pass", last)
+        self._require_gradless_results(region, block[end:])
+        if self._graphs():
+            self._require_gradless_inputs(region, block[: block.index(region.whole[0])])
         for node in (node for each in region.kept for node in ast.walk(each)):
             if is_gradient(node, self._purity.imports):
                 raise Refused(f"`{short(node)}` reads a gradient in the step that makes it", node)
         return region
+
+    def _require_gradless_inputs(self, region: Region, earlier: Sequence[ast.stmt]) -> None:
+        """Raise Refused if the backward pass goes on to what a model computed in front of the region."""
+        computed = self._computed(earlier)
+        for statement in region.kept:
+            if used := _carrier(statement, computed):
+                raise Refused(f"the backward pass goes on through `{used}`, in front of the graph", statement)
+            computed -= {*stored_names(statement)}
+
+    def _require_gradless_results(self, region: Region, later: Sequence[ast.stmt]) -> None:
+        """Raise Refused if a later backward pass goes through a result: those of a graph end its gradients."""
+        computed = self._computed(region.kept)
+        for statement in later:
+            used = _carrier(statement, computed)
+            if used and any(self._purity.begins(node) for node in ast.walk(statement)):
+                raise Refused(f"the gradients of a later backward pass go through `{used}`", statement)
+            computed = computed | {*stored_names(statement)} if used else computed - {*stored_names(statement)}
+
+    def _computed(self, statements: Sequence[ast.stmt]) -> set[str]:
+        """The names of what statements computed with models, so that gradients may go through it."""
+        computed: set[str] = set()
+        graphs = self._graphs()
+        for statement in statements:
+            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            ends = {each for node in filter(_ends_gradients, ast.walk(statement)) for each in ast.walk(node)}
+            is_new = any(map(self._reaches_model, {*calls} - ends)) or _carrier(statement, computed)
+            is_replay = any(path_of(call.func) in graphs for call in calls)
+            stores = {*stored_names(statement)}
+            computed = computed | stores if is_new and not is_replay else computed - stores
+        return computed
 
     def _clears(self, region: Region, statement: ast.stmt, bound: set[str]) -> bool:
         if not _clears(statement):
@@ -76,6 +134,20 @@ class BackwardFinder(Finder):
         if not only or bound & {name.id for name in loaded_names(statement)}:
             raise Refused("gradients are cleared in the middle of other work", statement)
         return True
+
+
+def _carrier(statement: ast.stmt, computed: Collection[str]) -> str:
+    """The first of some names that a statement reads with its gradients; empty if it reads none of them so."""
+    ends = [*filter(_ends_gradients, ast.walk(statement))]
+    return next((name.id for name in loaded_outside(statement, ends) if name.id in computed), "")
+
+
+def _ends_gradients(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "data"
+    called = getattr(node, "func", None)
+    name = getattr(called, "attr", "")
+    return isinstance(node, ast.Call) and (name in ("detach", "item", "size") or name.endswith("_like"))
 
 
 def _clears(statement: ast.stmt) -> bool:

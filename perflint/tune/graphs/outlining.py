@@ -123,8 +123,6 @@ class _Outliner:
             raise Refused("hooks that add up gradients run in each step, as of DistributedDataParallel", 1)
         if any(each.copies > 1 for each in seen.models):
             raise Refused("the model is replicated", 1)
-        if any(each.name in self._source.text for each in HELPERS):
-            raise Refused("the file has a graph of its step", 1)
         self._texts = texts
         self._trees = {name: ast.parse(text) for name, text in texts.items()}
         steps = {name: {*lines} for name, lines in seen.steps.items()}
@@ -141,6 +139,7 @@ class _Outliner:
 
     def step(self) -> str:
         """The text with a graph of the step."""
+        self._require_no_graph(*HELPERS)
         self._require_plain(_OTHERS)
         finder = self._finder(Finder, self._purity(self._is_step), self._is_step)
         region = finder.find()
@@ -151,10 +150,15 @@ class _Outliner:
         return self._written(STEP, region, optimizers)
 
     def backward(self) -> str:
-        """The text with a graph of the forward and backward pass."""
+        """The text with a graph of the forward and backward pass, or of another one besides those that it has."""
+        self._require_no_graph(STEP)
         self._require_plain(_OTHERS[:-1])
         region = self._finder(BackwardFinder, self._purity(_never, self._begins), _never).find()
         return self._written(BACKWARD, region, self._models(region))
+
+    def _require_no_graph(self, *helpers: Helper) -> None:
+        if any(each.name in self._source.text for each in helpers):
+            raise Refused("the file has a graph of its step", 1)
 
     def _is_step(self, node: ast.AST) -> bool:
         return _is_at(node, self._seen.steps.get(self._path, ()))

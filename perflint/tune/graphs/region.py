@@ -185,6 +185,13 @@ class Finder:
         if not self._calls_model(region):
             moved = next((each.reason for each in reversed(region.before)), None)
             raise moved or stop or Refused("the model is called outside of the block of the optimizer's step", step)
+        bound = {name for each in region.kept for name in stored_names(each)}
+        for call in (call for call in calls if is_method(call, "backward")):
+            loss = call.func.value if isinstance(call.func, ast.Attribute) else call
+            if isinstance(loss, ast.Name) and loss.id not in bound:
+                # The graph gets a copy of the loss, without what it was computed of.
+                reason = stop or next((each.reason for each in reversed(region.before)), None)
+                raise reason or Refused(f"`{loss.id}` is computed outside of the graph", call)
         calls += self._cleared_in_front(region)
         self._require_cleared(calls)
         self._require_own_gradients(region, calls)

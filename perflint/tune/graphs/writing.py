@@ -213,7 +213,9 @@ class Writer:
         return one_level(indentation(self._source, self._region.whole[0].lineno))
 
     def _helper(self) -> Iterator[Edit]:
-        """The class, in front of the first definition of the file or behind its imports."""
+        """The class, in front of the first definition of the file or behind its imports, if it is not there."""
+        if self._helper_class.name in self._known:
+            return
         tree = self._source.tree
         region = self._region.whole[0].lineno
         outer = next(each for each in tree.body if each.lineno <= region <= _end(each))
