@@ -319,9 +319,18 @@ def _held(frames: list[FrameType], module: Any) -> tuple[FrameType, str]:
 
 
 def _name(frame: FrameType, module: Any) -> str:
-    """The name of a module in a frame, also as an attribute of `self`; empty if it has none."""
-    names = (name for name, value in frame.f_locals.items() if value is module and name != "self")
-    return next(names, "") or _attribute(frame.f_locals.get("self"), module)
+    """The name of a module in a frame, also as an attribute of `self`, or of one that holds it; empty without any."""
+    local = [(name, value) for name, value in frame.f_locals.items() if name != "self"]
+    found = next((name for name, value in local if value is module), "")
+    found = found or _attribute(frame.f_locals.get("self"), module)
+    kind = sys.modules["torch"].nn.Module
+    own = [(f"self.{name}", value) for name, value in _attributes(frame.f_locals.get("self"))]
+    holding = (
+        name
+        for name, value in (*local, *own)
+        if isinstance(value, kind) and any(part is module for part in value.modules())
+    )
+    return found or next(holding, "")
 
 
 def _attribute(holder: Any, module: Any) -> str:

@@ -140,6 +140,55 @@ def ran(text: str, patch: pytest.MonkeyPatch, has_gpu: bool = True) -> tuple[lis
     return names["shown"], modules
 
 
+PARTS = """
+class Coder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(4, 2), nn.Linear(2, 1)
+
+    def encode(self, x):
+        return self.outer(self.inner(x))
+
+coder = Coder()
+optimizer = torch.optim.SGD(coder.parameters(), lr=0.1)
+
+def train():
+    for _ in range(3):
+        optimizer.zero_grad()
+        coder.encode(torch.ones(2, 4)).mean().backward()
+        optimizer.step()
+
+def evaluate(coder):
+    return coder
+
+train()
+"""
+
+
+def test_the_name_of_what_holds_a_model() -> None:
+    """A model may be called by other methods than its own call, which are called by its name."""
+    names = [{line: name for _, line, name in each.names} for each in seen(HEAD + PARTS).models]
+    lines = (HEAD + PARTS).splitlines()
+    encode, module = lines.index("    def encode(self, x):") + 1, 1
+    assert [each[encode] for each in names] == ["self.inner", "self.outer"]
+    assert [each[module] for each in names] == ["coder", "coder"]
+
+
+def test_the_mark_of_a_step_stands_in_the_file_with_its_loop() -> None:
+    model, loop = PARTS.split("coder = Coder()")
+    texts = {"a.py": f"from b import Coder\ncoder = Coder(){loop}", "b.py": HEAD + model}
+    facts = seen(HEAD + PARTS)
+    shift = (HEAD + model).count("\n") - 1
+    models = tuple(
+        replace(each, path="b.py", holder="b.py", holder_line=each.line, name=f"self.{part}")
+        for each, part in zip(facts.models, ("inner", "outer"), strict=True)
+    )
+    facts = replace(facts, models=models, steps={"a.py": [line - shift for line in facts.steps["a.py"]]}, lines={})
+    new = compiled(texts, Evidence(facts, (), 10.0, 1.0))
+    assert "    for _ in range(3):\n        torch.compiler.cudagraph_mark_step_begin()\n" in new["a.py"]
+    assert "self.inner.compile" in new["b.py"] and "self.outer.compile" in new["b.py"]
+
+
 @pytest.mark.parametrize(
     ("body", "line", "before"),
     [

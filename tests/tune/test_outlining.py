@@ -775,13 +775,11 @@ def test_a_model_of_the_module(own: bool) -> None:
 def test_a_second_pass_through_what_a_model_made(ended: bool) -> None:
     """A graph gets copies of its inputs, so that no gradients go on in front of it."""
     given = "made.detach()" if ended else "made"
-    text = (
-        HEAD
-        + "for _ in range(5):\n    x = torch.rand(5, 4)\n    first = model(x).mean()\n    first.backward()\n    optimizer.step()\n"
-        "    optimizer.zero_grad()\n    made = model(x)\n    shown.append(len(shown))\n    made = shown and "
-        + given
-        + "\n"
-        "    loss = model(torch.cat([x, made + x])).mean()\n    loss.backward()\n    optimizer.step()\n"
+    text = HEAD + (
+        "for _ in range(5):\n    x = torch.rand(5, 4)\n    first = model(x).mean()\n    first.backward()\n"
+        "    optimizer.step()\n    optimizer.zero_grad()\n    made = model(x)\n    shown.append(len(shown))\n"
+        f"    made = shown and {given}\n    loss = model(torch.cat([x, made + x])).mean()\n    loss.backward()\n"
+        "    optimizer.step()\n"
     )
     once = tuned(text, outlined_backward)
     if ended:

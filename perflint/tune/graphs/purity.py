@@ -33,6 +33,8 @@ _GENERATORS = {"random.Random", *(f"numpy.random.{name}" for name in ("default_r
 _HOST_MODULES = ("numpy", "pandas", "scipy", "sklearn", "PIL", "cv2", "gym", "gymnasium")
 """Modules that compute on the CPU."""
 _FROM_HOST = frozenset(f"torch.{name}" for name in "tensor as_tensor asarray from_numpy".split())
+_KINDS = frozenset("isinstance len hasattr callable".split())
+"""Functions that tell of a tensor or a container what no work on its values changes."""
 _SIZES = frozenset("device dim dtype is_cuda ndim numel shape size".split())
 """Attributes of a tensor that do not depend on its values."""
 _WALKS = frozenset(
@@ -235,6 +237,8 @@ class Purity:
             return
         # Sizes and kinds of tensors are the same in each replay.
         sized = {node.value for node in ast.walk(test) if isinstance(node, ast.Attribute) and node.attr in _SIZES}
+        asked = [node for node in ast.walk(test) if isinstance(node, ast.Call) and path_of(node.func) in _KINDS]
+        sized |= {each for call in asked for each in call.args}
         found = next((name for name in loaded_names(test) if name.id in bound and name not in sized), None)
         if found is not None:
             raise Refused(f"`{short(test)}` branches on `{found.id}`, which the step computes", test)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from perflint.frozen import dataclass
@@ -39,6 +39,7 @@ from perflint.tune.graphs.repeated import Repeated
 from perflint.tune.refused import Refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Named = ast.FunctionDef | ast.AsyncFunctionDef
 _CONSTRUCTORS = frozenset("__init__ __post_init__ __new__ setup_context".split())
 
 
@@ -89,7 +90,8 @@ class Reached:
         self.once = _builders(trees.values())
         """The methods that only constructors call."""
         repeated = Repeated(trees, steps or {}, {self._functions[each] for each in again if each in self._functions})
-        stores = [(each, path) for path, tree in trees.items() for each in _changed(tree, self.once, repeated)]
+        classes = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        stores = [(each, path) for path, tree in trees.items() for each in _changed(tree, self.once, repeated, classes)]
         self.changed = {node.attr: f"{path}:{node.lineno}" for node, path in stores if isinstance(node, ast.Attribute)}
         """The attributes that code assigns between steps, with a place of each."""
         self._elements = {
@@ -103,6 +105,7 @@ class Reached:
             if isinstance(node, ast.Name)
         }
         """The variables that code binds between steps, with a place of each."""
+        self._unread = _unread(trees.values())
         self.numbers = _numbers(trees.values())
         """The attributes that hold numbers only."""
         self._known: dict[tuple[str, int], Refused | None] = {}
@@ -312,10 +315,10 @@ class Reached:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             return f"`{short(node)}` changes a Python variable"
         if isinstance(node, ast.Attribute):
-            if isinstance(node.ctx, ast.Store) and not constructs:
+            if isinstance(node.ctx, ast.Store) and not constructs and node.attr not in self._unread:
                 return f"`{short(node)}` is assigned"
             # Models on another device have other memory, and so another graph.
-            is_own = node.attr != "device" and not imports.full_name(node).startswith("torch.")
+            is_own = node.attr not in {"device", *self._unread} and not imports.full_name(node).startswith("torch.")
             if isinstance(node.ctx, ast.Load) and node.attr in self.changed and is_own:
                 return f"`{short(node)}` is read, which {self.changed[node.attr]} changes"
             return "a gradient is read" if is_gradient(node, imports) else ""
@@ -348,8 +351,50 @@ def _builders(trees: Iterable[ast.Module]) -> set[str]:
     return inside - outside
 
 
+def _built(function: ast.FunctionDef | ast.AsyncFunctionDef, classes: Collection[str]) -> Iterator[ast.Attribute]:
+    """The attributes that a function assigns of objects of the project's classes that it has made: they are new."""
+    nodes = [*ast.walk(function)]
+    bound = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    made = {
+        path_of(node.targets[0])
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and path_of(node.value.func).rpartition(".")[2] in classes
+    }
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if path_of(node.value) in made and bound[path_of(node.value)] == 1:
+                yield node
+
+
+def _unread(trees: Iterable[ast.Module]) -> set[str]:
+    """The attributes that are read in no code but behind their assignment in the same function, such as weights that
+    a layer keeps to be shown: each step assigns them anew.
+    """
+    assigned: set[str] = set()
+    read: set[str] = set()
+    for tree in trees:
+        for function in (node for node in ast.walk(tree) if isinstance(node, _Named)):
+            first: dict[str, int] = {}
+            for each in function.body:
+                for target in (node for node in ast.walk(each) if isinstance(each, ast.Assign)):
+                    if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store):
+                        first.setdefault(target.attr, each.end_lineno or each.lineno)
+            assigned |= {*first}
+            inside = [node for node in ast.walk(function) if isinstance(node, ast.Attribute)]
+            behind = {node for node in inside if node.lineno > first.get(node.attr, sys.maxsize)}
+            read |= {node.attr for node in {*inside} - behind if isinstance(node.ctx, ast.Load)}
+        functions = [node for node in tree.body if not isinstance(node, _Named | ast.ClassDef)]
+        read |= {each.attr for node in functions for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+        read |= {
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+    return assigned - read
+
+
 def _changed(
-    tree: ast.Module, once: Collection[str], repeated: Repeated
+    tree: ast.Module, once: Collection[str], repeated: Repeated, classes: Collection[str]
 ) -> Iterator[ast.Attribute | ast.Subscript | ast.Name]:
     """The targets that code assigns outside of constructors and of what only runs before the steps.
 
@@ -357,10 +402,11 @@ def _changed(
     """
     # Each node with the line of its function from which on it repeats, and whether that is a constructor.
     waiting: list[tuple[ast.AST, float, bool]] = [(tree, repeated.began(tree), False)]
+    built = {node for function in ast.walk(tree) if isinstance(function, _Named) for node in _built(function, classes)}
     while waiting:
         node, start, constructs = waiting.pop()
         target = _target(node)
-        if target is not None and target.lineno >= start:
+        if target is not None and target.lineno >= start and target not in built:
             yield target
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             constructs = node.name in _CONSTRUCTORS or node.name in once
