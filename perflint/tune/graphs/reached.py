@@ -387,9 +387,10 @@ def _unread(trees: Iterable[ast.Module]) -> set[str]:
             read |= {node.attr for node in {*inside} - behind if isinstance(node.ctx, ast.Load)}
         functions = [node for node in tree.body if not isinstance(node, _Named | ast.ClassDef)]
         read |= {each.attr for node in functions for each in ast.walk(node) if isinstance(each, ast.Attribute)}
-        read |= {
-            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        }
+        sums = [node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign)]
+        read |= {each.attr for each in sums if isinstance(each, ast.Attribute)}
+        # `getattr` may get a name from anywhere.
+        read |= {str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     return assigned - read
 
 
