@@ -10,9 +10,10 @@ from itertools import pairwise
 
 from perflint.rules._memory import operators
 from perflint.rules._memory.flows import Body, body_around, flow_around
-from perflint.rules._memory.uses import HARMLESS, Fate, Position, handed
+from perflint.rules._memory.uses import HARMLESS, Fate, Position, Uses, handed
 from perflint.rules._visible import is_local
-from perflint.semantics.binders import Loop, own_nodes, targets
+from perflint.semantics.around import statement_of
+from perflint.semantics.binders import own_nodes, targets
 from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
@@ -33,6 +34,8 @@ _OF_MODULE_STATE = frozenset(
 _STATE = ".state_dict()"
 """The place of all results of these methods."""
 _LETS_OTHERS_RUN = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+_LAST = (1 << 30, 0)
+"""A position behind all code."""
 _LAYERS = HARMLESS | {Fate.LAYER}
 
 
@@ -354,12 +357,28 @@ def writers(model: Model, node: ast.expr, begin: Position, end: Position) -> Wri
     return found
 
 
-def lived(begin: Position, end: Position, loops: set[Loop]) -> tuple[Position, Position]:
-    """The positions between which code may run while a value is in use that some loops carry on."""
-    for loop in loops:
+def writers_during(
+    model: Model, node: ast.expr, shares: ast.expr, uses: Uses, *, until_backward: bool = True
+) -> Writers:
+    """The most dangerous code that may write to a tensor while a value that shares its memory is in use.
+
+    `node` makes the value, `shares` is the tensor, and `uses` are those of the value. With `until_backward`, it is in
+    use as long as autograd may keep it.
+    """
+    statement = statement_of(model, node)
+    if statement is None:
+        return Writers.WRITTEN
+    begin, end = position(statement), uses.last
+    for loop in uses.loops:
         begin = min(begin, position(loop))
         end = max(end, (loop.end_lineno or 0, loop.end_col_offset or 0))
-    return begin, end
+    if uses.saved and until_backward:
+        # Autograd may read it until the backward pass, which comes after all of the function.
+        end = _LAST
+        base = operators.shared(model, shares)
+        if isinstance(base, ast.Attribute) and base.attr in attributes_written(model):
+            return Writers.WRITTEN
+    return writers(model, shares, begin, end)
 
 
 def _inside(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> ast.AST:

@@ -9,13 +9,12 @@ from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.rules._long_lines import makes_long_line
-from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
+from perflint.rules._memory.bodies import Writers, writers_during
 from perflint.rules._memory.uses import HARMLESS, Fate, Uses
 from perflint.rules._numbers import literal
 from perflint.rules._order import has_effects
 from perflint.rules.sync._filling import is_size
 from perflint.rules.sync._indices import Index, Part, parts
-from perflint.semantics.around import statement_of
 from perflint.semantics.sites import SubscriptSite
 from perflint.semantics.structure import keyword, names_in, path_of
 from perflint.semantics.values import Evidence, Tensor, scalar_type
@@ -23,7 +22,6 @@ from perflint.source.concrete import code
 
 _COPIES = frozenset((Index.LIST, Index.HOST_POSITIONS))
 _MOST_STACKED = 4
-_LAST = (1 << 30, 0)
 
 
 def on_device(site: SubscriptSite) -> Fix | None:
@@ -148,7 +146,9 @@ def _sliced(site: SubscriptSite, written: list[ast.expr], at: int) -> Fix | None
         return None
     uses = Uses(site.model, layout=True)
     uses.follow(site.node)
-    if not uses.fates or not uses.fates <= HARMLESS | {Fate.LAYER} or not _is_kept(site, uses):
+    if not uses.fates or not uses.fates <= HARMLESS | {Fate.LAYER}:
+        return None
+    if writers_during(site.model, site.node, site.node.value, uses) > Writers.LAYERS:
         return None
     same = _is_sure(site) and uses.fates == {Fate.READ} and not uses.laid_bare
     return Fix(message, Safety.SAFE if same else Safety.UNSAFE, (edit,))
@@ -181,20 +181,6 @@ def _is_apart(site: SubscriptSite) -> bool:
     """True if a store takes nothing from the tensor that it changes: slices of one tensor may overlap."""
     path = path_of(site.node.value)
     return bool(path) and site.stored is not None and path.partition(".")[0] not in names_in(site.stored)
-
-
-def _is_kept(site: SubscriptSite, uses: Uses) -> bool:
-    """True if nothing writes to the indexed tensor while the result is in use, which shares its memory from now on."""
-    model, statement = site.model, statement_of(site.model, site.node)
-    if statement is None:
-        return False
-    begin, end = lived((statement.lineno, statement.col_offset), uses.last, uses.loops)
-    if uses.saved:
-        # Autograd may read it until the backward pass, which comes after all of the function.
-        end = _LAST
-        if isinstance(site.node.value, ast.Attribute) and site.node.value.attr in attributes_written(model):
-            return False
-    return writers(model, site.node.value, begin, end) <= Writers.LAYERS
 
 
 def _stacked(site: SubscriptSite, written: list[ast.expr], at: int, positions: list[int]) -> Fix | None:

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
-from perflint.rules._memory.bodies import Writers, lived, memory_around, writers
+from perflint.rules._memory.bodies import Writers, memory_around, writers_during
 from perflint.rules._memory.flows import body_around, bound, flow_around
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._filling import is_size
 from perflint.rules.transfer._ones import is_one, shape
 from perflint.rules.worth import sentence
-from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
@@ -224,11 +223,9 @@ def _is_reshaped(site: CallSite) -> bool:
 
 def _writers(site: CallSite, uses: Uses) -> Writers:
     """The code that may write to the repeated tensor while the result is in use: a view would show the write."""
-    statement = statement_of(site.model, site.node)
-    if statement is None or not isinstance(site.node.func, ast.Attribute):
+    if not isinstance(site.node.func, ast.Attribute):
         return Writers.HANDED
-    begin, end = lived((statement.lineno, statement.col_offset), uses.last, uses.loops)
-    return writers(site.model, site.node.func.value, begin, end)
+    return writers_during(site.model, site.node, site.node.func.value, uses, until_backward=False)
 
 
 def _safety(site: CallSite, found: _Repeats, uses: Uses, others: Writers) -> Safety:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severity
-from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
-from perflint.rules._memory.operators import is_fresh, shared
+from perflint.rules._memory.bodies import Writers, writers_during
+from perflint.rules._memory.operators import is_fresh
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.transfer._clones import without_clone
-from perflint.semantics.around import statement_of
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
@@ -21,8 +19,6 @@ _BY_FUNCTION = ("torch.tensor", "torch.cat", "torch.concat")
 _DEEP = "copy.deepcopy"
 _DEEPEST = 3
 _READS = frozenset({Fate.READ, Fate.COMPUTED, Fate.LAYER})
-_LAST = (sys.maxsize, 0)
-"""Behind all positions of a file."""
 
 
 class UnwrittenClone(Rule):
@@ -216,18 +212,7 @@ def _is_slice(site: CallSite) -> bool:
 
 def _source_confidence(site: CallSite, copied: ast.expr, uses: Uses) -> Confidence | None:
     """How sure it is that nothing writes to the source while the copy is in use; None if something may."""
-    model = site.model
-    statement = statement_of(model, site.node)
-    if statement is None:
-        return None
-    begin, end = lived((statement.lineno, statement.col_offset), uses.last, uses.loops)
-    base = shared(model, copied)
-    if uses.saved:
-        # Autograd may read it until the backward pass, which comes after all of the function.
-        end = _LAST
-        if isinstance(base, ast.Attribute) and base.attr in attributes_written(model):
-            return None
-    found = writers(model, copied, begin, end)
+    found = writers_during(site.model, site.node, copied, uses)
     if found > Writers.LAYERS:
         return None
     return Confidence.LOW if found is Writers.LAYERS else Confidence.HIGH
