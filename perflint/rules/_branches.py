@@ -8,7 +8,7 @@ from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import calls_in, last_name, path_of, walk
 
 CHOOSE = "Compute both and choose on the GPU (`torch.where`, `clamp`), or test a value that is already on the CPU."
 _ASSERT = "Check on the GPU with `torch._assert_async`, or only in tests."
@@ -57,7 +57,7 @@ def _reads_again(decided: ast.AST) -> bool:
         return False
     asked = {path_of(part) for part in walk(decided.test) if isinstance(part, (ast.Name, ast.Attribute))}
     branches = [decided.body, decided.orelse] if isinstance(decided, ast.IfExp) else [*decided.body, *decided.orelse]
-    calls = [part for branch in branches for part in walk(branch) if isinstance(part, ast.Call)]
+    calls = [*calls_in(*branches)]
     read = [call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "item"]
     return any(path_of(node) in asked for node in read if isinstance(node, (ast.Name, ast.Attribute)))
 
@@ -94,6 +94,6 @@ def _reports(block: list[ast.stmt]) -> bool:
 
 
 def _logs(statement: ast.stmt) -> bool:
-    calls = [part for part in walk(statement) if isinstance(part, ast.Call)]
+    calls = [*calls_in(statement)]
     is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
     return is_call and any(conventions.writes_log(last_name(call)) for call in calls)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from perflint.semantics.memo import once_per_key
 from perflint.semantics.model import Model
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import calls_in, path_of
 from perflint.semantics.values import Sequence, Value
 
 _MOST_CLASSES = 40
@@ -38,7 +38,7 @@ def made_of(model: Model, cls: str) -> Made:
             elif found[1].node not in made.classes:
                 home, info = found
                 made.classes.append(info.node)
-                for call in (node for node in walk(info.node) if isinstance(node, ast.Call)):
+                for call in calls_in(info.node):
                     path = path_of(call.func)
                     full = home.full_name(path)
                     if full in seen or path.startswith(("self.", "cls.")):

@@ -193,6 +193,14 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
             stack += reversed(children(node))
 
 
+def calls_in(*nodes: ast.AST) -> Iterator[ast.Call]:
+    """The calls in some nodes, outer ones first."""
+    for node in nodes:
+        for part in walk(node):
+            if isinstance(part, ast.Call):
+                yield part
+
+
 def ancestors(parents: dict[ast.AST, ast.AST], node: ast.AST) -> Iterator[ast.AST]:
     """The nodes around a node, innermost first."""
     around = parents.get(node)

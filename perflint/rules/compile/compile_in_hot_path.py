@@ -12,7 +12,7 @@ from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import calls_in
 from perflint.semantics.values import Name
 from perflint.source.quoting import quoted
 
@@ -118,7 +118,7 @@ class CompileInHotPath(Rule):
 def _compiles_too(model: Model, reset: ast.AST) -> bool:
     """True if each iteration also compiles a model: a reset separates one model from the next."""
     loop = next(loops_around(model, reset), None)
-    calls = (each for each in walk(loop) if isinstance(each, ast.Call)) if loop is not None else ()
+    calls = calls_in(loop) if loop is not None else ()
     return any(model.target(each) in _COMPILES for each in calls)
 
 

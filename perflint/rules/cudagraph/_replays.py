@@ -10,7 +10,7 @@ from perflint.semantics.around import class_around, inside, is_inside
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.regions.captured import GRAPHS, Capture
-from perflint.semantics.structure import keyword, path_of, walk
+from perflint.semantics.structure import calls_in, keyword, path_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +144,4 @@ def is_between(model: Model, node: ast.AST, capture: Capture, every: list[ast.Ca
     function = model.function(node)
     if function is None or function is model.function(capture.start):
         return False
-    return any(call in every for call in walk(function) if isinstance(call, ast.Call))
+    return any(call in every for call in calls_in(function))

@@ -11,7 +11,7 @@ from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import last_name, names_in, path_of, walk
+from perflint.semantics.structure import calls_in, last_name, names_in, path_of, walk
 
 _STREAMS = ("torch.cuda.stream", "torch.cuda.streams.stream", "torch.cuda.StreamContext")
 _WAITS = frozenset({"wait_stream", "wait_event", "synchronize", "wait", "record_event", "record"})
@@ -118,7 +118,7 @@ def _stream(model: Model, node: ast.With) -> ast.expr | None:
 
 def _missing(model: Model, node: ast.With, stream: ast.expr, capture: Capture) -> str:
     """The wait that a recorded block of another stream lacks, in words; empty if it has both."""
-    calls = [call for statement in capture.body for call in walk(statement) if isinstance(call, ast.Call)]
+    calls = [*calls_in(*capture.body)]
     first = [call for call in calls if call.lineno < node.lineno] + _before(model, node)
     after = [call for call in calls if call.lineno > (node.end_lineno or node.lineno) or is_inside(model, call, node)]
     if not _waits(first, stream):
@@ -129,7 +129,7 @@ def _missing(model: Model, node: ast.With, stream: ast.expr, capture: Capture) -
 def _before(model: Model, node: ast.With) -> list[ast.Call]:
     """The calls of the function, or of the file, in front of a block, and those at its beginning."""
     place = model.function(node) or model.source.tree
-    calls = [each for each in walk(place) if isinstance(each, ast.Call)]
+    calls = [*calls_in(place)]
     start = [each for each in walk(node.body[0]) if isinstance(each, ast.Call)]
     return [each for each in calls if each.lineno < node.lineno] + start
 
@@ -144,10 +144,9 @@ def _waits(calls: list[ast.Call], stream: ast.expr) -> bool:
 def _warms_up(model: Model, node: ast.With) -> bool:
     """True if a block runs the same callee as a recorded block below in its function."""
     function = model.function(node)
-    called = {ast.unparse(call.func) for call in walk(node) if isinstance(call, ast.Call)}
+    called = {ast.unparse(call.func) for call in calls_in(node)}
     for capture in model.captures.blocks:
         if model.function(capture.start) is function and capture.start.lineno > (node.end_lineno or node.lineno):
-            inside = (call for each in capture.body for call in walk(each) if isinstance(call, ast.Call))
-            if called & {ast.unparse(call.func) for call in inside}:
+            if called & {ast.unparse(call.func) for call in calls_in(*capture.body)}:
                 return True
     return False

@@ -11,7 +11,7 @@ from perflint.rules._turns import called_here
 from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import named_arguments
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import calls_in, names_in
 from perflint.semantics.values import Instance
 
 _DATASETS = frozenset(
@@ -81,7 +81,7 @@ def _definitions(model: Model, given: ast.expr) -> Iterator[_Definition]:
 
 def _called(model: Model, worker: Worker, seen: set[_Definition]) -> Iterator[Worker]:
     """The functions that the code of a worker alone calls."""
-    for call in (part for part in walk(worker.node) if isinstance(part, ast.Call)):
+    for call in calls_in(worker.node):
         function = called_here(model, call)
         info = model.module.defined_by(function)
         if info is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or function in seen:

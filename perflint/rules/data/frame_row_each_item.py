@@ -10,7 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.data._workers import worker_functions
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.structure import calls_in, last_name, names_in, walk
 
 _INDEXERS = frozenset({"iloc", "loc"})
 _OPENING = ("open", "read", "load", "decode")
@@ -96,5 +96,5 @@ def _is_row(node: ast.AST) -> TypeGuard[ast.Subscript]:
 
 def _opens_file(function: ast.AST) -> bool:
     """True if an item comes from a file of its own, as names of functions tell."""
-    calls = (last_name(each).lower() for each in walk(function) if isinstance(each, ast.Call))
+    calls = (last_name(each).lower() for each in calls_in(function))
     return any(word in name for name in calls for word in _OPENING)

@@ -14,7 +14,7 @@ from perflint.rules.data._loaders import LOADERS, is_off, passed, takers
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import calls_in, last_name, path_of
 from perflint.semantics.values import Array, Instance, Sequence, Tensor, Value
 from perflint.source.quoting import quoted
 
@@ -176,7 +176,7 @@ def _reads(model: Model, cls: str, method: str, seen: set[str]) -> Iterator[str]
     seen.add(method)
     module, node = found
     is_own = module is model.module
-    for call in (part for part in walk(node) if isinstance(part, ast.Call)):
+    for call in calls_in(node):
         name = last_name(call)
         target = model.target(call) if is_own else module.symbols.full_name(call.func)
         if target in _READS or name in _DECODES:

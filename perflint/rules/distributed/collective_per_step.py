@@ -15,7 +15,7 @@ from perflint.rules.base import Calls, Rule, shown
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import calls_in, names_in
 
 _REDUCES = ("torch.distributed.all_reduce", "torch.distributed.reduce")
 
@@ -144,7 +144,7 @@ def _others(site: CallSite) -> list[ast.Call]:
     if statement is None:
         return []
     block = [each for each in block_of(model, statement) if isinstance(each, (ast.Expr, ast.Assign))]
-    calls = [part for each in block for part in walk(each) if isinstance(part, ast.Call) and part is not site.node]
+    calls = [part for part in calls_in(*block) if part is not site.node]
     return [call for call in calls if _is_alike(model, site, call)]
 
 

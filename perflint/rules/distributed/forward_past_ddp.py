@@ -15,7 +15,7 @@ from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.heat.training import goes_backward
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, names_in, path_of, walk
+from perflint.semantics.structure import calls_in, last_name, names_in, path_of, walk
 
 _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
@@ -99,8 +99,7 @@ def _needs_wrapper(site: CallSite, module: ast.Attribute) -> bool:
     function, inner = model.function(node), path_of(module)
     if function is None or not (goes_backward(model, function) or _is_returned_to_backward(model, node)):
         return False
-    calls = (each for each in walk(function) if isinstance(each, ast.Call))
-    if any(f"{path_of(each.func)}.module" == inner for each in calls):
+    if any(f"{path_of(each.func)}.module" == inner for each in calls_in(function)):
         return False
     around = (outer for outer in model.ancestors(node) if isinstance(outer, ast.With))
     contexts = (item.context_expr for outer in around for item in outer.items)

@@ -18,7 +18,7 @@ from perflint.rules.evaluation._scopes import OfFile, Scope, Survey
 from perflint.semantics.facts import conventions, rule_conventions, torch_api
 from perflint.semantics.heat.training import is_optimizer
 from perflint.semantics.memo import once, once_per_key
-from perflint.semantics.structure import arguments, keyword, last_name, path_of, walk
+from perflint.semantics.structure import arguments, calls_in, keyword, last_name, path_of, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 
 MODULE_CALL = "torch.nn.Module.__call__"
@@ -248,8 +248,7 @@ def _reads_values(name: str, target: str, text: str, of_torch: bool, plain: bool
 def _hooks_gradient(part: ast.ClassDef) -> bool:
     """True if the `forward` of a part of a module fails where autograd is off: `x.register_hook(self.save)`."""
     forward = (each for each in part.body if isinstance(each, ast.FunctionDef) and each.name == "forward")
-    calls = (node for method in forward for node in walk(method) if isinstance(node, ast.Call))
-    return any(last_name(call) in _FAIL_WITHOUT for call in calls)
+    return any(last_name(call) in _FAIL_WITHOUT for call in calls_in(*forward))
 
 
 @once

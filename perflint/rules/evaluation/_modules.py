@@ -14,7 +14,7 @@ from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.heat.training import is_optimizer
 from perflint.semantics.memo import once, once_per_key, once_per_node
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import calls_in, last_name, path_of, walk
 from perflint.semantics.values import Instance
 
 _COPIES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_copy_", "_foreach_lerp_"})
@@ -192,7 +192,7 @@ class Modules(OfFile):
         if not self.trained or self._is_trained(holder) or not all(self._is_harmless(use) for use in uses):
             return False
         asked = {around.attr for use in uses if isinstance(around := self._survey.model.parent(use), ast.Attribute)}
-        made = [node for value in self._made_of(uses) for node in walk(value) if isinstance(node, ast.Call)]
+        made = [node for value in self._made_of(uses) for node in calls_in(value)]
         factories = {last_name(call) for call in made}
         loaded = bool({"load", "from_pretrained"} & factories) or "load_state_dict" in asked
         loaded = loaded or any(is_pretrained(self._survey, call) for call in made)

@@ -12,7 +12,7 @@ from perflint.rules._sources import sources
 from perflint.rules.base import Files, Rule, shown
 from perflint.rules.placement import goes_to_cuda, move
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import calls_in, last_name
 
 _QUANTIZERS = tuple(
     f"torch.{home}quantization.{name}"
@@ -105,6 +105,5 @@ def _is_moved(site: CallSite) -> bool:
     """True if the model that is quantized was moved to a GPU."""
     given = site.argument("model", 0)
     found = [] if given is None else sources(site.model, given)
-    calls = [part for each in found for part in walk(each) if isinstance(part, ast.Call)]
-    moves = (move(site.model.call(each)) for each in calls if last_name(each) in ("cuda", "to"))
+    moves = (move(site.model.call(each)) for each in calls_in(*found) if last_name(each) in ("cuda", "to"))
     return any(moved is not None and goes_to_cuda(site, moved) for moved in moves)

@@ -12,7 +12,7 @@ from perflint.frozen import dataclass, field
 from perflint.rules._methods import called_on, is_self
 from perflint.rules.model._flow import source_of
 from perflint.semantics.model import Model
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import calls_in, last_name, walk
 from perflint.semantics.symbols import Symbols
 
 _LIST = "torch.nn.ModuleList"
@@ -61,7 +61,7 @@ def _lists(model: Model, names: Symbols, definition: ast.ClassDef) -> dict[str, 
     for node in uses:
         if node.attr in found:
             _note(model, found[node.attr], node)
-    for call in (node for node in walk(definition) if isinstance(node, ast.Call)) if found else ():
+    for call in calls_in(definition) if found else ():
         place = _place(model, call.func)
         if place is not None and place[0] in found:
             found[place[0]].calls.append(call)

@@ -17,7 +17,7 @@ from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import calls_in, last_name, walk
 
 _WRAPPERS = {
     **dict.fromkeys(DDP, False),
@@ -148,13 +148,11 @@ class AccumWithoutNoSync(Rule):
 def _around_backward_alone(model: Model, backward: ast.Call) -> ast.expr | None:
     """The `no_sync()` of a block that runs a backward pass, and no forward pass before it."""
     block = next((outer for outer in inside(model, backward) if isinstance(outer, ast.With)), None)
-    for item in block.items if block is not None else ():
-        # `with nullcontext() if steps else model.no_sync():`
-        made = [part for part in walk(item.context_expr) if isinstance(part, ast.Call) and last_name(part) == "no_sync"]
-        body = [part for statement in block.body for part in walk(statement) if isinstance(part, ast.Call)]  # type: ignore[union-attr]
-        if made and all(last_name(part) in _SCALES for part in body):
-            return made[0]
-    return None
+    if block is None or not all(last_name(part) in _SCALES for part in calls_in(*block.body)):
+        return None
+    # `with nullcontext() if steps else model.no_sync():`
+    contexts = calls_in(*(item.context_expr for item in block.items))
+    return next((part for part in contexts if last_name(part) == "no_sync"), None)
 
 
 def _accumulation(model: Model, site: CallSite, avoids: re.Pattern[str]) -> tuple[ast.AST, str] | None:
@@ -172,7 +170,7 @@ def _accumulation(model: Model, site: CallSite, avoids: re.Pattern[str]) -> tupl
         return None
     if not isinstance(turn, LOOPS) or _stops_at_once(turn, site.node):
         return None
-    steps = [part for part in walk(function) if isinstance(part, ast.Call) and _steps(model, part)]
+    steps = [part for part in calls_in(function) if _steps(model, part)]
     if any(step.lineno > turn.lineno and model.function(step) is model.function(turn) for step in steps):
         return turn, "only after the loop"
     return None

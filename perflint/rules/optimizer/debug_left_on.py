@@ -15,7 +15,7 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import keyword, last_name, walk
+from perflint.semantics.structure import calls_in, keyword, last_name, walk
 from perflint.semantics.values import NONE, Const
 
 _SWITCHES = ("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly")
@@ -124,8 +124,7 @@ def _records_training(site: CallSite) -> bool:
     around = next((each for each in site.model.ancestors(site.node) if isinstance(each, ast.With)), None)
     if around is None or keyword(site.node, "schedule") is not None or site.has_unpacking:
         return False
-    calls = [part for each in around.body for part in walk(each) if isinstance(part, ast.Call)]
-    if not any(last_name(call) == "backward" and site.model.heat(call) is Heat.HOT for call in calls):
+    if not any(last_name(call) == "backward" and site.model.heat(call) is Heat.HOT for call in calls_in(*around.body)):
         return False
     loops = [*loops_around(site.model, site.node), *(part for part in walk(around) if isinstance(part, LOOPS))]
     return not any(isinstance(part, ast.Break) for loop in loops for part in walk(loop))

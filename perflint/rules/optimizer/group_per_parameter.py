@@ -13,7 +13,7 @@ from perflint.rules.base import Files, Rule, shown
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import keyword, last_name, names_in, walk
+from perflint.semantics.structure import calls_in, keyword, last_name, names_in, walk
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _MERGES = r"reduce_param_groups|merge_param|_groups\.setdefault|defaultdict"
@@ -120,6 +120,5 @@ def _is_of_loop(model: Model, node: ast.expr, held: ast.expr) -> bool:
         for target, source in heads(model, loop):
             if elements[0].id in names_in(target):
                 over = [made(model, part) for part in walk(source) if isinstance(part, (ast.Name, ast.Call))]
-                calls = (part for each in over for part in walk(each) if isinstance(part, ast.Call))
-                return any(last_name(each) in _PARAMETERS for each in calls)
+                return any(last_name(each) in _PARAMETERS for each in calls_in(*over))
     return False

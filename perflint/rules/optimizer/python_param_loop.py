@@ -15,7 +15,7 @@ from perflint.rules.optimizer._parameters import ParameterLoop, parameter_loops
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import children, keyword, last_name, names_in, root_of, walk
+from perflint.semantics.structure import calls_in, children, keyword, last_name, names_in, root_of, walk
 from perflint.semantics.values import Function
 
 _UPDATES = frozenset(
@@ -305,9 +305,9 @@ def _is_average(update: ast.Call | ast.AugAssign, loop: ast.For | ast.While, nam
     changed = _written(update)
     parts = [
         update,
-        *(each for each in walk(loop) if isinstance(each, ast.Call) and changed and _written(each) == changed),
+        *(each for each in calls_in(loop) if changed and _written(each) == changed),
     ]
-    said = {last_name(call).rstrip("_") for part in parts for call in walk(part) if isinstance(call, ast.Call)}
+    said = {last_name(call).rstrip("_") for call in calls_in(*parts)}
     taken = {name for part in parts for name in names_in(part)}
     return bool("lerp" in said or {"mul", "add"} <= said) and len(taken & names) > 1
 

@@ -20,7 +20,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import FunctionNode, keyword, last_name, path_of, walk
+from perflint.semantics.structure import FunctionNode, calls_in, keyword, last_name, path_of, walk
 from perflint.semantics.values import Const, Dtype, Instance, Value
 
 _CONVOLUTIONS = re.compile(r"(Lazy)?Conv(Transpose)?2d$")
@@ -181,7 +181,7 @@ def _casts(model: Model, node: ast.expr) -> bool:
 
 def _runs(model: Model, around: ast.With) -> Iterator[tuple[ast.Call, Confidence]]:
     """The first call of a model of convolutions in a region, and how sure that is."""
-    calls = [part for statement in around.body for part in walk(statement) if isinstance(part, ast.Call) and part.args]
+    calls = [part for part in calls_in(*around.body) if part.args]
     modules = [call for call in calls if _may_run(model, call)]
     yield from ((call, Confidence.HIGH) for call in modules if _is_convolutional(model, call.func))
     if _speaks_of_no_images(model, model.function(around) or model.source.tree):
@@ -264,7 +264,7 @@ def _makers(model: Model, callee: ast.expr) -> list[ast.Call]:
     path, here = path_of(callee), {None, model.function(callee), *model.ancestors(callee)}
     bound = _bound(model, model.source.tree).get(path, ()) if path else ()
     made = [node.value for node in bound if "." in path or model.function(node) in here]
-    return [call for value in made for call in walk(value) if isinstance(call, ast.Call)]
+    return [*calls_in(*made)]
 
 
 def _converts(model: Model, call: ast.Call) -> bool:
@@ -317,7 +317,7 @@ def _holds_convolutions(model: Model, value: Value, depth: int) -> bool:
 def _convolutions(home: Module, node: ast.ClassDef, seen: set[str]) -> int:
     """How many convolutions a class and the classes of its file that it uses make; none where there is attention."""
     count = 0
-    for call in (part for part in walk(node) if isinstance(part, ast.Call)):
+    for call in calls_in(node):
         name = last_name(call)
         if _OTHER.search(name) or (_CONVOLUTIONS.search(name) and _is_along_one_axis(call)):
             return 0
@@ -326,7 +326,7 @@ def _convolutions(home: Module, node: ast.ClassDef, seen: set[str]) -> int:
         inner = home.klass(name) if name not in seen else None
         if inner is not None:
             seen.add(name)
-            if any(_OTHER.search(last_name(part)) for part in walk(inner.node) if isinstance(part, ast.Call)):
+            if any(_OTHER.search(last_name(part)) for part in calls_in(inner.node)):
                 return 0
             count += _convolutions(home, inner.node, seen)
     return count

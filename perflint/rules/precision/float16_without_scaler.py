@@ -10,7 +10,7 @@ from perflint.rules._methods import is_false
 from perflint.rules._names import AUTOCAST_OF_MODULE
 from perflint.rules.base import Calls, Mentions, Rule, shown
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import calls_in, last_name, walk
 from perflint.semantics.values import Const, Dtype, Instance
 
 _SCALES = r"(?i:scaler|loss_scale|\.scale\(|accelerat|fabric|lightning|deepspeed|apex)"
@@ -82,7 +82,7 @@ class Float16WithoutScaler(Rule):
         code = _served(site)
         if code is None or not _is_float16(site):
             return
-        calls = {last_name(part): part for part in walk(code) if isinstance(part, ast.Call)}
+        calls = {last_name(part): part for part in calls_in(code)}
         if not {"backward", "step"} <= calls.keys():
             return
         is_decorator = code is model.source.tree

@@ -14,7 +14,7 @@ from perflint.rules.sync._guards import mask_asked_by
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, SubscriptSite
-from perflint.semantics.structure import block_in, last_name, names_in, place_in, walk
+from perflint.semantics.structure import block_in, calls_in, last_name, names_in, place_in, walk
 
 _MOST_STATEMENTS = 12
 """Statements before a selection in each block that are looked at."""
@@ -53,7 +53,7 @@ def _is_searched_before(site: SubscriptSite | CallSite, mask: ast.expr) -> bool:
         if isinstance(outer, (*_FUNCTIONS, *_LOOPS)):
             return False
         if isinstance(outer, ast.If) and inner is not outer.test:
-            found = (_searched(node) for node in walk(outer.test) if isinstance(node, ast.Call))
+            found = (_searched(node) for node in calls_in(outer.test))
             if any(other is not None and ast.dump(other) == ast.dump(mask) for other in found):
                 return not _runs_model(site.model, outer.body[: place_in(outer.body, inner) or 0])
     return False
@@ -144,5 +144,4 @@ def _runs_model(model: Model, statements: list[ast.stmt]) -> bool:
 @once_per_node
 def _is_work(model: Model, statement: ast.stmt) -> bool:
     # Each selection of a block asks about the statements before the block.
-    calls = (node for node in walk(statement) if isinstance(node, ast.Call))
-    return any(model.heat_map.work.is_work(call) for call in calls)
+    return any(model.heat_map.work.is_work(call) for call in calls_in(statement))

@@ -21,7 +21,7 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import calls_in, path_of, walk
 from perflint.semantics.values import Array, Kind, Sequence, Tensor, scalar_type
 
 _COPIES = frozenset((Index.LIST, Index.HOST_POSITIONS))
@@ -225,7 +225,7 @@ def _runs_first(model: Model, copied: Repeated, place: ast.Subscript) -> bool:
     statement, around = statement_of(model, place), set(model.ancestors(place))
     if statement is not copied.first:
         return False
-    calls = (each for each in walk(statement) if isinstance(each, ast.Call) and each not in around)
+    calls = (each for each in calls_in(statement) if each not in around)
     return not any(has_effects(model, each) for each in calls) and not any(
         isinstance(each, ast.NamedExpr) for each in walk(statement)
     )

@@ -34,7 +34,7 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import calls_in, walk
 from perflint.semantics.values import Evidence, Instance, Kind, Tensor, scalar_type
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -193,7 +193,7 @@ def _is_fit(model: Model, read: Read, statement: ast.stmt) -> bool:
 
 def _gatherers(model: Model, node: ast.expr) -> set[ast.expr]:
     """The parts of an expression that name the functions that gather: all of `self.accelerator.gather`."""
-    calls = (each for each in walk(node) if isinstance(each, ast.Call) and _gathers(model, each))
+    calls = (each for each in calls_in(node) if _gathers(model, each))
     return {part for call in calls for part in walk(call.func) if isinstance(part, ast.expr)}
 
 
@@ -278,7 +278,7 @@ _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Compare)
 
 
 def _calls(read: Read) -> list[ast.Call]:
-    return [each for each in walk(read.tensor) if isinstance(each, ast.Call)]
+    return [*calls_in(read.tensor)]
 
 
 def _functions(model: Model, read: Read) -> set[str]:
@@ -347,7 +347,7 @@ def _runs_last(model: Model, statement: ast.stmt, reads: list[ast.expr]) -> bool
     """True if a statement makes some reads before it calls anything else, as in `log(x.min().item(), y.item())`."""
     within = {inner for read in reads for inner in walk(read)}
     around = [set(model.ancestors(read)) for read in reads]
-    calls = [each for each in walk(statement) if isinstance(each, ast.Call) and each not in within]
+    calls = [each for each in calls_in(statement) if each not in within]
     return all(call in each or not has_effects(model, call) for call in calls for each in around)
 
 

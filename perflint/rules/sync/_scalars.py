@@ -16,7 +16,7 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.lattice import union
 from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import calls_in, path_of
 from perflint.semantics.values import Const, Device, Evidence, Mapping, Name, Scalar, Sequence, Unknown, Value
 
 SCALAR_READ = "TPF101"
@@ -146,7 +146,7 @@ def _is_one_of_types(site: Site) -> bool:
     One that may be a dict, a list or a tuple does not: `isinstance(loss, dict)` tells several losses from one.
     """
     tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
-    calls = (node for test in tests for node in walk(test) if isinstance(node, ast.Call) and len(node.args) == 2)
+    calls = (node for node in calls_in(*tests) if len(node.args) == 2)
     return any(
         site.model.target(call) == "builtins.isinstance" and not _names_containers(site, call.args[1]) for call in calls
     )

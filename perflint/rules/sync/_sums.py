@@ -15,7 +15,7 @@ from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.around import inside, statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.structure import calls_in, last_name, names_in, walk
 from perflint.semantics.values import Kind, Tensor, scalar_type
 from perflint.source.concrete import cst
 
@@ -125,7 +125,7 @@ def _sum(model: Model, read: Read) -> _Sum | None:
 
 def _reads_number(model: Model, node: ast.expr) -> bool:
     """True if a part of an expression reads a number from the device."""
-    calls = (model.call(each) for each in walk(node) if isinstance(each, ast.Call))
+    calls = (model.call(each) for each in calls_in(node))
     return any(call.target in NUMBERS and read_at(call) is not None for call in calls)
 
 

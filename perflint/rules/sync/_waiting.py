@@ -20,7 +20,7 @@ from perflint.semantics.binders import LOOPS, targets
 from perflint.semantics.dataflow.flow import Use
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import FUNCTIONS, GROWS, keyword, last_name, root_of, walk
+from perflint.semantics.structure import FUNCTIONS, GROWS, calls_in, keyword, last_name, root_of, walk
 from perflint.semantics.values import Const, Device, DeviceValue, Value
 
 _CLOCKS = operators("waits", "clocks")
@@ -39,21 +39,21 @@ _MOST_USES = 80
 def is_needed(site: CallSite) -> bool:
     """True if code at the place of a call times, captures, profiles or shares the work that the call waits for."""
     model, place, function = site.model, *_places(site.model, site.node)
-    for call in _calls(place):
+    for call in calls_in(place):
         is_as_frequent = site.heat is Heat.COLD or model.heat(call) is not Heat.COLD
         if is_as_frequent and (_asks_for_it(model, call) or _captures(model, call) or _copies(site, call, place)):
             return True
     if place is function:
         return _is_timed_by_caller(model, function)
     return any(_asks_for_it(model, call) for call in _contexts(model, site.node)) or any(
-        position(call) > _end(place) and _captures(model, call) for call in _calls(function)
+        position(call) > _end(place) and _captures(model, call) for call in calls_in(function)
     )
 
 
 def _is_timed_by_caller(model: Model, function: ast.AST) -> bool:
     """True if the file takes the time at the place of a call of a function, by its name."""
     callers = (call for call in model.nodes(ast.Call) if last_name(call) == getattr(function, "name", None))
-    return any(model.target(call) in _CLOCKS for caller in callers for call in _calls(_places(model, caller)[0]))
+    return any(model.target(call) in _CLOCKS for caller in callers for call in calls_in(_places(model, caller)[0]))
 
 
 def _places(model: Model, node: ast.AST) -> tuple[ast.AST, ast.AST]:
@@ -66,10 +66,6 @@ def _places(model: Model, node: ast.AST) -> tuple[ast.AST, ast.AST]:
         elif loop is None and isinstance(outer, LOOPS):
             loop = outer
     return loop or function, function
-
-
-def _calls(place: ast.AST) -> Iterator[ast.Call]:
-    return (node for node in walk(place) if isinstance(node, ast.Call))
 
 
 def _contexts(model: Model, node: ast.AST) -> Iterator[ast.Call]:
@@ -114,7 +110,9 @@ def goes_to_cpu(copy: CallSite) -> bool:
 def _fills_graph(copy: CallSite) -> bool:
     """True if a graph is replayed after a copy: it fills the input of the graph."""
     function = copy.model.function(copy.node) or copy.model.source.tree
-    return any(position(copy.node) < position(call) and copy.model.target(call) == _REPLAY for call in _calls(function))
+    return any(
+        position(copy.node) < position(call) and copy.model.target(call) == _REPLAY for call in calls_in(function)
+    )
 
 
 def _is_on(value: Value, *devices: Device) -> bool:

@@ -16,7 +16,7 @@ from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_cleaning
 from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.structure import calls_in, last_name, names_in, walk
 from perflint.semantics.values import Instance
 
 _HOUSEKEEPING = ("gc.", "time.", "logging.", "psutil.", "os.", "ctypes.", "torch.cuda.", "torch.accelerator.")
@@ -245,7 +245,7 @@ def _frees_memory(model: Model, node: ast.AST) -> bool:
     function = model.function(node)
     if function is None:
         return False
-    return all(_is_housekeeping(model, call) for call in walk(function) if isinstance(call, ast.Call))
+    return all(_is_housekeeping(model, call) for call in calls_in(function))
 
 
 def _is_housekeeping(model: Model, call: ast.Call) -> bool:

@@ -13,7 +13,7 @@ from perflint.rules.sync._waiting import is_needed
 from perflint.semantics.around import repeats
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import calls_in, last_name, path_of
 
 _SYNCHRONIZE = tuple(sorted(operators("waits", "synchronize")))
 _EVENTS = frozenset(f"torch.{name}.synchronize" for name in ("Event", "cuda.Event", "cuda.streams.Event"))
@@ -111,7 +111,7 @@ class ExplicitSynchronize(Rule):
 def _cure(site: CallSite) -> str:
     """The advice, by the code around that gives the GPU its work."""
     function = site.model.function(site.node)
-    calls = (node for node in walk(function) if isinstance(node, ast.Call)) if function is not None else ()
+    calls = calls_in(function) if function is not None else ()
     if any(site.model.target(call).startswith("torch.distributed.") for call in calls):
         return (
             "Remove it: the GPU waits for collectives by itself, for asynchronous ones from `wait()` of the handle on."
@@ -182,7 +182,7 @@ def _is_before_work(site: CallSite) -> bool:
     for after in block[block.index(statement) + 1 :]:
         if not isinstance(after, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)):
             return False
-        calls = [node for node in walk(after) if isinstance(node, ast.Call)]
+        calls = [*calls_in(after)]
         if any(last_name(call) in _READS for call in calls):
             return False
         if any(_computes(model, call) for call in calls):

@@ -18,7 +18,7 @@ from perflint.semantics.facts import rule_conventions, torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_numbers
 from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import calls_in, last_name
 from perflint.semantics.values import Array, Const, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 
@@ -205,7 +205,7 @@ def _fix(site: SubscriptSite) -> Fix | None:
 
 def _reads_number(model: Model, statement: ast.Assign) -> bool:
     """True if the CPU waits for a number of the GPU in the same statement, so that it saves nothing to fill."""
-    calls = (model.call(each) for each in walk(statement) if isinstance(each, ast.Call))
+    calls = (model.call(each) for each in calls_in(statement))
     return any(read_at(call) is not None for call in calls if call.target in NUMBERS)
 
 

@@ -16,7 +16,7 @@ from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import keyword, last_name, walk
+from perflint.semantics.structure import calls_in, keyword, last_name
 from perflint.semantics.values import UNKNOWN, Evidence, Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code
 
@@ -275,5 +275,5 @@ def _may_be_no_tensor(site: CallSite) -> bool:
 @once_per_node
 def _asked_for_their_type(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
     """The texts of the first arguments that a function passes to `isinstance` or `is_tensor`."""
-    calls = (node for node in walk(function) if isinstance(node, ast.Call) and node.args)
+    calls = (node for node in calls_in(function) if node.args)
     return frozenset(ast.unparse(call.args[0]) for call in calls if last_name(call) in ("isinstance", "is_tensor"))

@@ -22,7 +22,7 @@ from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_read
 from perflint.semantics.sites import CallSite, ExpressionSite
-from perflint.semantics.structure import names_in, stands_in, walk
+from perflint.semantics.structure import calls_in, names_in, stands_in, walk
 from perflint.semantics.values import Device, Tensor
 
 _LEAVES = (ast.Break, ast.Return, ast.Continue, ast.Raise)
@@ -179,7 +179,7 @@ def _waits_beside(model: Model, read: ast.expr) -> bool:
     block = block_of(model, statement)
     at = block.index(statement)
     row = (*takewhile(_gathers, reversed(block[:at])), *takewhile(_gathers, block[at + 1 :]))
-    found = [node for other in row for node in walk(other) if isinstance(node, ast.Call)]
+    found = [*calls_in(*row)]
     if any(_is_item(node) and not model.target(node) for node in found):
         # Only tensors and arrays have such numbers: an unknown one may be on the GPU, too.
         return True

@@ -17,7 +17,7 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import keyword, walk
+from perflint.semantics.structure import calls_in, keyword, walk
 from perflint.semantics.values import scalar_type
 from perflint.source.concrete import code, cst
 
@@ -142,7 +142,7 @@ def _is_number(model: Model, node: ast.expr, depth: int) -> bool:
 @once_per_node
 def _sizes(model: Model, body: ast.AST) -> frozenset[str]:
     """The names that the factories in a function or file take as sizes: none of them is a tensor with dimensions."""
-    calls = [node for node in walk(body) if isinstance(node, ast.Call) and model.target(node) in _FACTORIES]
+    calls = [node for node in calls_in(body) if model.target(node) in _FACTORIES]
     given = [each for call in calls for each in (*call.args, *(item.value for item in call.keywords))]
     return frozenset(each.id for each in given if isinstance(each, ast.Name))
 

@@ -14,7 +14,7 @@ from perflint.rules.transfer._loops import is_bound_before
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import device_confidence
-from perflint.semantics.structure import last_name, names_in, path_of, walk
+from perflint.semantics.structure import calls_in, last_name, names_in, path_of, walk
 from perflint.semantics.values import Const, Device, Scalar, Tensor, Unknown
 
 FEW = 8
@@ -266,7 +266,7 @@ def _is_known(model: Model, node: ast.AST, depth: int) -> bool:
 
     Modules and operators of others may know no batches.
     """
-    for call in (part for part in walk(node) if isinstance(part, ast.Call)):
+    for call in calls_in(node):
         if isinstance(call.func, ast.Attribute) and call.func.attr in _SIZED_BY_DATA:
             return False
         target = model.target(call)

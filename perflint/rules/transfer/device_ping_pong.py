@@ -12,7 +12,7 @@ from perflint.rules.base import Calls, Mentions, Rule, often, shown
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import calls_in, walk
 
 _MAKES = ("torch.tensor", "torch.as_tensor")
 _LEAVES = frozenset(f"torch.Tensor.{name}" for name in ("cpu", "numpy", "tolist"))
@@ -118,8 +118,7 @@ def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
 
 def _leaves_torch(model: Model, node: ast.expr) -> bool:
     """True if NumPy computes something. A computation with torch on the CPU mostly has a reason."""
-    calls = [part for part in walk(node) if isinstance(part, ast.Call)]
-    return any(model.target(call).startswith("numpy.") for call in calls)
+    return any(model.target(call).startswith("numpy.") for call in calls_in(node))
 
 
 def _left(model: Model, node: ast.expr, trail: list[ast.expr]) -> tuple[Confidence, ast.Call] | None:

@@ -17,7 +17,7 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import keyword, last_name, path_of, root_of, walk
+from perflint.semantics.structure import calls_in, keyword, last_name, path_of, root_of, walk
 from perflint.semantics.values import Device, Value
 
 _WAITS = re.compile(r"sync|wait|event|barrier|query|elapsed", re.IGNORECASE)
@@ -119,7 +119,7 @@ def _read(copy: CallSite) -> ast.expr | None:
     source = copy.owner if is_sent else copy.argument("src", 0)
     if source is None or _is_on_cpu(model, source) or not (_says_cpu(copy) if is_sent else _is_pinned(copy.receiver)):
         return None
-    if any(_WAITS.search(last_name(each)) for each in _calls(place)):
+    if any(_WAITS.search(last_name(each)) for each in calls_in(place)):
         return None
     for use in _uses(copy):
         if _is_read(model, use) and not _waits_between(model, copy.node, use):
@@ -224,16 +224,12 @@ def _refill(copy: CallSite) -> ast.expr:
     return copy.node
 
 
-def _calls(place: ast.AST) -> Iterator[ast.Call]:
-    return (each for each in walk(place) if isinstance(each, ast.Call))
-
-
 def _waits_between(model: Model, copy: ast.Call, use: ast.expr) -> bool:
     """True if a tensor is read in between: that waits for all work before."""
     begin, end = (copy.end_lineno or 0, copy.end_col_offset or 0), (use.lineno, use.col_offset)
     between = (
         each
-        for each in _calls(model.function(copy) or model.source.tree)
+        for each in calls_in(model.function(copy) or model.source.tree)
         if begin <= (each.lineno, each.col_offset) < end and last_name(each) in _READS
     )
     around = {*model.ancestors(use)}
@@ -257,5 +253,5 @@ def _is_refilled(copy: CallSite) -> bool:
     loop = next(loops_around(copy.model, copy.node), None)
     if source is None or not _is_pinned(copy.value(source)) or not isinstance(loop, LOOPS):
         return False
-    names = {last_name(each) for each in _calls(loop)}
+    names = {last_name(each) for each in calls_in(loop)}
     return is_filled_again(copy, loop) and not names & _READS and not any(map(_WAITS.search, names))
