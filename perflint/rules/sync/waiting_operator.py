@@ -6,7 +6,7 @@ import ast
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity, lowered, surest
+from perflint.findings import Confidence, Effect, Finding, Need, Severity, lowered, surest
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import place_confidence
 from perflint.rules.sync._distributions import of_torch
@@ -63,6 +63,8 @@ _OF_FUNCTIONS = {
     "pad_packed_sequence": _PACKED,
 }
 """The help for functions that have one of their own, by the last part of their names."""
+_ALWAYS_WAIT = frozenset({"istft"})
+"""Functions that have no form that does not wait."""
 _LENGTHS = "Pass both lengths as tensors on the CPU, which saves some of its copies. It has no form that does not wait."
 
 
@@ -139,6 +141,7 @@ class WaitingOperator(Rule):
     Set-up code, data on the CPU, work that is done once in many steps. Similar operators do not wait:
     `multinomial`, `masked_scatter`, `clamp` with tensors, `quantile`, `searchsorted`, `embedding_bag`,
     `linalg.qr`, `linalg.det`, `linalg.slogdet`. TPF128 reports transformers that inspect their mask.
+    `istft` has no form that does not wait: its findings are information.
 
     ## Bad
     ```python
@@ -184,6 +187,9 @@ class WaitingOperator(Rule):
     costs = None
     listens = (Calls(*waits(), *distributions.sampling()),)
 
+    def need(self, site: CallSite) -> Need:
+        return Need.NOW if _name(site) in _ALWAYS_WAIT else Need.OPEN
+
     def check(self, site: CallSite) -> Iterator[Finding]:
         found = _found(site)
         if found is None:
@@ -203,8 +209,12 @@ def _help(site: CallSite, why: str) -> str:
         return _SAMPLE
     if site.target == "torch.optim.Optimizer.step":
         return _LBFGS
-    own = _OF_FUNCTIONS.get(site.target.rpartition(".")[2])
+    own = _OF_FUNCTIONS.get(_name(site))
     return own or (_LENGTHS if _aligns(site) else _CURES[why])
+
+
+def _name(site: CallSite) -> str:
+    return site.target.rpartition(".")[2]
 
 
 def _aligns(site: CallSite) -> bool:

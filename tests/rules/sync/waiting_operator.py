@@ -18,7 +18,7 @@ class Statistics(nn.Module):
         correlation = x.corrcoef()  # error: TPF136
         pairs = torch.combinations(x)  # error: TPF136
         places = torch.unravel_index(indices, (16, 16))  # error: TPF136
-        wave = torch.istft(x, 64)  # error: TPF136
+        wave = torch.istft(x, 64)  # audit: TPF136
         mean = torch.masked.mean(x, mask=mask)  # error: TPF136
         noise = torch.normal(0.0, x)  # error: TPF136
         window = torch.signal.windows.hann(16, device=x.device)  # error: TPF136
