@@ -146,7 +146,8 @@ def device_confidence(value: Value) -> Confidence | None:
         return None
     confidence = _confidence(tensor)
     if len(value.members) > 1 and confidence is not Confidence.LOW:
-        each = [_confidence(member) for member in value.members if isinstance(member, Tensor) and member.off_host]
+        # What a model returns, or a part of it, is a tensor or holds some.
+        each = [_confidence(part) for member in value.members if (part := member.tensor) is not None and part.off_host]
         if len(each) == len(value.members):
             return weakest(*each)
         return Confidence.MEDIUM if confidence is Confidence.HIGH else Confidence.LOW

@@ -349,6 +349,14 @@ def f(loader):
         else:
             batch[0]    # -> cpu
 
+def f(loader):
+    for x, y in loader:
+        if isinstance(y, tuple):
+            y = y[0]    # -> cpu
+        y               # -> cpu
+        if isinstance(x, dict):
+            x           # -> dict[cpu]
+
 def f(held: Dict[str, Tensor]):
     if isinstance(held.get("mask"), str):
         held["mask"]    # -> str

@@ -179,7 +179,8 @@ def of_types(frame: Frame, value: Value, wanted: list[Value], truth: bool) -> Va
         return UNKNOWN
     if truth and not kept and value.tensor is not None:
         # It is not a tensor after all: its annotation or its use was incomplete.
-        kept = list(wanted)
+        is_part = value.tensor.evidence is Evidence.CONVENTION
+        kept = [_filled(each, value.tensor) for each in wanted] if is_part else list(wanted)
     narrowed = union(kept)
     if truth and isinstance(narrowed, Tensor) and len(wanted) == 1 and isinstance(wanted[0], Tensor):
         narrowed = _as_declared(narrowed, wanted[0])
@@ -193,11 +194,11 @@ def of_types(frame: Frame, value: Value, wanted: list[Value], truth: bool) -> Va
 
 
 def _filled(wanted: Value, value: Value) -> Value:
-    """A container that a test asks for; its elements are as unknown as the tested value."""
-    unknown = value.members[-1]
+    """A container that a test asks for; its elements are as unknown as the tested value, or parts of a batch as well."""
+    element = value.members[-1]
     if isinstance(wanted, Mapping) and wanted == Mapping():
-        return Mapping(unknown)
-    return Sequence(wanted.type, unknown) if isinstance(wanted, Sequence) and wanted.element == UNKNOWN else wanted
+        return Mapping(element)
+    return Sequence(wanted.type, element) if isinstance(wanted, Sequence) and wanted.element == UNKNOWN else wanted
 
 
 def _as_declared(tensor: Tensor, wanted: Tensor) -> Tensor:

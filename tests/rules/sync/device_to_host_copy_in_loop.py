@@ -286,3 +286,18 @@ def same_part_in_each_turn(model, loader, boxes, classes):
         found = boxes(model(x.cuda()))
         for one in classes:
             print((found[:, -1].cpu() == one).sum())  # error: TPF109
+
+
+def of_tuple_or_tensor(loader, made):
+    kept = []
+    model = made.cuda()
+    with torch.no_grad():
+        for x, y in loader:
+            output = model(x.cuda())
+            if isinstance(output, tuple):
+                output, other = output
+            kept.append(output.cpu())  # error: TPF109
+            if isinstance(y, tuple):
+                y = y[0]
+            kept.append(y.cpu())
+    return kept
