@@ -349,6 +349,17 @@ def f(loader):
         else:
             batch[0]    # -> cpu
 
+def f(x: Tensor, flag):
+    y = x if flag else None
+    try:
+        return float(y)
+    except TypeError:
+        y               # -> None
+    try:
+        return float(x)
+    except ValueError:
+        x               # -> caller
+
 def f(loader):
     for x, y in loader:
         if isinstance(y, tuple):

@@ -12,9 +12,11 @@ from perflint.semantics.interpreter.assignments import assign
 from perflint.semantics.interpreter.elements import iterate
 from perflint.semantics.interpreter.expressions import evaluate
 from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Names, join_names, parts
+from perflint.semantics.interpreter.narrowed import refine
 from perflint.semantics.interpreter.narrowing import narrow
 from perflint.semantics.interpreter.patterns import matched, unmatched
 from perflint.semantics.interpreter.settled import by_branches
+from perflint.semantics.lattice import union
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import NONE, UNKNOWN, Const, Device, DeviceValue, Name, Sequence, Tensor, Unknown, Value
 
@@ -204,8 +206,12 @@ def _try(frame: Frame, node: ast.Try) -> None:
         frame.names = dict(failed) if failed is not None else None
         if handler.type is not None:
             evaluate(frame, handler.type)
-        if handler.name and frame.names is not None:
-            frame.names[handler.name] = UNKNOWN
+        if frame.names is not None:
+            if handler.name:
+                frame.names[handler.name] = UNKNOWN
+            if (read := _number_read(node.body)) is not None:
+                # What may be a tensor or something else is something else.
+                refine(frame, read, frame.names, _others_than_tensors)
         parts.run(frame, handler.body)
         done = join_names(done, frame.names)
     frame.names = done
@@ -215,6 +221,18 @@ def _try(frame: Frame, node: ast.Try) -> None:
         frame.names = None
     else:
         parts.run(frame, node.finalbody)
+
+
+def _number_read(body: list[ast.stmt]) -> ast.Name | None:
+    """The name in `float(x)` or `int(x)`, if a block does nothing else."""
+    call = getattr(body[0], "value", None) if len(body) == 1 else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in ("float", "int"):
+        return None
+    return call.args[0] if len(call.args) == 1 and isinstance(call.args[0], ast.Name) else None
+
+
+def _others_than_tensors(value: Value) -> Value:
+    return union(member for member in value.members if member.tensor is None)
 
 
 def _match(frame: Frame, node: ast.Match) -> None:

@@ -194,7 +194,7 @@ def of_types(frame: Frame, value: Value, wanted: list[Value], truth: bool) -> Va
 
 
 def _filled(wanted: Value, value: Value) -> Value:
-    """A container that a test asks for; its elements are as unknown as the tested value, or parts of a batch as well."""
+    """A container that a test asks for; its elements are as the tested value: unknown, or parts of a batch."""
     element = value.members[-1]
     if isinstance(wanted, Mapping) and wanted == Mapping():
         return Mapping(element)
