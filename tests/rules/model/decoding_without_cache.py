@@ -138,6 +138,11 @@ def told_so_by_a_dict(lm, ids: torch.Tensor):
     return lm.generate(ids, **OPTIONS)  # error: TPF317
 
 
+def told_so_by_a_dict_that_is_changed(lm, ids: torch.Tensor, **options):
+    options["use_cache"] = False
+    return lm.generate(ids, **options)  # error: TPF317
+
+
 def told_to_use_it(lm, ids: torch.Tensor, cached: bool):
     return lm.generate(ids, use_cache=True), lm.generate(ids, use_cache=cached)
 
@@ -170,4 +175,3 @@ def told_the_model_to_use_it(lm, ids: torch.Tensor, steps: int):
         past = out.past_key_values
         ids = torch.cat([ids, out.logits[:, -1].argmax(-1, keepdim=True)], dim=1)
     return ids
-
