@@ -265,8 +265,8 @@ class Probe:
 
     def _at_exit(self) -> None:
         self._finish()
-        if self._stopped and os.getpid() == self._pid:
-            # They may wait for orders of the program that do not come any more, and Python waits for them.
+        if (self._stopped or hasattr(sys, "last_value")) and os.getpid() == self._pid:
+            # They may wait for orders of a program that was ended or has failed, and Python waits for them.
             for child in multiprocessing.active_children():
                 child.terminate()
 

@@ -251,7 +251,9 @@ class Tuning:
         is_slower = _ratio(before, after) < least
         # One run shows that a change does no harm. The pairs of later changes are faster with it, or it is left out.
         # A few steps that stall by chance make one mean longer, but not the median.
-        if (before[-1].ms or 0.0) >= (after[0].ms or 0.0) * least if is_slower else not change.clears:
+        # Others may need what clears the way, so that one slow run is not enough against it.
+        is_open = change.clears or (before[-1].ms or 0.0) >= (after[0].ms or 0.0) * least
+        if is_open if is_slower else not change.clears:
             self._repeated(before, after, self.outcome.texts, texts)
         ratio = _ratio(before, after)
         if ratio < least:

@@ -387,12 +387,15 @@ def test_a_program_that_will_not_end(project: Path) -> None:
 
 
 @needs_torch
-def test_processes_that_wait_for_the_program_are_ended(project: Path) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_processes_that_wait_for_the_program_are_ended(project: Path, fails: bool) -> None:
     (project / "program.py").write_text(
         WITHOUT_COMPILER + "from multiprocessing import Pipe, Process\nhere, there = Pipe()\n"
         "Process(target=there.recv).start()\n"
         "model = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
         "for step in range(1000):\n    model(torch.ones(1, 2)).sum().backward()\n    optimizer.step()\n"
+        + "    assert step < 1\n"
+        * fails
     )
     run, _ = ran(project, "program.py", warmup=1, steps=2, seconds=60)
-    assert run.status == 0 and run.seen is not None and run.seen.stopped
+    assert run.status == fails and run.seen is not None and run.seen.stopped is not fails
