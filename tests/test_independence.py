@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from perflint.semantics.structure import children, walk
 from tests.trees import trees
 
 LAYERS = ("semantics", "rules", "engine")
@@ -44,10 +45,10 @@ def _last(node: ast.expr) -> str:
 
 def _caches(tree: ast.Module) -> Iterator[str]:
     """Functions that are cached by arguments other than plain values."""
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "functools"]
+    imports = [node for node in walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "functools"]
     named = {alias.asname or alias.name for node in imports for alias in node.names if alias.name in CACHES}
     plain: set[ast.expr] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         for decorator in node.decorator_list:
@@ -55,7 +56,7 @@ def _caches(tree: ast.Module) -> Iterator[str]:
             every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
             if given.vararg is None and given.kwarg is None and all(_is_plain(each.annotation) for each in every):
                 plain |= {decorator, decorator.func} if isinstance(decorator, ast.Call) else {decorator}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if _is_cache(node, named) and node not in plain:
             yield f"line {line(node)}: a cache by something of a file"
 
@@ -69,11 +70,11 @@ def _is_cache(node: ast.AST, named: set[str]) -> bool:
 def _is_plain(annotation: ast.expr | None) -> bool:
     if annotation is None:
         return False
-    return all(_last(node) in PLAIN for node in ast.walk(annotation) if isinstance(node, (ast.Name, ast.Attribute)))
+    return all(_last(node) in PLAIN for node in walk(annotation) if isinstance(node, (ast.Name, ast.Attribute)))
 
 
 def _weak(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
         names += [node.attr] if isinstance(node, ast.Attribute) else []
         yield from (f"line {line(node)}: {name}" for name in names if name in WEAK)
@@ -100,19 +101,19 @@ def _changed(tree: ast.Module) -> Iterator[str]:
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope, with the functions and classes in it but not what is inside of them."""
-    pending = list(ast.iter_child_nodes(scope))
+    pending = list(children(scope))
     while pending:
         node = pending.pop()
         yield node
         if not isinstance(node, SCOPES):
-            pending += ast.iter_child_nodes(node)
+            pending += children(node)
 
 
 def _bound(scope: ast.AST) -> set[str]:
     """The names that a scope binds."""
     found: set[str] = set()
     if isinstance(scope, FUNCTIONS):
-        found |= {node.arg for node in ast.walk(scope.args) if isinstance(node, ast.arg)}
+        found |= {node.arg for node in walk(scope.args) if isinstance(node, ast.arg)}
     for node in _own(scope):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
@@ -148,9 +149,9 @@ def _changes(node: ast.AST) -> set[str]:
 
 def _kept_by_rules(tree: ast.Module) -> Iterator[str]:
     """What rules, which live as long as the program, keep on themselves."""
-    for klass in ast.walk(tree):
+    for klass in walk(tree):
         if isinstance(klass, ast.ClassDef) and any(_last(base).endswith("Rule") for base in klass.bases):
-            for node in ast.walk(klass):
+            for node in walk(klass):
                 if "self" in _changes(node):
                     yield f"line {line(node)}: changes a rule"
 
@@ -158,7 +159,7 @@ def _kept_by_rules(tree: ast.Module) -> Iterator[str]:
 def reading(tree: ast.Module) -> list[str]:
     """The places where a module reads files or folders."""
     found = []
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call):
             root = node.func.value if isinstance(node.func, ast.Attribute) else None
             walks = _last(node) in ("walk", "fwalk") and isinstance(root, ast.Name) and root.id in ("os", "Path")
@@ -247,7 +248,7 @@ def test_reading_is_found() -> None:
     assert reading(ast.parse("with open(path) as file: ..."))
     assert reading(ast.parse("Path(name).read_text()"))
     assert reading(ast.parse("for _ in os.walk(folder): ..."))
-    assert not reading(ast.parse("for node in walk(tree): ...\nfor node in ast.walk(tree): ..."))
+    assert not reading(ast.parse("for node in walk(tree): ...\nfor node in walk(tree): ..."))
 
 
 MAKER = "semantics/nominate.py"
@@ -257,7 +258,7 @@ MADE = {"CallSite", "TruthSite", "SubscriptSite", "FormatSite", "FileSite"}
 
 def making(tree: ast.Module) -> list[str]:
     """The places where a module makes the site of an expression itself."""
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    nodes = (node for node in walk(tree) if isinstance(node, ast.Call))
     return [f"line {node.lineno}: {_last(node)}" for node in nodes if _last(node) in MADE]
 
 
@@ -280,7 +281,7 @@ TEXTUAL = {
 
 def texts(tree: ast.Module) -> list[str]:
     """The places where a module reads the text of a whole file."""
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "text")
+    nodes = (node for node in walk(tree) if isinstance(node, ast.Attribute) and node.attr == "text")
     return [f"line {node.lineno}" for node in nodes if _last(node.value) == "source"]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from perflint.semantics.structure import children, walk
 from tests.trees import ROOT, trees
 
 LAYERS = (
@@ -90,7 +91,7 @@ def imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
             # The name may be a submodule.
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
         else:
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(children(node))
 
 
 def is_package(module: str) -> bool:
@@ -183,7 +184,7 @@ def test_no_module_is_too_long() -> None:
 def test_only_one_place_catches_every_exception() -> None:
     exits, broad = [], []
     for path, tree in trees().items():
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name == "__exit__":
                 exits.append(path)
             elif isinstance(node, ast.ExceptHandler) and _is_broad(node):
