@@ -248,7 +248,7 @@ def test_reading_is_found() -> None:
     assert reading(ast.parse("with open(path) as file: ..."))
     assert reading(ast.parse("Path(name).read_text()"))
     assert reading(ast.parse("for _ in os.walk(folder): ..."))
-    assert not reading(ast.parse("for node in walk(tree): ...\nfor node in walk(tree): ..."))
+    assert not reading(ast.parse("for node in walk(tree): ...\nfor node in ast.walk(tree): ..."))
 
 
 MAKER = "semantics/nominate.py"
