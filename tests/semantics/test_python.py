@@ -254,7 +254,7 @@ def f(data, x=cuda):
         x = host
         next(data)
         raise ValueError
-    x                   # -> cuda float 2
+    x                   # -> tensor float 2
 f(data)
 
 def f(data):
@@ -274,6 +274,72 @@ def f(data):
         x = host
     x                   # -> cpu float 2
 f(data)
+"""
+
+TRIED = """
+x = host
+try:
+    x = cuda
+    raise ValueError
+except ValueError:
+    x                   # -> tensor float 2
+x                       # -> tensor float 2
+
+try:
+    x = cuda
+    x = host
+    x = 1
+except ValueError:
+    x                   # -> 1 | tensor float 2
+
+x = host
+try:
+    try:
+        x = cuda
+        raise ValueError
+    except KeyError:
+        pass
+except ValueError:
+    x                   # -> tensor float 2
+
+x = host
+try:
+    x = cuda
+finally:
+    x                   # -> tensor float 2
+x                       # -> cuda float 2
+
+def f():
+    x = host
+    try:
+        x = cuda
+        return 1
+    finally:
+        x               # -> tensor float 2
+
+x, y = host, cuda
+for i in range(3):
+    try:
+        y = host
+        break
+    finally:
+        x = cuda
+x                       # -> tensor float 2
+
+box.a = host
+try:
+    box.a = cuda
+    raise ValueError
+finally:
+    box.a               # -> tensor float 2
+
+x = host
+if unknown():
+    try:
+        raise ValueError
+    finally:
+        x = cuda
+x                       # -> cpu float 2
 """
 
 DECIDED = """
@@ -392,6 +458,11 @@ def test_deleted(case: Case) -> None:
 
 @table(SUPPRESSED)
 def test_code_after_suppressed_exceptions(case: Case) -> None:
+    check(case)
+
+
+@table(TRIED)
+def test_code_that_an_error_leaves(case: Case) -> None:
     check(case)
 
 

@@ -99,6 +99,8 @@ class _Flow:
         self.loops = 0
         self.ever: set[Binding] = set()
         """All bindings, wherever they reach."""
+        self.bound: set[Binding] = set()
+        """The bindings of the running `try`."""
 
     def enter(self, scope: Scope) -> None:
         if isinstance(scope, (ast.Module, ast.ClassDef)):
@@ -162,11 +164,13 @@ class _Flow:
         if self.state is not None:
             self.state = frozenset({binding})
             self.ever.add(binding)
+            self.bound.add(binding)
 
     def add(self, binding: Binding) -> None:
         """Add a binding to those that may hold."""
         if self.state is not None:
             self.state = self.state | {binding}
+            self.bound.add(binding)
 
     # Statements
 
@@ -231,9 +235,23 @@ class _Flow:
         self.run(node.body)
 
     def _try(self, node: ast.Try) -> None:
-        before = self.state
-        self.run(node.body)
-        failed = _join(before, self.state)
+        if not node.finalbody:
+            self._handled(node)
+            return
+        jumps = self.breaks, self.continues
+        left = self._left(lambda: self._handled(node))
+        done = self.state
+        # It also runs on the way out: after an error, a jump or a `return`.
+        self.state = before = _join(left, done)
+        self.run(node.finalbody)
+        if self.state != before and jumps != (self.breaks, self.continues):
+            self.breaks, self.continues = _join(self.breaks, self.state), _join(self.continues, self.state)
+        if done is None or self.state == before:
+            self.state = done
+
+    def _handled(self, node: ast.Try) -> None:
+        """Run all of a `try` but its `finally`."""
+        failed = self._left(lambda: self.run(node.body))
         self.run(node.orelse)
         done = self.state
         for handler in node.handlers:
@@ -243,7 +261,15 @@ class _Flow:
             self.run(handler.body)
             done = _join(done, self.state)
         self.state = done
-        self.run(node.finalbody)
+
+    def _left(self, run: Callable[[], None]) -> _State:
+        """Run statements; the bindings where an error or a jump leaves one of them."""
+        before = self.state
+        outer, self.bound = self.bound, set()
+        run()
+        left = _join(before, frozenset(self.bound) or self.state)
+        self.bound |= outer
+        return left
 
     def _match(self, node: ast.Match) -> None:
         self.read(node.subject)

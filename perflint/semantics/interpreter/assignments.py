@@ -42,7 +42,7 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         value = named.placed(target.id, value)
         if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
             value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
-        names[target.id] = value
+        frame.bind_path(names, target.id, value)
         if frame.recorder is not None:
             frame.recorder.values[target] = value
     elif isinstance(target, (ast.Tuple, ast.List)):

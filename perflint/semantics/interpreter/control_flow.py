@@ -11,12 +11,12 @@ from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.assignments import assign
 from perflint.semantics.interpreter.elements import iterate
 from perflint.semantics.interpreter.expressions import evaluate
-from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Names, join_names, parts
+from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Names, is_path, join_names, parts
 from perflint.semantics.interpreter.narrowed import refine
 from perflint.semantics.interpreter.narrowing import narrow
 from perflint.semantics.interpreter.patterns import matched, unmatched
 from perflint.semantics.interpreter.settled import by_branches
-from perflint.semantics.lattice import union
+from perflint.semantics.lattice import join, union
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import NONE, UNKNOWN, Const, Device, DeviceValue, Name, Sequence, Tensor, Unknown, Value
 
@@ -168,18 +168,18 @@ def _while(frame: Frame, node: ast.While) -> None:
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
     outer = frame.names.get(DEFAULT_DEVICE) if frame.names is not None else None
-    before = None
+    swallows = False
     for item in node.items:
         manager = evaluate(frame, item.context_expr)
         if item.optional_vars is not None:
             assign(frame, item.optional_vars, protocols.entered(frame, manager))
         if isinstance(manager, DeviceValue) and frame.names is not None:
             frame.names[DEFAULT_DEVICE] = manager
-        if before is None and frame.names is not None and _swallows(frame, item.context_expr):
-            before = dict(frame.names)
-    parts.run(frame, node.body)
-    if before is not None:
-        frame.names = join_names(before, frame.names)
+        swallows = swallows or _swallows(frame, item.context_expr)
+    if swallows:
+        frame.names = _left(frame, lambda: parts.run(frame, node.body))
+    else:
+        parts.run(frame, node.body)
     if frame.names is not None and frame.names.get(DEFAULT_DEVICE) is not outer:
         frame.names.pop(DEFAULT_DEVICE)
         if outer is not None:
@@ -196,10 +196,29 @@ _SWALLOWING = frozenset({"contextlib.suppress", "pytest.raises"})
 
 
 def _try(frame: Frame, node: ast.Try) -> None:
-    before = frame.names
-    frame.names = dict(before) if before is not None else None
-    parts.run(frame, node.body)
-    failed = join_names(before, frame.names)
+    if not node.finalbody:
+        _handled(frame, node)
+        return
+    breaks, continues = len(frame.breaks), len(frame.continues)
+    left = _left(frame, lambda: _handled(frame, node))
+    done = frame.names
+    # It also runs on the way out: after an error, a jump or a `return`.
+    frame.names = join_names(left, done)
+    outer, frame.bound = frame.bound, {}
+    parts.run(frame, node.finalbody)
+    after, bound = frame.names, frame.bound
+    for names in (done, *frame.breaks[breaks:], *frame.continues[continues:]):
+        if names is not None and after is not None:
+            for path in bound:
+                frame.forget_paths(names, path)
+            names.update({path: after[path] for path in bound if path in after})
+    frame.names = None if after is None else done
+    _note_bound(frame, outer)
+
+
+def _handled(frame: Frame, node: ast.Try) -> None:
+    """Run all of a `try` but its `finally`."""
+    failed = _left(frame, lambda: parts.run(frame, node.body))
     parts.run(frame, node.orelse)
     done = frame.names
     for handler in node.handlers:
@@ -215,12 +234,33 @@ def _try(frame: Frame, node: ast.Try) -> None:
         parts.run(frame, handler.body)
         done = join_names(done, frame.names)
     frame.names = done
-    if node.finalbody and frame.names is None:
-        frame.names = dict(failed) if failed is not None else None
-        parts.run(frame, node.finalbody)
-        frame.names = None
-    else:
-        parts.run(frame, node.finalbody)
+
+
+def _left(frame: Frame, run: Callable[[], None]) -> Names | None:
+    """Run statements; the names where an error or a jump leaves one of them."""
+    before = frame.names
+    frame.names = dict(before) if before is not None else None
+    outer, frame.bound = frame.bound, {}
+    run()
+    left = join_names(before, frame.names)
+    if left is not None:
+        left = dict(left)
+        for path, value in frame.bound.items():
+            if path in left:
+                left[path] = join(left[path], value)
+            elif not is_path(path):
+                left[path] = value
+        for path in frame.bound:
+            frame.forget_paths(left, path)
+    _note_bound(frame, outer)
+    return left
+
+
+def _note_bound(frame: Frame, outer: Names | None) -> None:
+    """What a `try` has bound is bound in those around it."""
+    inner, frame.bound = frame.bound or {}, outer
+    for path, value in inner.items():
+        frame.note_bound(path, value)
 
 
 def _number_read(body: list[ast.stmt]) -> ast.Name | None:

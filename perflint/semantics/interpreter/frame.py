@@ -118,6 +118,7 @@ class Frame:
     """One activation. `names` is None after a statement that never completes."""
 
     __slots__ = (
+        "bound",
         "breaks",
         "budget",
         "constructs",
@@ -179,6 +180,8 @@ class Frame:
         self.yields: list[Value] = []
         self.breaks: list[Names] = []
         self.continues: list[Names] = []
+        self.bound: Names | None = None
+        """All values that the running `try` has bound, by path; None outside of one."""
 
     # The interpreter's parts call each other in circles. The circles are closed here, so that imports have none.
 
@@ -225,10 +228,17 @@ class Frame:
     def bind_path(self, names: Names, path: str, value: Value) -> None:
         """Bind a name or an attribute path such as "self.mask"."""
         names[path] = value
+        self.note_bound(path, value)
         outer, dot, _ = path.rpartition(".")
         while dot:
             self.rooted.setdefault(outer, set()).add(path)
             outer, dot, _ = outer.rpartition(".")
+
+    def note_bound(self, path: str, value: Value) -> None:
+        """Note a value that an error may leave a name or path with."""
+        if self.bound is not None:
+            was = self.bound.get(path)
+            self.bound[path] = value if was is None else join(was, value)
 
     def forget_paths(self, names: Names, path: str) -> None:
         """Forget the attributes of a name or path that gets a new value."""
@@ -273,15 +283,15 @@ def join_names(left: Names | None, right: Names | None) -> Names | None:
         other = right.get(name)
         if other is not None:
             joined[name] = join(left[name], other)
-        elif _is_path(name):
+        elif is_path(name):
             # A path that only one side knows is looked up in the class again.
             del joined[name]
     for name in right.keys() - left.keys():
-        if _is_path(name):
+        if is_path(name):
             del joined[name]
     return joined
 
 
-def _is_path(name: str) -> bool:
+def is_path(name: str) -> bool:
     """True if a name is that of an attribute or an item."""
     return "." in name or "[" in name
