@@ -6,9 +6,10 @@ import ast
 
 from perflint.rules._operators import operators
 from perflint.semantics.facts import torch_api
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
-from perflint.semantics.values import scalar_type
+from perflint.semantics.structure import last_name, walk
+from perflint.semantics.values import Name, Tensor, scalar_type
 
 _BUILTINS = frozenset("int float bool complex abs len round pow isinstance id type str".split())
 _OF_TORCH = frozenset(("torch", "torch.Tensor", "torch.fft", "torch.linalg", "torch.special"))
@@ -33,14 +34,49 @@ def may_swap(model: Model, *expressions: ast.expr) -> bool:
 def has_effects(model: Model, node: ast.expr, *, but_for: frozenset[str] = frozenset()) -> bool:
     """True if an expression may change the value of another one: it binds a name, or calls unknown code.
 
-    Calls of the functions `but_for` do not count.
+    A property of the file is such code. Calls of the functions `but_for` do not count.
     """
     for each in walk(node):
-        if isinstance(each, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+        if _acts(model, each) and not (isinstance(each, ast.Call) and model.target(each) in but_for):
             return True
-        if isinstance(each, ast.Call) and not _only_computes(model, each) and model.target(each) not in but_for:
+        if isinstance(each, ast.Attribute) and _is_active(model, each):
             return True
     return False
+
+
+def _acts(model: Model, node: ast.AST) -> bool:
+    if isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+        return True
+    return isinstance(node, ast.Call) and not _only_computes(model, node)
+
+
+def _is_active(model: Model, node: ast.Attribute) -> bool:
+    """True if reading an attribute may run a property with effects, or such a `__getattr__`."""
+    active = _active_properties(model)
+    if active.isdisjoint((node.attr, *_FOR_ALL)):
+        return False
+    return not isinstance(model.value(node.value), (Tensor, Name))
+
+
+_FOR_ALL = ("__getattr__", "__getattribute__")
+
+
+@once
+def _active_properties(model: Model) -> frozenset[str]:
+    """The names of the properties of the file that may do more than compute, and of the methods for all attributes."""
+    return frozenset(
+        function.name
+        for function in model.nodes(ast.FunctionDef)
+        if (function.name in _FOR_ALL or any(last_name(each) == "property" for each in function.decorator_list))
+        and any(_acts(model, each) or _stores(each) for statement in function.body for each in walk(statement))
+    )
+
+
+def _stores(node: ast.AST) -> bool:
+    """True for `self.count` and `self.seen[k]` as the target of an assignment, and for names of other scopes."""
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return not isinstance(node.ctx, ast.Load)
+    return isinstance(node, (ast.Global, ast.Nonlocal))
 
 
 def _only_computes(model: Model, call: ast.Call) -> bool:

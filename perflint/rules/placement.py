@@ -9,6 +9,7 @@ from perflint.findings import Confidence, lowered, surest, weakest
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import behind
 from perflint.rules._operators import operators
+from perflint.rules._order import has_effects
 from perflint.semantics.facts.devices import same_place
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site, device_confidence
@@ -193,7 +194,7 @@ MOVES = ("torch.Tensor.to", "torch.Tensor.cuda", "torch.Tensor.type_as", "torch.
 def as_arguments(site: CallSite, moved: Move) -> list[str] | None:
     """The arguments for device and dtype that stand for a move in the call of a factory; None if they are unknown."""
     if moved.other is not None:
-        if not isinstance(moved.other, (ast.Name, ast.Attribute)):
+        if not isinstance(moved.other, (ast.Name, ast.Attribute)) or has_effects(site.model, moved.other):
             return None
         other = site.text(moved.other)
         return [f"device={other}.device", f"dtype={other}.dtype"]

@@ -97,3 +97,54 @@ def test_old_torch_fuses_only_parameters_on_the_device(
     ]
     (found,) = lint("\n".join(lines), [RULES["TPF601"]], "audit")
     assert found.fix is not None and found.fix.since == since
+
+
+@pytest.mark.parametrize(
+    ("before", "read", "safety"),
+    [
+        ("pass", "x", Safety.SAFE),
+        ("x[0] = 1", "x * 2", Safety.SAFE),
+        ("y = x; y.unsqueeze_(1)", "x", Safety.UNSAFE),
+        ("x.data = x.data[:, None]", "x", Safety.UNSAFE),
+        ("elsewhere.widen(x)", "x", Safety.UNSAFE),
+        ("widen(x)", "x", Safety.UNSAFE),
+        ("inner()", "x", Safety.UNSAFE),
+        ("self.x = x", "self.x", Safety.UNSAFE),
+        ("pass", "everywhere", Safety.UNSAFE),
+    ],
+)
+def test_a_tensor_of_one_dimension(before: str, read: str, safety: Safety) -> None:
+    shared = "    def inner():\n        nonlocal x\n        x = x[:, None]\n" * (before == "inner()")
+    text = (
+        "import torch, elsewhere\neverywhere = torch.zeros(3).cuda()\ndef widen(t): t.unsqueeze_(1)\n"
+        f"def f(self):\n    x = torch.zeros(3).cuda()\n{shared}    {before}\n    return [t.item() for t in {read}]\n"
+    )
+    assert safeties("TPF103", text) == [safety]
+
+
+COUNTS = """
+import torch
+
+class Rows:
+    @property
+    def x(self) -> torch.Tensor:
+        {body}
+        return torch.zeros(3, 4, device="cuda")
+
+    def pick(self, y: torch.Tensor):
+        for _ in range(9):
+            print({read})
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "read"),
+    [
+        ("TPF118", "self.x[torch.arange(3), y]"),
+        ("TPF204", "torch.zeros(3).to(self.x)"),
+        ("TPF116", "torch.tensor(3.0).to(self.x)"),
+    ],
+)
+@pytest.mark.parametrize(("body", "is_fixed"), [("pass", True), ("self.count += 1", False), ("log(self)", False)])
+def test_a_property_is_read_as_often_as_before(code: str, read: str, body: str, *, is_fixed: bool) -> None:
+    assert [each is not None for each in safeties(code, COUNTS.format(read=read, body=body))] == [is_fixed]

@@ -56,7 +56,7 @@ def _ranged(site: SubscriptSite, written: list[ast.expr], copied: list[int]) -> 
     while isinstance(root, ast.Subscript):
         root = root.value
     value = site.value(root)
-    if not path_of(root) or (value.tensor is None and not value.is_unknown):
+    if not path_of(root) or (value.tensor is None and not value.is_unknown) or has_effects(site.model, root):
         return None
     name = spell(site.model.symbols, "torch.arange", site.node)
     if name is None:

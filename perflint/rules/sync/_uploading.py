@@ -148,7 +148,7 @@ def _there(site: CallSite, names: _Names) -> cst.Call | None:
 
 def _new(site: CallSite, names: _Names) -> cst.Call | None:
     """For `x.new_tensor(data)`, which takes dtype and device from x."""
-    if not isinstance(site.owner, (ast.Name, ast.Attribute)):
+    if not isinstance(site.owner, (ast.Name, ast.Attribute)) or has_effects(site.model, site.owner):
         return None
     other, device = site.text(site.owner), keyword(site.node, "device")
     call: cst.Call | None = site.concrete.with_changes(func=cst.parse_expression(names.tensor))

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._memory.bodies import Writers, memory_around, writers
 from perflint.rules._memory.flows import behind
 from perflint.rules._proven import is_list
+from perflint.rules._visible import is_local
 from perflint.rules.base import Calls, Group, Rule, often, shown
 from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import (
@@ -24,7 +26,7 @@ from perflint.rules.sync._scalars import (
 )
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
 from perflint.source.concrete import code, cst
 
@@ -65,7 +67,9 @@ class PerElementRead(Rule):
     ## Fix safety
     Safe for `[t.item() for t in x]` if `x` is known to be a one-dimensional tensor: `x.tolist()`
     returns the same Python numbers. So does `[t for x in rows for t in x.tolist()]`, in a loop over such
-    tensors. Unsafe for a list or tuple of scalar tensors, which becomes
+    tensors. Unsafe for attributes and names that other code may set, and for tensors that other code gets or that
+    get another shape in place: for a column of numbers, `x.tolist()` is a list of lists. Unsafe, too, for a
+    list or tuple of scalar tensors, which becomes
     `torch.stack(x).tolist() if x else []`: elements of different dtypes or devices are brought to one dtype
     or raise. It is only shown for a list that only an annotation calls one.
 
@@ -166,9 +170,10 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
     if isinstance(whole, Tensor):
         if whole.rank != 1 or whole.evidence < Evidence.ANNOTATION or not _same_number(site.target, whole.kind):
             return None
+        safety = Safety.SAFE if _keeps_rank(model, element.whole) else Safety.UNSAFE
         if len(loop.generators) == 1:
-            return _replaced(model, loop, written, Safety.SAFE, ())
-        return _read_at_once(model, loop, generator, written)
+            return _replaced(model, loop, written, safety, ())
+        return _read_at_once(model, loop, generator, written, safety)
     if len(loop.generators) > 1:
         return None
     stack = spell(model.symbols, "torch.stack", loop)
@@ -183,8 +188,18 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
     return _replaced(model, loop, call, safety, stack.imports, if_any=written) if simple else None
 
 
+def _keeps_rank(model: Model, whole: ast.expr) -> bool:
+    """True if no code can have given a tensor other dimensions than those that its function shows."""
+    for each in walk(whole):
+        if isinstance(each, (ast.Name, ast.Attribute)) and model.value(each).tensor is not None:
+            if not isinstance(each, ast.Name) or not is_local(model, each):
+                return False
+    reshaped = memory_around(model, whole).is_reshaped(whole)
+    return not reshaped and writers(model, whole, (0, 0), (whole.lineno, 0)) is not Writers.HANDED
+
+
 def _read_at_once(
-    model: Model, loop: ast.ListComp, generator: ast.comprehension, written: cst.BaseExpression
+    model: Model, loop: ast.ListComp, generator: ast.comprehension, written: cst.BaseExpression, safety: Safety
 ) -> Fix | None:
     """`[x for y in parts for x in y.tolist()]` for `[x.item() for y in parts for x in y]`."""
     source, numbers = model.source, cst.Call(cst.Attribute(_in_brackets(written), cst.Name("tolist")))
@@ -193,7 +208,7 @@ def _read_at_once(
         # All of it, since the copy that is left is found where it begins.
         Edit(source.span(generator.iter), code(numbers)),
     )
-    return Fix(_MESSAGE, Safety.SAFE, edits, leaves=(DEVICE_TO_HOST_COPY,))
+    return Fix(_MESSAGE, safety, edits, leaves=(DEVICE_TO_HOST_COPY,))
 
 
 _MESSAGE = "Read all elements with one `.tolist()`"

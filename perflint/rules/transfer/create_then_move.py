@@ -12,7 +12,7 @@ from perflint.rules._memory.uses import Fate, fates
 from perflint.rules._methods import called_on
 from perflint.rules._numbers import can_fill, number
 from perflint.rules._operators import operators
-from perflint.rules._order import may_swap
+from perflint.rules._order import has_effects, may_swap
 from perflint.rules._project_text import is_recorded, may_be_traced
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.placement import (
@@ -216,6 +216,8 @@ def _with_next_call(site: CallSite, made: ast.Call, added: list[str]) -> tuple[a
     if call is None or last_name(call) != "to" or len(arguments(call)) != 1:
         return site.node, added
     (given,) = arguments(call)
+    if has_effects(site.model, given):
+        return site.node, added
     if call.keywords and call.keywords[0].arg not in ("device", "dtype"):
         return site.node, added
     text = site.text(given)
