@@ -234,7 +234,8 @@ class Tuning:
             if (linked := next((path for path in written if not self._holds(path)), None)) is not None:
                 raise Refused(f"{linked} is a link or shared, and the original must stay as it is", 1)
         except Refused as refused:
-            self.outcome.refused[change.name] = refused.reason
+            if not any(each.change is change for each in self.outcome.kept):
+                self.outcome.refused[change.name] = refused.reason
             return None
         share = change.forecast(evidence)
         if evidence.busy is not None and share < LEAST - 1:
