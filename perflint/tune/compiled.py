@@ -44,7 +44,7 @@ def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD)
         raise Refused("the step calls no model with parameters", 1)
     _require_one_pass(texts, seen.lines)
     paths = {path for each in seen.models for path in (each.path, each.holder)}
-    paths |= {path for path, _ in seen.evaluations} | {*seen.steps}
+    paths |= {path for path, _ in seen.evaluations} | ({*seen.steps} & {*texts})
     finders = {path: _Finder(Source(path, texts[path])) for path in paths}
     places = dict.fromkeys((each.holder, each.name, *finders[each.holder].place(each)) for each in seen.models)
     edits: dict[str, list[Edit]] = defaultdict(list)
