@@ -49,6 +49,8 @@ class FunctionInfo:
     """The names that it makes something else of before all other uses, once that has been asked."""
     passed: frozenset[str] | None = None
     """The names that it passes to functions of torch that take only tensors, once that has been asked."""
+    set_inside: frozenset[str] | None = None
+    """The names that functions nested in it declare `nonlocal`, once that has been asked."""
     learned: frozenset[str] | None = None
     """The names that a loss which it backpropagates is computed from, once that has been asked."""
     texts: frozenset[str] | None = None

@@ -108,12 +108,12 @@ def test_old_torch_fuses_only_parameters_on_the_device(
         ("x.data = x.data[:, None]", "x", Safety.UNSAFE),
         ("elsewhere.widen(x)", "x", Safety.UNSAFE),
         ("widen(x)", "x", Safety.UNSAFE),
-        ("inner()", "x", Safety.UNSAFE),
+        ("inner()", "x", None),
         ("self.x = x", "self.x", Safety.UNSAFE),
         ("pass", "everywhere", Safety.UNSAFE),
     ],
 )
-def test_a_tensor_of_one_dimension(before: str, read: str, safety: Safety) -> None:
+def test_a_tensor_of_one_dimension(before: str, read: str, safety: Safety | None) -> None:
     shared = "    def inner():\n        nonlocal x\n        x = x[:, None]\n" * (before == "inner()")
     text = (
         "import torch, elsewhere\neverywhere = torch.zeros(3).cuda()\ndef widen(t): t.unsqueeze_(1)\n"

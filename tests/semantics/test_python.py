@@ -276,6 +276,18 @@ def f(data):
 f(data)
 """
 
+SET_INSIDE = """
+def f():
+    x, y = host, host
+    def inner():
+        nonlocal x
+        x = cuda
+        x               # -> cuda float 2
+    inner()
+    y                   # -> cpu float 2
+    x                   # -> cpu float 2 | ?
+"""
+
 TRIED = """
 x = host
 try:
@@ -458,6 +470,11 @@ def test_deleted(case: Case) -> None:
 
 @table(SUPPRESSED)
 def test_code_after_suppressed_exceptions(case: Case) -> None:
+    check(case)
+
+
+@table(SET_INSIDE)
+def test_names_that_a_function_inside_sets(case: Case) -> None:
     check(case)
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from perflint.semantics.binders import DEFINITIONS
 from perflint.semantics.facts import arrays
 from perflint.semantics.facts.devices import made_of, names_gpu
 from perflint.semantics.interpreter import attributes, batch_loops, calls, narrowed
@@ -66,8 +67,24 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     if frame.names is not None:
         found = frame.names.get(node.id)
         if found is not None:
+            if node.id in _set_inside(frame):
+                # A function inside may have run since.
+                found = union([found, UNKNOWN])
             return resolve(frame, frame.module, found) if type(found) is Name or _may_be_name(found) else found
     return lookup(frame, node.id)
+
+
+def _set_inside(frame: Frame) -> frozenset[str]:
+    """The names that functions inside of this one set by `nonlocal`."""
+    if frame.function is None or ast.Nonlocal not in frame.module.structure.nodes:
+        return frozenset()
+    found = frame.function.set_inside
+    if found is None:
+        node = frame.function.node
+        inner = (each for each in walk(node) if isinstance(each, DEFINITIONS) and each is not node)
+        declared = (each for function in inner for each in walk(function) if isinstance(each, ast.Nonlocal))
+        found = frame.function.set_inside = frozenset(name for each in declared for name in each.names)
+    return found
 
 
 def _may_be_name(value: Value) -> bool:
