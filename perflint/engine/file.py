@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -125,13 +127,33 @@ def _limited(path: str, project: Project, settings: Settings, problems: list[Pro
         return next(asked) % _ASKED_AT_ONCE > 0 or time.thread_time() < end
 
     try:
-        with project.while_wanted(is_in_time):
+        with project.while_wanted(is_in_time), _stopped(end, settings.time_limit):
             yield
     except Interrupted:
         if time.thread_time() < end:
             raise
         message = f"the check took more than {settings.time_limit} s, and was ended"
         problems.append(Problem(path, message, help="`time-limit` in the settings allows more seconds"))
+
+
+@contextmanager
+def _stopped(end: float, seconds: float) -> Iterator[None]:
+    """Also ends code that never asks whether to go on, such as a loop that does not end; in the main thread of Unix."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        if time.thread_time() > end:
+            raise Interrupted
+
+    handler = signal.signal(signal.SIGVTALRM, stop)
+    timer = signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
+        signal.signal(signal.SIGVTALRM, handler)
 
 
 def _offered(findings: Sequence[Finding], known: int, settings: Settings, model: Model | None) -> Sequence[Finding]:

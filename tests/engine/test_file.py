@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,21 @@ def test_a_check_ends_at_its_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> N
     assert report.findings == []
     again = check_source(Source("a.py", TEXT), project, rules, Settings(time_limit=7))
     assert len(again.findings) == 3 and not again.problems
+
+
+class _Endless(Files):
+    """A rule with a loop that does not end."""
+
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        while True:
+            pass
+        yield from ()
+
+
+def test_a_rule_that_does_not_end_is_ended() -> None:
+    report = check(TEXT, _Endless(), settings=Settings(time_limit=1))
+    assert [problem.message for problem in report.problems] == ["the check took more than 1 s, and was ended"]
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
 
 
 def test_a_limit_of_time_leaves_other_interrupts() -> None:

@@ -93,8 +93,11 @@ def _places(model: Model, node: ast.expr) -> Iterator[ast.expr]:
     """A value, and the places to which names and objects alone lead it, one after the other."""
     start = behind(model, node)
     place: ast.expr | None = node
-    while place is not None:
+    seen: set[ast.expr] = set()
+    # A loop leads back: `x, size = layer(x, size)`.
+    while place is not None and place not in seen:
         yield place
+        seen.add(place)
         place = next((each for each in _onward(model, place) if behind(model, each) is start), None)
 
 

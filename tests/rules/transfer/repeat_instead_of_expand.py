@@ -175,3 +175,18 @@ def with_a_mapping(x: torch.Tensor, options: dict[str, torch.Tensor]) -> torch.T
 
 def masked(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     return x * scale
+
+
+class Dictionary(torch.nn.Module):
+    # A loop carries the rows on: where they lead comes back to where they began.
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = torch.nn.Parameter(torch.randn(64, 96))
+        self.layers = torch.nn.ModuleList(Layer() for _ in range(4))
+
+    def forward(self, x):
+        tokens = self.tokens.repeat((x.shape[0], 1, 1))  # audit: TPF212
+        for layer in self.layers:
+            x, tokens = layer(x, tokens)
+        return x
