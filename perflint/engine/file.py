@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _REPORT_IT = "please report this, with the code of that line"
 _ASKED_AT_ONCE = 16
 """The functions of a run for which the clock is asked once."""
+_HOUR = 3600
+"""The longest first wait of a timer, in seconds: `setitimer` fails for large numbers. Then it looks every second."""
 
 
 Judge = Callable[[Source, Sequence[Finding]], Sequence[Finding]]
@@ -148,7 +150,7 @@ def _stopped(end: float, seconds: float) -> Iterator[None]:
             raise Interrupted
 
     handler = signal.signal(signal.SIGVTALRM, stop)
-    timer = signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1)
+    timer = signal.setitimer(signal.ITIMER_VIRTUAL, min(seconds, _HOUR), 1)
     try:
         yield
     finally:

@@ -83,6 +83,10 @@ def test_a_rule_that_does_not_end_is_ended() -> None:
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
 
 
+def test_a_limit_of_time_may_be_as_long_as_one_likes() -> None:
+    assert len(check(TEXT, Zeros(), settings=Settings(time_limit=1 << 80)).findings) == 3
+
+
 def test_a_limit_of_time_leaves_other_interrupts() -> None:
     project = Project()
     with project.while_wanted(lambda: False), pytest.raises(Interrupted):
