@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from functools import cached_property
 
 from perflint.semantics.structure import block_in, path_of
 from perflint.tune.graphs.parts import Region
@@ -37,9 +38,10 @@ class BackwardFinder(Finder):
 
     def _is_graph(self, call: ast.Call) -> bool:
         """True for a backward pass in a function that is replayed already."""
-        functions = {path_of(each.args[0]).rpartition(".")[2] for each in self._graphs().values()}
+        functions = {path_of(each.args[0]).rpartition(".")[2] for each in self._graphs.values()}
         return any(getattr(each, "name", None) in functions for each in self._chain(call))
 
+    @cached_property
     def _graphs(self) -> dict[str, ast.Call]:
         """The names of the graphs that the file has, with the calls that make them."""
         return {
@@ -51,9 +53,8 @@ class BackwardFinder(Finder):
         }
 
     def _arranged(self, statements: Sequence[ast.stmt]) -> Region:
-        graphs = self._graphs()
         for node in (node for each in statements for node in ast.walk(each)):
-            if isinstance(node, ast.Call) and path_of(node.func) in graphs:
+            if isinstance(node, ast.Call) and path_of(node.func) in self._graphs:
                 raise Refused("another graph is replayed", node)
         return super()._arranged(statements)
 
@@ -87,7 +88,7 @@ class BackwardFinder(Finder):
             moved = next((each.reason for each in reversed(region.before) if not _clears(each.statement)), None)
             raise moved or stop or Refused("the model is called outside of the block of the backward pass", last)
         self._require_gradless_results(region, block[end:])
-        if self._graphs():
+        if self._graphs:
             self._require_gradless_inputs(region, block[: block.index(region.whole[0])])
         for node in (node for each in region.kept for node in ast.walk(each)):
             if is_gradient(node, self._purity.imports):
@@ -114,12 +115,11 @@ class BackwardFinder(Finder):
     def _computed(self, statements: Sequence[ast.stmt]) -> set[str]:
         """The names of what statements computed with models, so that gradients may go through it."""
         computed: set[str] = set()
-        graphs = self._graphs()
         for statement in statements:
             calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
             ends = {each for node in filter(_ends_gradients, ast.walk(statement)) for each in ast.walk(node)}
             is_new = any(map(self._reaches_model, {*calls} - ends)) or _carrier(statement, computed)
-            is_replay = any(path_of(call.func) in graphs for call in calls)
+            is_replay = any(path_of(call.func) in self._graphs for call in calls)
             stores = {*stored_names(statement)}
             computed = computed | stores if is_new and not is_replay else computed - stores
         return computed
