@@ -43,7 +43,7 @@ def arguments_given(model: Model, node: ast.AST) -> list[ast.expr]:
 def arguments_of_all(model: Model, node: ast.expr) -> list[ast.expr]:
     """The arguments that all calls of the file pass for a parameter; none if one of them leaves it out."""
     found = _passed_for(model, node)
-    return [] if None in found else arguments_given(model, node)
+    return [] if None in found else [each for each in found if each is not None]
 
 
 def _passed_for(model: Model, node: ast.AST) -> list[ast.expr | None]:
