@@ -50,7 +50,7 @@ class Index(Enum):
 
 
 _MASKS = {Index.POSITIONS: Index.MASK, Index.HOST_POSITIONS: Index.HOST_MASK}
-"""What positions are that turn out to be of bytes."""
+"""The kind of an index of bytes by its kind as positions: torch takes bytes for a mask."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,7 +257,7 @@ def _left(frame: Frame, run: Callable[[], None]) -> Names | None:
 
 
 def _note_bound(frame: Frame, outer: Names | None) -> None:
-    """What a `try` has bound is bound in those around it."""
+    """Go back to the bindings of the outer `try`, to which those of the inner one belong, too."""
     inner, frame.bound = frame.bound or {}, outer
     for path, value in inner.items():
         frame.note_bound(path, value)
