@@ -15,7 +15,7 @@ import pytest
 from perflint.tracer.look import _is_distributed
 from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.step_calls import StepCalls
-from perflint.tune.changes import COMPILE, KERNELS
+from perflint.tune.changes import COMPILE, GRAPH, KERNELS
 from perflint.tune.compiled import compiled
 from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.outlining import Model, Seen, outlined
@@ -230,6 +230,40 @@ def test_the_model_is_compiled_where_it_is_made(
 def test_refusals(old: str, new: str, reason: str) -> None:
     with pytest.raises(Refused, match=re.escape(reason)):
         written(HEAD + SCRIPT.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        ("net = make()\nnet(x)\n", "", "no name for the model of a.py:2 was found"),
+        ("net = make()\nx = 1; net(x)\n", "net", "two statements share a line"),
+        ("net = make()\n", "net", "the source is another one than that which ran"),
+    ],
+)
+def test_a_model_needs_a_name_and_a_line(text: str, name: str, reason: str) -> None:
+    facts = Evidence(Seen({}, (), (Model("a.py", 2, "a.py", 2, name),)), (), 10.0, 5.0)
+    with pytest.raises(Refused, match=reason):
+        compiled({"a.py": text}, facts)
+
+
+def test_several_models_without_a_loop_are_refused() -> None:
+    models = tuple(Model("a.py", line, "a.py", line, name) for line, name in ((3, "one"), (4, "two")))
+    with pytest.raises(Refused, match="several models are called outside of a loop"):
+        compiled(
+            {"a.py": "one = make()\ntwo = make()\none(x)\ntwo(x)\n"}, Evidence(Seen({}, (), models), (), 10.0, 5.0)
+        )
+
+
+def test_other_changes_leave_a_step_as_it_is() -> None:
+    texts = {"a.py": SCRIPT}
+    facts = Evidence(Seen({}, (), (Model("a.py", 6, "a.py", 6, "net"),)), (), 10.0, 5.0)
+    with pytest.raises(Refused, match="no line of the project steps an optimizer"):
+        GRAPH.write(texts, facts)
+    made = compiled(texts, facts)
+    with pytest.raises(Refused, match="a compiled model has graphs of its own"):
+        GRAPH.write(made, facts)
+    with pytest.raises(Refused, match="the compiled models have no graphs"):
+        KERNELS.write({"a.py": f"{SCRIPT}\n\nclass GraphedStep:\n    pass\n"}, facts)
 
 
 def test_models_of_other_places_are_refused() -> None:

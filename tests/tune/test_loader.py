@@ -80,3 +80,8 @@ def test_without_torch_by_name() -> None:
 def test_refusals(call: str, share: float, reason: str) -> None:
     with pytest.raises(Refused, match=reason):
         written(call, share)
+
+
+def test_a_loader_of_a_library_is_refused() -> None:
+    with pytest.raises(Refused, match="the loader is made outside of the project"):
+        with_workers({}, Evidence(Seen({}, ()), (Loader("", 1, 0, 0.5),), 10.0, 5.0))

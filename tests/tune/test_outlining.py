@@ -536,6 +536,72 @@ def test_preconditions(old: str, new: str, reason: str) -> None:
         outline(text)
 
 
+_ALL, _STEP, _PASS = (outlined, outlined_backward), (outlined,), (outlined_backward,)
+
+
+@pytest.mark.parametrize(
+    ("outlines", "old", "new", "reason"),
+    [
+        (
+            _ALL,
+            "        loss = ",
+            "        if scale:\n            kind = out\n        loss = ",
+            "bound in only one branch",
+        ),
+        (_ALL, "out = model(x)", "with open(str(index)):\n            out = model(x)", "has an effect"),
+        (_ALL, "out = model(x)", "with torch.enable_grad() as on:\n            out = model(x)", "do more than compute"),
+        (_ALL, "loss = scale", "assert out.mean() > 0\n        loss = scale", "which the step computes"),
+        (_ALL, "out = model(x)", "out = (made := model(x))", "`(made := model(x))` cannot be part of a graph"),
+        (_ALL, "loss = scale", "import math\n        loss = scale", "`import math` cannot be part of a graph"),
+        (_ALL, "optimizer.zero_grad()", "optimizer.zero_grad(); out.size()", "two statements share a line"),
+        (_ALL, "loss = scale", 'name = """a\nb"""\n        loss = scale', "a text of several lines"),
+        (
+            _STEP,
+            "        optimizer.step()",
+            "        made = optimizer.step()",
+            "the result of the optimizer's step is used",
+        ),
+        (_PASS, "        loss.backward()", "        made = loss.backward()", "part of another statement"),
+        (
+            _PASS,
+            "        optimizer.zero_grad()",
+            "        if scale:\n            optimizer.zero_grad()\n            out = out * 2",
+            "gradients are cleared in the middle of other work",
+        ),
+    ],
+)
+def test_preconditions_of_both_forms(outlines: Sequence[Any], old: str, new: str, reason: str) -> None:
+    text = (HEAD + LOOP).replace(old, new)
+    text += "        kind.size()\n" if "kind" in new else ""
+    for each in outlines:
+        with pytest.raises(Refused, match=re.escape(reason)):
+            tuned(text, each)
+
+
+@pytest.mark.parametrize("each", _ALL)
+def test_a_step_has_a_loop_and_names_of_its_own(each: Any) -> None:
+    step = "x = torch.rand(5, 4)\nloss = model(x).mean()\noptimizer.zero_grad()\nloss.backward()\noptimizer.step()\n"
+    with pytest.raises(Refused, match="the step is not in a loop"):
+        tuned(HEAD + step, each)
+    inner = step.replace("\n", "\n        ").rstrip()
+    with pytest.raises(Refused, match="binds a name that is not its own"):
+        tuned(f"{HEAD}def train():\n    global loss\n    for _ in range(3):\n        {inner}\n\n\ntrain()\n", each)
+
+
+def test_a_file_with_a_graph_of_its_step_gets_no_other_one() -> None:
+    text = tuned(HEAD + LOOP)
+    with pytest.raises(Refused, match="the file has a graph of its step"):
+        tuned(text)
+    with pytest.raises(Refused, match="no backward pass began in the file"):
+        tuned(tuned(HEAD + LOOP, outlined_backward), outlined_backward)
+
+
+def test_gradients_that_another_file_reads() -> None:
+    texts = {"a.py": HEAD + LOOP, "b.py": "print(model.weight.grad)\n"}
+    with pytest.raises(Refused, match=re.escape("a gradient is read (b.py:1)")):
+        outlined("a.py", texts, seen(HEAD + LOOP))
+
+
 def test_a_process_of_a_group_is_refused() -> None:
     with pytest.raises(Refused, match="one of a group"):
         outlined("a.py", {"a.py": HEAD + LOOP}, Seen({"a.py": {20}}, (), distributed=True))
