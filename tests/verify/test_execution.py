@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,9 @@ from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Program, Run, _reports, _seen, runnable
 from perflint.verify.workspace import Workspace
-from tests.tracer.device import WITHOUT_COMPILER
+from tests.verify.forks import forked_run
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX")
-needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 WHERE = "import os, sys\nprint(os.getcwd(), __file__, sys.argv[1:], os.path.exists('data.txt'))\n"
 
 
@@ -180,17 +178,6 @@ def test_deterministic_kernels_are_asked_for(project: Path, deterministic: bool,
     assert ran(project, "program.py", deterministic=deterministic)[0].out == f"{told}\n"
 
 
-@needs_torch
-@pytest.mark.parametrize("deterministic", [False, True])
-def test_a_program_chooses_no_kernels_by_their_time_if_they_are_to_be_deterministic(
-    project: Path, deterministic: bool
-) -> None:
-    (project / "program.py").write_text(
-        "import torch\ntorch.backends.cudnn.benchmark = True\nprint(torch.backends.cudnn.benchmark)\n"
-    )
-    assert ran(project, "program.py", deterministic=deterministic)[0].out == f"{not deterministic}\n"
-
-
 def test_what_a_program_leaves_running_is_ended(project: Path) -> None:
     (project / "program.py").write_text(
         "import subprocess, sys\nprint(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)']).pid)\n"
@@ -291,10 +278,8 @@ print("end", random.random())
 """
 
 
-@needs_torch
-def test_what_is_seen_of_a_training(project: Path) -> None:
-    (project / "program.py").write_text(WITHOUT_COMPILER + TRAINING)
-    run, _ = ran(project, "program.py", warmup=4, seed=1)
+def test_what_is_seen_of_a_training(forked: Program) -> None:
+    run = forked_run(forked, TRAINING, warmup=4, seed=1)
     assert run.status == 0 and run.seen is not None, run.told
     *printed, last = run.out.splitlines()
     assert [str(loss) for _, loss in run.seen.losses] == printed
@@ -303,7 +288,7 @@ def test_what_is_seen_of_a_training(project: Path) -> None:
     assert (run.seen.source, run.seen.clock, run.seen.device) == (StepSource.OPTIMIZER, "host", "")
     assert last == "end 0.13436424411240122" and not run.seen.stopped and not run.seen.problems
     # Other seeds, and an end after some steps.
-    other, _ = ran(project, "program.py", warmup=2, steps=3, seed=1, reseed=True)
+    other = forked_run(forked, TRAINING, warmup=2, steps=3, seed=1, reseed=True)
     assert other.seen is not None and other.seen.stopped and not other.failed and other.status == 0
     assert len(other.seen.times) == 3 and len(other.seen.losses) == 10 and "end" not in other.out
     assert other.seen.losses[0] != run.seen.losses[0]
@@ -332,24 +317,20 @@ with torch.no_grad():
 """
 
 
-@needs_torch
 @pytest.mark.parametrize(
     ("loop", "source"),
     [("data", StepSource.MODULE), ("torch.utils.data.DataLoader(data, 1)", StepSource.LOADER)],
 )
-def test_what_models_return_stands_for_losses(project: Path, loop: str, source: StepSource) -> None:
-    (project / "program.py").write_text(LOOP.format(loop))
-    run, _ = ran(project, sys.executable, "program.py", warmup=12, seed=1, looks=True)
+def test_what_models_return_stands_for_losses(forked: Program, loop: str, source: StepSource) -> None:
+    run = forked_run(forked, LOOP.format(loop), warmup=12, seed=1, looks=True)
     assert run.seen is not None and run.seen.source == source
     assert len(run.seen.losses) in (11, 12) and run.seen.losses[1][1] > run.seen.losses[0][1] > 0
-    assert not ran(project, sys.executable, "program.py", warmup=12)[0].seen.losses  # type: ignore[union-attr]
+    assert not forked_run(forked, LOOP.format(loop), warmup=12).seen.losses  # type: ignore[union-attr]
 
 
-@needs_torch
-def test_only_an_optimizer_ends_the_program(project: Path) -> None:
+def test_only_an_optimizer_ends_the_program(forked: Program) -> None:
     """Batches or calls may be those of something that is only prepared."""
-    (project / "program.py").write_text(CALLS)
-    run, _ = ran(project, "program.py", warmup=2, steps=5)
+    run = forked_run(forked, CALLS, warmup=2, steps=5)
     assert run.out == "whole\n" and run.seen is not None and not run.seen.stopped
     assert run.seen.source == StepSource.MODULE and len(run.seen.times) == 5 and not run.seen.losses
 
@@ -364,38 +345,34 @@ for step in range(400):
 """
 
 
-@needs_torch
 @pytest.mark.parametrize(
     ("line", "stopped"), [("", True), ("optimizer = torch.optim.SGD(model.parameters(), 0.1)", False)]
 )
-def test_a_program_without_an_optimizer_is_ended_after_a_while(project: Path, line: str, stopped: bool) -> None:
-    (project / "program.py").write_text(WITHOUT_COMPILER + WAITING.format(line))
-    run, _ = ran(project, "program.py", warmup=2, steps=5, patience=0.1)  # type: ignore[arg-type]
+def test_a_program_without_an_optimizer_is_ended_after_a_while(forked: Program, line: str, stopped: bool) -> None:
+    run = forked_run(forked, WAITING.format(line), warmup=2, steps=5, patience=0.1)
     assert run.seen is not None and run.seen.stopped == stopped and run.status == 0
 
 
-@needs_torch
-def test_a_program_that_will_not_end(project: Path) -> None:
-    (project / "program.py").write_text(
-        WITHOUT_COMPILER + "model = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+def test_a_program_that_will_not_end(forked: Program) -> None:
+    text = (
+        "import torch\nmodel = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
         "for step in range(1000):\n    try:\n"
         "        model(torch.ones(1, 2)).sum().backward()\n        optimizer.step()\n"
         "    except BaseException as error:\n        print(type(error).__name__)\n"
     )
-    run, _ = ran(project, "program.py", warmup=1, steps=2)
+    run = forked_run(forked, text, warmup=1, steps=2)
     assert run.out == "SystemExit\n" and run.seen is not None and len(run.seen.times) == 2 and not run.failed
 
 
-@needs_torch
 @pytest.mark.parametrize("fails", [False, True])
-def test_processes_that_wait_for_the_program_are_ended(project: Path, fails: bool) -> None:
-    (project / "program.py").write_text(
-        WITHOUT_COMPILER + "from multiprocessing import Pipe, Process\nhere, there = Pipe()\n"
+def test_processes_that_wait_for_the_program_are_ended(forked: Program, fails: bool) -> None:
+    text = (
+        "import torch\nfrom multiprocessing import Pipe, Process\nhere, there = Pipe()\n"
         "Process(target=there.recv).start()\n"
         "model = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
         "for step in range(1000):\n    model(torch.ones(1, 2)).sum().backward()\n    optimizer.step()\n"
         + "    assert step < 1\n"
         * fails
     )
-    run, _ = ran(project, "program.py", warmup=1, steps=2, seconds=60)
+    run = forked_run(forked, text, seconds=60, warmup=1, steps=2)
     assert run.status == fails and run.seen is not None and run.seen.stopped is not fails

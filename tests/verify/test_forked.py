@@ -5,94 +5,47 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from perflint.tracer.probe import ProbeOptions
 from perflint.verify import execution
-from perflint.verify.execution import Program, Run
-from perflint.verify.workspace import Workspace
+from perflint.verify.execution import Program
 from tests.sample import sample
+from tests.tracer.device import WITHOUT_COMPILER
+from tests.verify.forks import FACTS, TRAINING, Ran, changed, close, program_in
 from tests.verify.test_execution import runs
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX"),
     pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed"),
 ]
-TRAINING = """
-model = torch.nn.Linear(4, 4)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for batch in torch.utils.data.DataLoader(torch.rand(40, 4), batch_size=4, num_workers=1):
-    optimizer.zero_grad()
-    model(batch).sum().backward()
-    optimizer.step()
-"""
-FACTS = (
-    """
-import json, os, sys, torch, own
-facts = {"path": sys.path, "file": __file__, "argv": sys.argv, "folder": os.getcwd(), "own": own.value}
-facts |= {"main": vars(sys.modules["__main__"]) is globals(), "spec": __spec__, "name": __name__}
-facts |= {"random": torch.rand(1).item(), "leads": os.getpgrp() == os.getpid(), "input": sys.stdin.read()}
-print(json.dumps(facts))
-print("told", file=sys.stderr)
-"""
-    + TRAINING
-)
-
-
-@contextmanager
-def program_in(folder: Path) -> Iterator[Program]:
-    root = folder / "project"
-    (root / "below").mkdir(parents=True)
-    (root / "below" / "program.py").write_text(FACTS)
-    (root / "below" / "own.py").write_text("value = 1\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        patch.setattr(execution, "_WORTH", 0.0)
-        copy = Workspace(root)
-        options = ProbeOptions(str(copy.output), str(root), str(copy.folder), (), 2, 5, 1)
-        program = Program([sys.executable, "-u", "below/program.py", "a"], copy, options)
-        yield program
-        program.close()
-        copy.close()
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Program]:
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     """A program of which nothing has run."""
-    with program_in(tmp_path) as program:
-        yield program
-
-
-@pytest.fixture(scope="module")
-def runs_of_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Program, Run, Run]]:
-    """A program, the run that started it, and the first run that was forked: two imports of torch for many tests."""
-    with program_in(tmp_path_factory.mktemp("forked")) as program:
-        first, again = program.run({}), program.run({})
-        yield program, first, again
+    program = program_in(tmp_path, WITHOUT_COMPILER, monkeypatch)
+    yield program
+    close(program)
 
 
 @pytest.fixture
-def forked(runs_of_one: tuple[Program, Run, Run]) -> Iterator[Program]:
-    """A program whose runs are forked, before and after the test."""
-    program = runs_of_one[0]
-    assert program._forked is not None
-    yield program
-    assert program._forked is not None
+def unforked(runs_of_one: Ran, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The same program as it was after its first run."""
+    monkeypatch.chdir(runs_of_one.program._workspace.root)
+    monkeypatch.setenv("PYTHONPATH", str(runs_of_one.folder / "packages"))
+    monkeypatch.setattr(execution, "_WORTH", 0.0)
+    monkeypatch.setattr(runs_of_one.program, "_first", (runs_of_one.first, runs_of_one.imported))
+    monkeypatch.setattr(runs_of_one.program, "_forked", None)
+    return runs_of_one.program
 
 
-def changed(text: str, path: str = "below/program.py") -> dict[str, bytes]:
-    return {path: text.encode()}
-
-
-def test_a_fork_is_what_a_start_is(forked: Program, runs_of_one: tuple[Program, Run, Run]) -> None:
-    _, first, again = runs_of_one
+def test_a_fork_is_what_a_start_is(forked: Program, runs_of_one: Ran) -> None:
+    first, again = runs_of_one.first, runs_of_one.again
     assert json.loads(first.out) == json.loads(again.out)
     assert first.told == again.told == "told" and first.status == again.status == 0
     assert first.seen is not None and again.seen is not None
@@ -105,10 +58,15 @@ def test_changes_are_those_of_the_run(forked: Program) -> None:
     assert json.loads(forked.run({}).out)["own"] == 1
     other, same = (json.loads(forked.run({}, reseed=reseed).out)["random"] for reseed in (True, False))
     assert other != same
-    told = forked.run(
-        changed("import torch\nprint(torch.are_deterministic_algorithms_enabled())\n"), deterministic=True
+
+
+def test_a_program_chooses_no_kernels_by_their_time_if_they_are_to_be_deterministic(forked: Program) -> None:
+    text = (
+        "import torch\ntorch.backends.cudnn.benchmark = True\n"
+        "print(torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark)\n"
     )
-    assert told.out == "True\n"
+    assert forked.run(changed(text), deterministic=True).out == "True False\n"
+    assert forked.run(changed(text), deterministic=False).out == "False True\n"
 
 
 def test_failures_are_seen(forked: Program) -> None:
@@ -148,61 +106,56 @@ def test_an_interrupt_ends_the_run(forked: Program, tmp_path: Path) -> None:
 
 
 DIFFERENT = {
-    "environment": "import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\n" + TRAINING,
+    "environment": "import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport light, torch\n" + TRAINING,
     "failed": "import torch\nraise SystemExit(1)\n",
-    "random numbers": "import os, torch\ntorch.manual_seed(os.getpid())\n" + TRAINING,
-    "thread": "import torch, starts_thread\n" + TRAINING,
-    "ended": "import torch, ends\n" + TRAINING,
-    "hangs": "import torch, waits\n" + TRAINING,
-    "differs": "import torch\nif 'fork' in open('/proc/self/cmdline').read(): 1 / 0\n" + TRAINING,
+    "random numbers": "import light, os, torch\ntorch.manual_seed(os.getpid())\n" + TRAINING,
+    "thread": "import light, torch, starts_thread\n" + TRAINING,
+    "ended": "import light, torch, ends\n" + TRAINING,
+    "hangs": "import light, torch, waits\n" + TRAINING,
+    "differs": "import light, torch\nif 'fork' in open('/proc/self/cmdline').read(): 1 / 0\n" + TRAINING,
 }
 """Programs whose fork would be another run than a start."""
 
 
 @pytest.mark.parametrize("kind", sample(DIFFERENT, 3))
-def test_it_is_started_where_a_fork_would_differ(
-    started: Program, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_started_where_a_fork_would_differ(started: Program, kind: str, tmp_path: Path) -> None:
     packages = tmp_path / "packages"
-    packages.mkdir()
     starts = "import threading, time\nthreading.Thread(target=time.sleep, args=(1,), daemon=True).start()\n"
     (packages / "starts_thread.py").write_text(starts)
     ends = "import os\nif 'forking' in open('/proc/self/cmdline').read(): os._exit(0)\n"
     (packages / "ends.py").write_text(ends)
     waits = "import time\nif 'forking' in open('/proc/self/cmdline').read(): time.sleep(99)\n"
     (packages / "waits.py").write_text(waits)
-    monkeypatch.setenv("PYTHONPATH", str(packages))
-    first = started.run(changed(DIFFERENT[kind]))
-    assert started.run(changed(DIFFERENT[kind])).status == first.status
+    assert (started.run(changed(DIFFERENT[kind])).status == 1) == (kind == "failed")
+    # Another run is started, and need not import torch for that.
+    assert started.run(changed("print('started')")).out == "started\n"
     assert started._forked is None
 
 
-@pytest.mark.parametrize("imports", ["import own", "import torch"])
 def test_it_is_started_where_others_import_the_project(
-    started: Program, imports: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    started: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fork would have the module from before the change."""
     packages = tmp_path / "packages"
-    packages.mkdir()
-    (packages / "plug.py").write_text(imports)
+    (packages / "plug.py").write_text("import own")
     monkeypatch.setenv("PYTHONPATH", f"{packages}{os.pathsep}{tmp_path / 'project' / 'below'}")
     (tmp_path / "project" / "below" / "program.py").write_text("import plug\n" + FACTS)
     assert started.run({}).status == 0
     assert json.loads(started.run(changed("value = 2\n", "below/own.py")).out)["own"] == 2
-    assert (started._forked is None) == (imports == "import own")
-
-
-def test_it_is_started_where_imports_take_no_time(started: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "_WORTH", 100.0)
-    assert started.run({}).status == started.run({}).status == 0
     assert started._forked is None
 
 
-def test_it_is_started_if_the_interpreter_is_killed(started: Program) -> None:
-    assert started.run({}).status == started.run({}).status == 0
-    assert started._forked is not None
-    os.kill(started._forked._process.pid, signal.SIGKILL)
-    assert started.run({}).status == 0 and started._forked is None
+def test_it_is_started_where_imports_take_no_time(unforked: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "_WORTH", 100.0)
+    assert unforked.run(changed("print('started')")).out == "started\n"
+    assert unforked._forked is None
+
+
+def test_it_is_started_if_the_interpreter_is_killed(unforked: Program) -> None:
+    assert unforked.run(changed("print('forked')")).out == "forked\n"
+    assert unforked._forked is not None
+    os.kill(unforked._forked._process.pid, signal.SIGKILL)
+    assert unforked.run(changed("print('started')")).out == "started\n" and unforked._forked is None
 
 
 ENDLESS = """
@@ -218,14 +171,15 @@ for step in itertools.count():
 @pytest.mark.parametrize(
     "step", ["model(torch.rand(3, 4)).sum().backward(); optimizer.step()", "model(torch.rand(3, 4))"]
 )
-def test_runs_follow_the_first_one(started: Program, step: str) -> None:
+def test_runs_follow_the_first_one(forked: Program, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow steps are not all timed; without an optimizer only the first run is left to end by itself."""
-    started._options = execution.replace(started._options, warmup=1, steps=1000, seconds=0.1)
+    slow = execution.replace(forked._options, warmup=1, steps=1000, seconds=0.1)
+    monkeypatch.setattr(forked, "_options", slow)
     endless = ENDLESS.format(step)
     ended = endless.replace("itertools.count()", "range(60)")
-    first = started.run(changed(ended))
+    first = forked.run(changed(ended))
     assert first.seen is not None and first.seen.stopped == ("optimizer" in step)
-    started.follow(first)
-    second = started.run(changed(endless), seconds=60)
+    forked.follow(first)
+    second = forked.run(changed(endless), seconds=60)
     assert second.seen is not None and second.seen.stopped
     assert len(second.seen.times) == len(first.seen.times) >= 30

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from perflint.findings import Safety
 from perflint.frozen import replace
 from perflint.tracer.sketch import PROJECTIONS, Sketch
-from perflint.verify.execution import Run
+from perflint.verify.execution import Program, Run
 from perflint.verify.judging import difference
 from perflint.verify.states import States, other_end, other_gradients, other_moves
-from tests.tracer.device import WITHOUT_COMPILER
+from tests.verify.forks import forked_run
 from tests.verify.runs import run as made_run
-from tests.verify.test_execution import ran
 
 SAFE, UNSAFE = Safety.SAFE, Safety.UNSAFE
 
@@ -179,9 +175,7 @@ def test_two_models_of_one_class_have_names_of_their_own() -> None:
     assert {sketch.sums[0] for sketch in recorded.gradients.values()} <= {3.0, -3.0}
 
 
-PROGRAM = (
-    WITHOUT_COMPILER
-    + """
+PROGRAM = """
 import torch
 from torch import nn
 
@@ -212,29 +206,23 @@ def main():
 
 main()
 """
-)
 
 
-with_torch = pytest.mark.skipif(os.name == "nt" or find_spec("torch") is None, reason="needs torch and POSIX")
 Runner = Callable[..., Run]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
+def run(forked: Program) -> Runner:
     """Runs the program, with one text in place of another."""
-    (tmp_path / "train.py").write_text(PROGRAM)
-    monkeypatch.chdir(tmp_path)
 
     def run(old: str = "", new: str = "") -> Run:
-        text = PROGRAM.replace(old, new).encode()
-        done, _ = ran(tmp_path, sys.executable, "train.py", changes={"train.py": text}, warmup=1)
+        done = forked_run(forked, PROGRAM.replace(old, new), warmup=1)
         assert done.status == 0 and done.seen is not None and not done.seen.problems, done.told
         return done
 
     return run
 
 
-@with_torch
 def test_a_fix_that_stops_shared_layers(run: Runner) -> None:
     known = [run(), run()]
     assert known[0].seen is not None and known[1].seen is not None
@@ -253,7 +241,6 @@ def test_a_fix_that_stops_shared_layers(run: Runner) -> None:
 
 
 @pytest.mark.slow
-@with_torch
 def test_other_settings_of_an_optimizer(run: Runner) -> None:
     known = [run(), run()]
     fused = run("lr=0.02", "lr=0.02, fused=True")
