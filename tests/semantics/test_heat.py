@@ -1444,6 +1444,36 @@ class Table(nn.Module):
         self.cache[key] = x.sum().item()        # hot
 """
 
+RENEWED = """
+class Windowed(nn.Module):
+    def forward(self, x, size):
+        (_, channels, _, _) = x.size()
+        if channels == self.channels and self.window.data.type() == x.data.type():
+            x.sum().item()                      # hot
+        else:
+            window = x.sum().item()             # cold
+            self.window = window
+            self.channels = channels
+        if self.shape != x.shape or self.other != x.dtype:
+            self.shape = x.shape
+            self.other = x.dtype
+            x.sum().item()                      # cold
+        if not (x.shape[1] <= self.longest):
+            self.grow(x, x.shape[1])
+            x.sum().item()                      # cold
+        if self.shape != x.shape or x.ndim > 2:
+            self.shape = x.shape
+            x.sum().item()                      # hot
+        if self.last != x:
+            self.last = x
+            x.sum().item()                      # hot
+        if self.size != x.shape:
+            x.sum().item()                      # hot
+        return x
+    def grow(self, x, longest):
+        self.longest = longest
+"""
+
 JOINED = """
 class Adapted(nn.Module):
     def merge(self, safe=False, *, names=None):
@@ -2347,6 +2377,11 @@ def test_what_hardly_ever_runs(case: Case) -> None:
 
 @table(ONCE)
 def test_what_is_made_once(case: Case) -> None:
+    check(case)
+
+
+@table(RENEWED)
+def test_values_that_a_changed_size_makes_anew(case: Case) -> None:
     check(case)
 
 

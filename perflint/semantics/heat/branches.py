@@ -14,6 +14,7 @@ from perflint.semantics.heat.data_tests import is_for_other_kind, is_for_other_p
 from perflint.semantics.heat.emptiness import finds_nothing, is_for_nothing, is_for_single
 from perflint.semantics.heat.gaps import fills_gaps
 from perflint.semantics.heat.guards import fails, fills_cache, is_long, leaves, mends_place, rarely, returns_kept
+from perflint.semantics.heat.renewal import renews
 from perflint.semantics.heat.steps import WorkMap
 from perflint.semantics.heat.switches import is_switched_off
 from perflint.semantics.heat.turns import (
@@ -103,6 +104,7 @@ class Branches:
             known = known or is_for_other_place(self._model, parent.test, is_body)
             known = known or (is_body and tells_of_tensor(self._model, parent))
             known = known or (is_body and isinstance(parent, ast.If) and self._awaits_length(parent))
+            known = known or (isinstance(parent, ast.If) and renews(self._model, parent.test, is_body, parts))
             if not known and self._rarely(parent.test, is_body) and not fills_gaps(self._model, parent.test, parts):
                 known = not isinstance(branch, list) or not self._work.of(branch).steps
             self._rare[parent, is_body] = known
