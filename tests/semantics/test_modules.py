@@ -428,6 +428,21 @@ if flag:
 maybe(host)                         # -> model float 2
 """
 
+LIKELY_ON_CPU = """
+def score(preds: torch.Tensor, targets: torch.Tensor):
+    preds, targets = preds.to("cpu"), targets.to("cpu")
+    nn.KLDivLoss()(preds, targets)          # -> cpu float 0
+    nn.KLDivLoss()(preds, cuda)             # -> model float 0
+    nn.CrossEntropyLoss()(preds, targets)   # -> cpu float 0
+    nn.Softmax(-1)(preds)                   # -> cpu float
+    nn.Linear(3, 4)(preds)                  # -> model float
+"""
+
+
+@table(LIKELY_ON_CPU)
+def test_modules_without_parameters_compute_where_their_inputs_are(case: Case) -> None:
+    check(case)
+
 
 @table(TORCH_MODULES)
 def test_torch_modules(case: Case) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from functools import cache
 
@@ -39,6 +40,10 @@ RESULTS = {
     "output,loss": "AdaptiveLogSoftmaxWithLoss",
     "any": "Module Sequential ModuleList ModuleDict ParameterList ParameterDict DataParallel RNNBase RNNCellBase",
 }
+
+
+_STATE = re.compile(r"\bdevice=None\b|\bParameter\(|\bregister_|_modules\b|_get_clones\b|\bmodule: ")
+"""What the source of a class has if it makes or takes parameters, buffers or modules."""
 
 
 @cache
@@ -112,6 +117,8 @@ def lines(words: Callable[[Iterable[str]], str]) -> list[str]:
         name for name in groups["module"] if name.endswith("Loss") and name != "torch.nn.AdaptiveLogSoftmaxWithLoss"
     ]
     found += [f"losses = {words(losses)}"]
+    stateless = [name for name in groups["module"] if not _has_state(classes()[name])]
+    found += ["", "# Classes that hold no parameters, buffers or modules.", f"stateless = {words(stateless)}"]
     lineages = [f"{name} {' '.join(_bases(cls))}" for name, cls in sorted(classes().items()) if _bases(cls)]
     found += ["", "# A class and the public classes that it inherits from, nearest first.", *_block("bases", lineages)]
     found += ["", "# Where a class is defined, and its public name.", *_block("aliases", aliases())]
@@ -120,6 +127,12 @@ def lines(words: Callable[[Iterable[str]], str]) -> list[str]:
         f'"{result}" = {words(f"torch.nn.{name}" for name in names.split())}' for result, names in RESULTS.items()
     ]
     return ["", *found]
+
+
+def _has_state(cls: type) -> bool:
+    """True if a class, or one that it inherits from, makes or takes parameters, buffers or modules."""
+    own = cls.__mro__[: cls.__mro__.index(torch.nn.Module)]
+    return not own or any(_STATE.search(inspect.getsource(base)) for base in own)
 
 
 def _block(key: str, lines: list[str]) -> list[str]:

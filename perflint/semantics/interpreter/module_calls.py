@@ -116,8 +116,10 @@ def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Valu
     known = next((name for name in lineage(frame, callee.cls) if name != "torch.nn.Module"
                   and torch_api.module(name) is not None), None)  # fmt: skip
     facts = torch_api.module(known) if known is not None else None
-    if _computes_on_cpu(known, arguments):
-        output = output.with_(device=Device.CPU, evidence=Evidence.CERTAIN)
+    if known is not None and known not in _HOLDS_OTHERS and (on_cpu := _evidence_of_cpu(arguments)) is not None:
+        # A layer with parameters has them there for certain, else it would raise an error.
+        if on_cpu is Evidence.CERTAIN or (facts is not None and (facts.stateless or facts.loss)):
+            output = output.with_(device=Device.CPU, evidence=on_cpu)
     if facts is None or facts.name == "torch.nn.Module":
         # An unknown model returns a tensor, or an object or tuple of tensors.
         return Sequence("batch", output.with_(evidence=Evidence.CONVENTION, kind=Kind.UNKNOWN))
@@ -127,16 +129,12 @@ def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Valu
     return packed_sequence.through(_shaped(facts.result, output), arguments)
 
 
-def _computes_on_cpu(known: str | None, arguments: Arguments) -> bool:
-    """True if a layer of torch is given tensors that are on the CPU for certain.
-
-    Its parameters are there, too, else it would raise an error; and so is its result.
-    """
-    if known is None or known in _HOLDS_OTHERS:
-        return False
+def _evidence_of_cpu(arguments: Arguments) -> Evidence | None:
+    """The weakest evidence that all given tensors are on the CPU; None if one may not be, or if there is none."""
     given = [value.tensor for value in arguments.values() if value.tensor is not None]
-    on_cpu = [tensor for tensor in given if tensor.device is Device.CPU and tensor.evidence is Evidence.CERTAIN]
-    return bool(given) and len(on_cpu) == len(given)
+    if not given or any(tensor.device is not Device.CPU for tensor in given):
+        return None
+    return min(tensor.evidence for tensor in given)
 
 
 def _shaped(result: str, output: Tensor) -> Value:

@@ -130,12 +130,14 @@ class ModuleFacts(NamedTuple):
     result: "tensor", "tensor,tensor|none", "tensor,(tensor,tensor)", "tensor,tensor",
         "output,loss" or "any".
     loss: it is a loss: of rank 0 unless `reduction` is "none".
+    stateless: it holds no parameters, buffers or modules.
     bases: the public module classes that it inherits from, nearest first.
     """
 
     name: str
     result: str
     loss: bool
+    stateless: bool
     bases: tuple[str, ...]
 
 
@@ -233,7 +235,8 @@ def module(name: str) -> ModuleFacts | None:
         return None
     data = _file("modules")
     kind = next((kind for kind, names in data["results"].items() if name in names.split()), "tensor")
-    return ModuleFacts(name, kind, name in data["losses"].split(), tuple(_pairs("bases").get(name, "").split()))
+    loss, stateless = name in data["losses"].split(), name in data["stateless"].split()
+    return ModuleFacts(name, kind, loss, stateless, tuple(_pairs("bases").get(name, "").split()))
 
 
 def is_module(name: str) -> bool:
