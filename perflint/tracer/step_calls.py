@@ -108,7 +108,9 @@ class StepCalls:
         if place is not None:
             self._steps[place] = self._steps.get(place, 0) + 1
             self._stacks.add(tuple(each.f_code for each in self._own(frame)))
-            if self._watches:
+            # The names of a frame keep values alive until they are asked for again. Memory that is pinned must not be
+            # freed while a graph is captured: torch would ask an event of the capture whether it can be used again.
+            if self._watches and not _is_capturing():
                 self._stepped.setdefault(id(optimizer), (optimizer, set()))[1].add(place)
                 for each in self._own(frame):
                     own = getattr(each.f_locals.get("self"), "__dict__", {})
@@ -290,6 +292,11 @@ class StepCalls:
             is_mine = full.startswith(self._root) and f"{os.sep}site-packages{os.sep}" not in full
             known = self._files[name] = full[len(self._root) :] if is_mine and not name.startswith("<") else ""
         return known
+
+
+def _is_capturing() -> bool:
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda is not None and bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
 
 
 def _upwards(frame: FrameType | None) -> Iterator[FrameType]:

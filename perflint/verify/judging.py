@@ -28,6 +28,9 @@ _NUMBER = re.compile(
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\bnan\b|[-+]?\binf\b)(\s*(?:[mµun]?s|sec\w*|min|\w+/s)\b)?"
 )
 """A number, and what makes it a time or a rate."""
+_TRACEBACK = re.compile(r"^Traceback \(most recent call last\).*\n(?: .*\n|\n)*(\S.*)", re.MULTILINE)
+"""A traceback, and the first line of its exception."""
+_CHAINED = re.compile(r"^(?:During handling of the|The) above exception", re.MULTILINE)
 _PROGRESS = re.compile(r"\d\s*(?:it/s|s/it)\b")
 """The rate that tqdm prints: a line with it is a progress bar."""
 _BAR = re.compile(r"[\u2500-\u259f|]+|\d+(?::\d\d)+|\d+/\d+|\d+%|\s+")
@@ -180,9 +183,19 @@ def failure(run: Run) -> str:
     """How a run failed."""
     if run.status is None:
         return f"it did not end within {run.seconds:.0f} s"
-    last = next((line for line in reversed(run.told.splitlines()) if line.strip()), "")
+    last = _raised(run.told) or next((line for line in reversed(run.told.splitlines()) if line.strip()), "")
     how = f"was ended by signal {-run.status}" if run.status < 0 else f"failed with status {run.status}"
     return f"the program {how}" + (f": {last.strip()}" if last else "")
+
+
+def _raised(told: str) -> str:
+    """The first line of the last exception, or of the one that led to it; empty without a traceback."""
+    found, end = "", 0
+    for each in _TRACEBACK.finditer(told):
+        if not _CHAINED.search(told, end, each.start()):
+            found = each[1]
+        end = each.end()
+    return found
 
 
 def noise(before: Sequence[Run]) -> float:

@@ -855,6 +855,20 @@ def test_a_second_pass_through_what_a_model_made(ended: bool) -> None:
             tuned(once, outlined_backward)
 
 
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_loss_of_what_a_model_made_in_front_of_the_step(ended: bool) -> None:
+    made = "with torch.no_grad():\n        made = model(x)" if ended else "made = model(x)"
+    text = HEAD + (
+        f"for _ in range(5):\n    x = torch.rand(5, 4)\n    {made}\n    x.tolist()\n"
+        "    loss = (made + model(x)).mean()\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    if ended:
+        assert "GraphedStep(training_step, optimizer)" in tuned(text)
+    else:
+        with pytest.raises(Refused, match="goes on through `made`, in front of the graph"):
+            tuned(text)
+
+
 def test_a_device_that_code_assigns_does_not_count() -> None:
     text = (
         HEAD

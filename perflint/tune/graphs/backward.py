@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from perflint.semantics.structure import block_in, path_of
 from perflint.tune.graphs.parts import Region
 from perflint.tune.graphs.purity import is_gradient, loaded_names, short, stored_names
-from perflint.tune.graphs.region import Finder
-from perflint.tune.graphs.statements import is_method, loaded_outside, simple
+from perflint.tune.graphs.region import Finder, carrier
+from perflint.tune.graphs.statements import is_method, simple
 from perflint.tune.graphs.writing import BACKWARD
 from perflint.tune.refused import Refused
 
@@ -52,9 +52,12 @@ class BackwardFinder(Finder):
             and path_of(node.value.func) == BACKWARD.name
         }
 
+    def _is_replay(self, call: ast.Call) -> bool:
+        return path_of(call.func) in self._graphs
+
     def _arranged(self, statements: Sequence[ast.stmt]) -> Region:
         for node in (node for each in statements for node in ast.walk(each)):
-            if isinstance(node, ast.Call) and path_of(node.func) in self._graphs:
+            if isinstance(node, ast.Call) and self._is_replay(node):
                 raise Refused("another graph is replayed", node)
         return super()._arranged(statements)
 
@@ -95,34 +98,14 @@ class BackwardFinder(Finder):
                 raise Refused(f"`{short(node)}` reads a gradient in the step that makes it", node)
         return region
 
-    def _require_gradless_inputs(self, region: Region, earlier: Sequence[ast.stmt]) -> None:
-        """Raise Refused if the backward pass goes on to what a model computed in front of the region."""
-        computed = self._computed(earlier)
-        for statement in region.kept:
-            if used := _carrier(statement, computed):
-                raise Refused(f"the backward pass goes on through `{used}`, in front of the graph", statement)
-            computed -= {*stored_names(statement)}
-
     def _require_gradless_results(self, region: Region, later: Sequence[ast.stmt]) -> None:
         """Raise Refused if a later backward pass goes through a result: those of a graph end its gradients."""
         computed = self._computed(region.kept)
         for statement in later:
-            used = _carrier(statement, computed)
+            used = carrier(statement, computed)
             if used and any(self._purity.begins(node) for node in ast.walk(statement)):
                 raise Refused(f"the gradients of a later backward pass go through `{used}`", statement)
             computed = computed | {*stored_names(statement)} if used else computed - {*stored_names(statement)}
-
-    def _computed(self, statements: Sequence[ast.stmt]) -> set[str]:
-        """The names of what statements computed with models, so that gradients may go through it."""
-        computed: set[str] = set()
-        for statement in statements:
-            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-            ends = {each for node in filter(_ends_gradients, ast.walk(statement)) for each in ast.walk(node)}
-            is_new = any(map(self._reaches_model, {*calls} - ends)) or _carrier(statement, computed)
-            is_replay = any(path_of(call.func) in self._graphs for call in calls)
-            stores = {*stored_names(statement)}
-            computed = computed | stores if is_new and not is_replay else computed - stores
-        return computed
 
     def _clears(self, region: Region, statement: ast.stmt, bound: set[str]) -> bool:
         if not _clears(statement):
@@ -134,20 +117,6 @@ class BackwardFinder(Finder):
         if not only or bound & {name.id for name in loaded_names(statement)}:
             raise Refused("gradients are cleared in the middle of other work", statement)
         return True
-
-
-def _carrier(statement: ast.stmt, computed: Collection[str]) -> str:
-    """The first of some names that a statement reads with its gradients; empty if it reads none of them so."""
-    ends = [*filter(_ends_gradients, ast.walk(statement))]
-    return next((name.id for name in loaded_outside(statement, ends) if name.id in computed), "")
-
-
-def _ends_gradients(node: ast.AST) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr == "data"
-    called = getattr(node, "func", None)
-    name = getattr(called, "attr", "")
-    return isinstance(node, ast.Call) and (name in ("detach", "item", "size") or name.endswith("_like"))
 
 
 def _clears(statement: ast.stmt) -> bool:

@@ -192,9 +192,35 @@ class Finder:
                 # The graph gets a copy of the loss, without what it was computed of.
                 reason = stop or next((each.reason for each in reversed(region.before)), None)
                 raise reason or Refused(f"`{loss.id}` is computed outside of the graph", call)
+        block = block_in(self._parents.get(region.whole[0]), region.whole[0])
+        self._require_gradless_inputs(region, block[: block.index(region.whole[0])])
         calls += self._cleared_in_front(region)
         self._require_cleared(calls)
         self._require_own_gradients(region, calls)
+
+    def _require_gradless_inputs(self, region: Region, earlier: Sequence[ast.stmt]) -> None:
+        """Raise Refused if the backward pass goes on to what a model computed in front of the region."""
+        computed = self._computed(earlier)
+        for statement in region.kept:
+            if used := carrier(statement, computed):
+                raise Refused(f"the backward pass goes on through `{used}`, in front of the graph", statement)
+            computed -= {*stored_names(statement)}
+
+    def _computed(self, statements: Sequence[ast.stmt]) -> set[str]:
+        """The names of what statements computed with models, so that gradients may go through it."""
+        computed: set[str] = set()
+        for statement in statements:
+            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            ends = {each for node in filter(_ends_gradients, ast.walk(statement)) for each in ast.walk(node)}
+            is_new = any(map(self._reaches_model, {*calls} - ends)) or carrier(statement, computed)
+            is_replay = any(map(self._is_replay, calls))
+            stores = {*stored_names(statement)}
+            computed = computed | stores if is_new and not is_replay else computed - stores
+        return computed
+
+    def _is_replay(self, call: ast.Call) -> bool:
+        """True for a call that replays a graph of the file, whose results have no gradients."""
+        return False
 
     def _calls_model(self, region: Region) -> bool:
         """True if the loss comes from a call of something that the statements before the region did not compute."""
@@ -372,3 +398,20 @@ class Finder:
             found.append(above)
             node = above
         return found
+
+
+def carrier(statement: ast.stmt, computed: Collection[str]) -> str:
+    """The first of some names that a statement reads with its gradients; empty if it reads none of them so."""
+    ends = [*filter(_ends_gradients, ast.walk(statement))]
+    return next((name.id for name in loaded_outside(statement, ends) if name.id in computed), "")
+
+
+def _ends_gradients(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "data"
+    if isinstance(node, ast.With):
+        calls = [each.context_expr for each in node.items if isinstance(each.context_expr, ast.Call)]
+        return any(path_of(call.func).endswith(("no_grad", "inference_mode")) for call in calls)
+    called = getattr(node, "func", None)
+    name = getattr(called, "attr", "")
+    return isinstance(node, ast.Call) and (name in ("detach", "item", "size") or name.endswith("_like"))

@@ -5,16 +5,17 @@ from torch import nn
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 torch.manual_seed(0)
-inputs = torch.randn(64, 32, 64, device=device)
-targets = torch.randint(0, 10, (64, 32), device=device)
-layers = [nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(4)]
-model = nn.Sequential(*layers, nn.Linear(64, 10)).to(device)
+rows, width = (4096, 1024) if device.type == "cuda" else (32, 64)
+inputs = torch.randn(8, rows, width, device=device)
+targets = torch.randint(0, 10, (8, rows), device=device)
+layers = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(4)]
+model = nn.Sequential(*layers, nn.Linear(width, 10)).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 losses, hits, highest = [], [], []
 for step in range(400):
-    x, y = inputs[step % 64], targets[step % 64]
+    x, y = inputs[step % 8], targets[step % 8]
     weights = torch.tensor([1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5]).to(device)
-    offset = torch.zeros(64).to(device)
+    offset = torch.zeros(width).to(device)
     scores = model(x + offset)
     loss = nn.functional.cross_entropy(scores, y, weight=weights)
     losses.append(loss.item())
