@@ -158,6 +158,12 @@ def test_times_without_a_unit_are_no_results_in_any_line() -> None:
 def test_failures() -> None:
     told = "Traceback\nKeyError: 'x'\n\n"
     assert failure(run(status=1, told=told)) == "the program failed with status 1: KeyError: 'x'"
+    first = "Traceback (most recent call last):\n  File 'a.py'\n    step()\ntorch.Error: no waits\nCompile again.\n\n"
+    then = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    other = first.replace("no waits", "ended")
+    assert failure(run(status=1, told=first)) == "the program failed with status 1: torch.Error: no waits"
+    assert failure(run(status=1, told=first + then + other)).endswith("torch.Error: no waits")
+    assert failure(run(status=1, told=first + "going on\n" + other)).endswith("torch.Error: ended")
     assert failure(run(status=-11)) == "the program was ended by signal 11"
     assert failure(run(status=None)) == "it did not end within 3 s"
     assert said([run(CURVE)] * 2, run(CURVE, status=2), Safety.UNSAFE) == "the program failed with status 2"
