@@ -49,8 +49,6 @@ class FunctionInfo:
     """The names that it makes something else of before all other uses, once that has been asked."""
     passed: frozenset[str] | None = None
     """The names that it passes to functions of torch that take only tensors, once that has been asked."""
-    set_inside: frozenset[str] | None = None
-    """The names that functions nested in it declare `nonlocal`, once that has been asked."""
     learned: frozenset[str] | None = None
     """The names that a loss which it backpropagates is computed from, once that has been asked."""
     texts: frozenset[str] | None = None
@@ -101,6 +99,18 @@ class ClassInfo:
 
 
 @dataclass(slots=True)
+class SetBy:
+    """The functions and classes that set what others see."""
+
+    declared: dict[str, set[tuple[type[ast.AST], ast.AST | None]]] = field(default_factory=dict)
+    """By name, those that declare it, each with `ast.Global` or `ast.Nonlocal`."""
+    attributes: dict[str, set[ast.AST | None]] = field(default_factory=dict)
+    """By the name of an attribute, those that set it, but for constructors."""
+    written: dict[str, list[tuple[ast.Name | ast.Attribute, ast.AST | None]]] = field(default_factory=dict)
+    """By the name of a variable or attribute, where a container that it may hold is written to, and by whom."""
+
+
+@dataclass(slots=True)
 class Structure:
     """The results of one walk over a file."""
 
@@ -125,6 +135,8 @@ class Structure:
     """The names that loops and functions move to a device and run a model on, once that has been asked."""
     rebound: dict[str, list[ast.expr]] | None = None
     """The values that functions bind to names of the top level by `global`, once that has been asked."""
+    set_by: SetBy | None = None
+    """The functions that set names and attributes of others, once that has been asked."""
     passing: dict[ast.Attribute, bool] = field(default_factory=dict)
     """The assignments to attributes that were asked about, and whether the same block assigns the attribute again."""
     size: int = 0

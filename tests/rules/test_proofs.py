@@ -104,7 +104,15 @@ def test_old_torch_fuses_only_parameters_on_the_device(
     [
         ("pass", "x", Safety.SAFE),
         ("x[0] = 1", "x * 2", Safety.SAFE),
-        ("y = x; y.unsqueeze_(1)", "x", Safety.UNSAFE),
+        ("y = x; y.unsqueeze_(1)", "x", None),
+        ("for _, y in {1: x}.items(): y.unsqueeze_(1)", "x", None),
+        ("def inner(y=x): y.unsqueeze_(1)", "x", Safety.UNSAFE),
+        ("torch.neg(self.y, out=x)", "x", Safety.UNSAFE),
+        ("setattr(x, 'data', self.y)", "x", Safety.UNSAFE),
+        ("y = [x]; z = y; z[0] = x[:, None]; x = y[0]", "x", None),
+        ("y = [x[:, None], x]; y.reverse(); x = y[1]", "x", None),
+        ("(lambda y=(x := x[:, None]): y)()", "x", None),
+        ("(x := x[:, None]) if self else None", "x", None),
         ("x.data = x.data[:, None]", "x", Safety.UNSAFE),
         ("elsewhere.widen(x)", "x", Safety.UNSAFE),
         ("widen(x)", "x", Safety.UNSAFE),
@@ -116,8 +124,9 @@ def test_old_torch_fuses_only_parameters_on_the_device(
 def test_a_tensor_of_one_dimension(before: str, read: str, safety: Safety | None) -> None:
     shared = "    def inner():\n        nonlocal x\n        x = x[:, None]\n" * (before == "inner()")
     text = (
-        "import torch, elsewhere\neverywhere = torch.zeros(3).cuda()\ndef widen(t): t.unsqueeze_(1)\n"
-        f"def f(self):\n    x = torch.zeros(3).cuda()\n{shared}    {before}\n    return [t.item() for t in {read}]\n"
+        "import torch, elsewhere\neverywhere = torch.zeros(3).cuda()\n"
+        + "def widen(t): t.unsqueeze_(1)\n" * (before == "widen(x)")
+        + f"def f(self):\n    x = torch.zeros(3).cuda()\n{shared}    {before}\n    return [t.item() for t in {read}]\n"
     )
     assert safeties("TPF103", text) == [safety]
 

@@ -288,6 +288,67 @@ def f():
     x                   # -> cpu float 2 | ?
 """
 
+SET_ELSEWHERE = """
+x, y, box = host, host, {"x": host}
+def f():
+    global x
+    x = cuda
+    x                   # -> cuda float 2 | ?
+def g():
+    global x, y
+    x, y = None, host
+    y                   # -> cpu float 2
+def h():
+    box["x"] = cuda
+class Run:
+    def __init__(self):
+        self.x, self.y, self.box = host, host, {"x": host}
+    def start(self):
+        self.x, self.y, self.box = cuda, cuda, {"x": host}
+        self.x          # -> cuda float 2 | ?
+        self.y          # -> cuda float 2
+        self.box["x"]   # -> cpu float 2 | ?
+    def stop(self):
+        self.x, self.box["x"] = host, cuda
+def outer():
+    held, kept = {"x": host}, {"x": host}
+    def inner():
+        held["x"] = cuda
+    inner()
+    held["x"]           # -> cpu float 2 | ?
+    kept["x"]           # -> cpu float 2
+def fill(into, x):
+    into["x"] = cuda
+def caller():
+    given, others = {"x": host}, {"x": host}
+    fill(given, 3)
+    given["x"]          # -> cpu float 2 | ?
+    others["x"]         # -> cpu float 2
+x                       # -> cpu float 2 | ?
+box["x"]                # -> cpu float 2 | ?
+"""
+
+CHANGED = """
+first, second = [host, cuda], [host, cuda]
+first[0]                # -> cpu float 2
+first.reverse()
+first[0]                # -> tensor float 2
+second[0]               # -> cpu float 2
+held = {}
+held.setdefault("x", host)
+held["x"]               # -> cpu float 2
+also = second
+also[0] = None
+second[0]               # -> tensor float 2 | None
+taken = (x := cuda) if held else None
+x                       # -> cuda float 2
+x = host
+made = (x := cuda) if held else None
+x                       # -> tensor float 2
+f = lambda y=(x := None): y
+x                       # -> None
+"""
+
 TRIED = """
 x = host
 try:
@@ -475,6 +536,16 @@ def test_code_after_suppressed_exceptions(case: Case) -> None:
 
 @table(SET_INSIDE)
 def test_names_that_a_function_inside_sets(case: Case) -> None:
+    check(case)
+
+
+@table(SET_ELSEWHERE)
+def test_what_other_functions_set(case: Case) -> None:
+    check(case)
+
+
+@table(CHANGED)
+def test_what_an_expression_changes(case: Case) -> None:
     check(case)
 
 

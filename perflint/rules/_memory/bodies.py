@@ -34,7 +34,7 @@ _OF_MODULE_STATE = frozenset(
 _STATE = ".state_dict()"
 """The place of all results of these methods."""
 _LETS_OTHERS_RUN = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
-_LAST = (1 << 30, 0)
+LAST = (1 << 30, 0)
 """A position behind all code."""
 _LAYERS = HARMLESS | {Fate.LAYER}
 
@@ -374,7 +374,7 @@ def writers_during(
         end = max(end, (loop.end_lineno or 0, loop.end_col_offset or 0))
     if uses.saved and until_backward:
         # Autograd may read it until the backward pass, which comes after all of the function.
-        end = _LAST
+        end = LAST
         base = operators.shared(model, shares)
         if isinstance(base, ast.Attribute) and base.attr in attributes_written(model):
             return Writers.WRITTEN

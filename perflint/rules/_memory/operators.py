@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from perflint.rules._methods import is_false
 from perflint.rules._operators import operators
 from perflint.semantics.around import inside
 from perflint.semantics.facts import torch_api
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import arguments, last_name
 from perflint.semantics.values import Array, Const, Evidence, Instance, Scalar, Tensor
@@ -43,6 +45,7 @@ LAYOUT_OF_NONE = operators("memory", "layout_of_none")
 """Operators whose result takes its strides from no operand."""
 RESHAPES = operators("memory", "reshapes")
 """Methods that give a tensor another shape while it keeps its name."""
+_NAMES_RESHAPES = re.compile(rf"\b(?:{'|'.join(sorted(RESHAPES))}|setattr)\b")
 KEEPS = tuple(sorted(operators("memory", "keeps")))
 """Functions that may keep their arguments, change them, or call functions that do."""
 BINDS = operators("memory", "binds")
@@ -187,6 +190,22 @@ def is_bound_write(model: Model, node: ast.AST) -> bool:
     called = isinstance(parent, ast.Call) and parent.func is node
     writes = node.attr.endswith("_") and not node.attr.endswith("__")
     return not called and (writes or node.attr in _SPECIAL_WRITES)
+
+
+@once
+def reshapes_somewhere(model: Model) -> bool:
+    """True if any code of the file may give a tensor another shape, type or class while it keeps its name.
+
+    Other names of the tensor reach too far to follow: containers, exceptions, hooks, defaults of parameters.
+    """
+    return (
+        model.matches(_NAMES_RESHAPES)
+        or any(each.attr in _SWAPS and isinstance(each.ctx, ast.Store) for each in model.nodes(ast.Attribute))
+        or any(each.arg == "out" for each in model.nodes(ast.keyword))
+    )
+
+
+_SWAPS = ("data", "__class__")
 
 
 def inference_around(model: Model, node: ast.AST) -> ast.AST | None:

@@ -6,6 +6,7 @@ import ast
 
 from perflint.rules._bindings import alone
 from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.operators import reshapes_somewhere
 from perflint.rules._memory.uses import HARMLESS, Uses
 from perflint.rules._visible import is_local
 from perflint.semantics.dataflow.definitions import definitions
@@ -16,10 +17,6 @@ from perflint.semantics.values import scalar_type
 _COMPARES = frozenset("eq ne lt le gt ge less less_equal greater greater_equal not_equal".split())
 _TESTS = frozenset("isnan isinf isfinite isneginf isposinf logical_not".split())
 _KEEPS = frozenset("abs neg float double half bfloat16 int long detach".split())
-_RESHAPES = frozenset(
-    """as_strided_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_ data""".split()
-)
-"""Attributes by which a tensor gets another shape while it keeps its name."""
 _NUMBERS = ("int", "float", "bool")
 _DEPTH = 6
 _MOST_USES = 80
@@ -100,10 +97,8 @@ def _is_elementwise(model: Model, node: ast.expr, path: str, depth: int) -> bool
 
 def _keeps_shape(model: Model, path: str, made: ast.expr, indexed: ast.expr) -> bool:
     """True if a tensor has the shape that it had where the mask was made."""
-    root = model.function(indexed) or model.source.tree
-    for each in walk(root):
-        if isinstance(each, ast.Attribute) and each.attr in _RESHAPES and path_of(each.value) == path:
-            return False
+    if reshapes_somewhere(model):
+        return False
     uses = [each for each in walk(made) if path_of(each) == path]
     here = definitions(model.symbols, indexed, path)
     return all(definitions(model.symbols, use, path).bindings == here.bindings for use in uses)

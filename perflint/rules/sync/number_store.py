@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Safety, Severity, lowered
 from perflint.fixes.edits import replace
 from perflint.rules._memory.flows import bound
+from perflint.rules._memory.operators import reshapes_somewhere
 from perflint.rules._numbers import literal
 from perflint.rules._proven import is_number
 from perflint.rules.base import Group, Rule, often, shown
@@ -32,8 +32,6 @@ _PLAIN = (
 """Parts of expressions that call nothing."""
 _SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn"))
 """Factories whose arguments are the size."""
-_RESHAPES = re.compile(r"\.(?:data\s*=|(?:resize|resize_as|set|squeeze|unsqueeze|t|transpose|swapaxes|swapdims)_\()")
-"""Changes of the shape of a tensor in place."""
 
 
 class NumberStore(Rule):
@@ -240,7 +238,7 @@ def _filled(site: SubscriptSite, assignment: ast.Assign) -> Fix | None:
 def _is_element(model: Model, tensor: ast.expr, axis: int, place: int) -> bool:
     """True if the call that makes a tensor shows that a dimension has an element at a position."""
     made = bound(model, tensor) if isinstance(tensor, ast.Name) else tensor
-    if not isinstance(made, ast.Call) or model.matches(_RESHAPES):
+    if not isinstance(made, ast.Call) or reshapes_somewhere(model):
         return False
     sizes = _lengths(model, made)
     length = model.value(sizes[axis]) if axis < len(sizes) else None

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._memory.bodies import Writers, memory_around, writers
+from perflint.rules._memory.bodies import LAST, Writers, writers
 from perflint.rules._memory.flows import behind
+from perflint.rules._memory.operators import reshapes_somewhere
 from perflint.rules._proven import is_list
 from perflint.rules._visible import is_local
 from perflint.rules.base import Calls, Group, Rule, often, shown
@@ -194,8 +195,8 @@ def _keeps_rank(model: Model, whole: ast.expr) -> bool:
         if isinstance(each, (ast.Name, ast.Attribute)) and model.value(each).tensor is not None:
             if not isinstance(each, ast.Name) or not is_local(model, each):
                 return False
-    reshaped = memory_around(model, whole).is_reshaped(whole)
-    return not reshaped and writers(model, whole, (0, 0), (whole.lineno, 0)) is not Writers.HANDED
+    # A loop may run code behind it first.
+    return not reshapes_somewhere(model) and writers(model, whole, (0, 0), LAST) < Writers.LAYERS
 
 
 def _read_at_once(

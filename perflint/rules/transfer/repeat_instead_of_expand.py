@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import Writers, memory_around, writers_during
 from perflint.rules._memory.flows import body_around, bound, flow_around
+from perflint.rules._memory.operators import reshapes_somewhere
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules.base import Calls, Rule, often, shown
 from perflint.rules.sync._filling import is_size
@@ -238,7 +239,8 @@ def _safety(site: CallSite, found: _Repeats, uses: Uses, others: Writers) -> Saf
     exact = uses.fates == {Fate.READ} and not uses.laid_bare and not uses.saved and others is Writers.NONE
     # `repeat` raises an error for -1, with which `expand` leaves the dimension as it is.
     sized = all(_is_count(site, each) for each in _given(site) or ())
-    return Safety.SAFE if exact and sized and found.ranked and not found.sliced else Safety.UNSAFE
+    ranked = found.ranked and not found.sliced and not reshapes_somewhere(site.model)
+    return Safety.SAFE if exact and sized and ranked else Safety.UNSAFE
 
 
 def _is_count(site: CallSite, node: ast.expr) -> bool:

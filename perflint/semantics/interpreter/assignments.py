@@ -151,7 +151,12 @@ def rebind(frame: Frame, node: ast.expr, value: Value) -> None:
     path = path_of(node)
     if not path or frame.names is None:
         return
+    before = frame.names.get(path)
     frame.bind_path(frame.names, path, value)
+    if isinstance(before, (Sequence, Mapping, Tensor)):
+        for other in [other for other, held in frame.names.items() if held is before]:
+            # It may be another name of the same object.
+            frame.bind_path(frame.names, other, join(before, value))
     if path.startswith("self.") and path.count(".") == 1 and frame.owner:
         self_attributes.note_attribute(frame, frame.owner, path[5:], value)
 

@@ -12,6 +12,7 @@ from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.isinstance_tests import is_instance
 from perflint.semantics.interpreter.lineage import info_of, lineage
 from perflint.semantics.lattice import join, union
+from perflint.semantics.structure import GROWS
 from perflint.semantics.values import (
     BOOL,
     INT,
@@ -350,8 +351,21 @@ GROWING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1}
 """Methods that put an argument into their receiver, with its position."""
 
 
+CHANGES = GROWS | frozenset("setdefault reverse sort pop popleft remove rotate clear __setitem__ __delitem__".split())
+"""Methods that put something into their receiver, or move its items."""
+
+
 def grown(receiver: Value, name: str, arguments: Arguments, element: Value) -> Value | None:
-    """The receiver after a method that puts something into it; None when nothing changes."""
+    """The receiver after a method that puts something into it, or moves its items; None when nothing changes."""
+    if name == "setdefault" and isinstance(receiver, Mapping):
+        return Mapping(join(receiver.element, arguments.at(1)), receiver.items)
+    if name == "__setitem__" and isinstance(receiver, (Mapping, Sequence)):
+        held = [receiver.element, arguments.at(1)]
+        if isinstance(receiver, Mapping):
+            return Mapping(union([*held, *(value for _, value in receiver.items)]))
+        return Sequence(receiver.type, union(held))
+    if isinstance(receiver, Sequence) and receiver.items and name in CHANGES - GROWS:
+        return Sequence(receiver.type, receiver.element)
     if isinstance(receiver, Sequence) and receiver.type in ("list", "set", "deque"):
         if name in GROWING:
             return Sequence(receiver.type, join(receiver.element, arguments.at(GROWING[name])))

@@ -11,6 +11,7 @@ from perflint.semantics.formats import attributes_shown
 from perflint.semantics.interpreter import (
     builtin_calls,
     constructions,
+    elsewhere,
     functions,
     library_calls,
     module_calls,
@@ -23,7 +24,7 @@ from perflint.semantics.interpreter.annotations import placed
 from perflint.semantics.interpreter.frame import Applied, Frame, parts
 from perflint.semantics.interpreter.lineage import facts_of, info_of, is_tensor_class, lineage
 from perflint.semantics.lattice import join, union, widen
-from perflint.semantics.structure import GROWS, last_name, name_in, path_of, root_of, walk
+from perflint.semantics.structure import last_name, name_in, path_of, root_of, walk
 from perflint.semantics.values import (
     NEVER,
     ON_CPU,
@@ -71,6 +72,11 @@ def call(frame: Frame, node: ast.Call) -> Value:
         value = _on_gpu(value)
     if frame.narrowed:
         narrowed.forget_written(frame, node)
+    if isinstance(callee, Function) and elsewhere.writes_argument(frame, callee):
+        for given in (*node.args, *(keyword.value for keyword in node.keywords)):
+            value_given = frame.evaluate(given) if path_of(given) else UNKNOWN
+            if isinstance(value_given, (Sequence, Mapping)):
+                frame.rebind(given, elsewhere.of_anything(value_given))
     if isinstance(node.func, ast.Attribute):
         _grow(frame, callee, node.func, arguments)
         if node.func.attr in _RESHAPING and isinstance(node.func.value, ast.Name) and isinstance(value, Tensor):
@@ -125,7 +131,7 @@ def _note_by_name(frame: Frame, name: str, arguments: Arguments) -> None:
 def _grow(frame: Frame, callee: Value, func: ast.Attribute, arguments: Arguments) -> None:
     """Rebind a list or dict that a method puts something into."""
     receiver = callee.receiver if isinstance(callee, Name) else None
-    if receiver is None or func.attr not in GROWS or frame.names is None:
+    if receiver is None or func.attr not in builtin_calls.CHANGES or frame.names is None:
         return
     path = path_of(func.value)
     if path in frame.names or (path.startswith("self.") and frame.owner) or isinstance(func.value, ast.Subscript):

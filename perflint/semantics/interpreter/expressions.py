@@ -6,10 +6,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics.binders import DEFINITIONS
 from perflint.semantics.facts import arrays
 from perflint.semantics.facts.devices import made_of, names_gpu
-from perflint.semantics.interpreter import attributes, batch_loops, calls, narrowed
+from perflint.semantics.interpreter import attributes, batch_loops, calls, elsewhere, narrowed
 from perflint.semantics.interpreter.annotations import spelled
 from perflint.semantics.interpreter.assignments import assign
 from perflint.semantics.interpreter.elements import as_indexed, index_into, item, iterate
@@ -67,24 +66,12 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     if frame.names is not None:
         found = frame.names.get(node.id)
         if found is not None:
-            if node.id in _set_inside(frame):
-                # A function inside may have run since.
+            if elsewhere.sets_name(frame, node.id):
+                # That function may have run since.
                 found = union([found, UNKNOWN])
-            return resolve(frame, frame.module, found) if type(found) is Name or _may_be_name(found) else found
-    return lookup(frame, node.id)
-
-
-def _set_inside(frame: Frame) -> frozenset[str]:
-    """The names that functions inside of this one set by `nonlocal`."""
-    if frame.function is None or ast.Nonlocal not in frame.module.structure.nodes:
-        return frozenset()
-    found = frame.function.set_inside
-    if found is None:
-        node = frame.function.node
-        inner = (each for each in walk(node) if isinstance(each, DEFINITIONS) and each is not node)
-        declared = (each for function in inner for each in walk(function) if isinstance(each, ast.Nonlocal))
-        found = frame.function.set_inside = frozenset(name for each in declared for name in each.names)
-    return found
+            found = resolve(frame, frame.module, found) if type(found) is Name or _may_be_name(found) else found
+            return elsewhere.as_written(frame, node, found)
+    return elsewhere.as_written(frame, node, lookup(frame, node.id))
 
 
 def _may_be_name(value: Value) -> bool:
@@ -104,7 +91,10 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     if frame.names is not None and frame.rooted:
         path = path_of(node)
         if path and path in frame.names:
-            return attributes.as_seen(frame, frame.names[path])
+            found = frame.names[path]
+            if elsewhere.sets_attribute(frame, node.attr):
+                found = union([found, UNKNOWN])
+            return elsewhere.as_written(frame, node, attributes.as_seen(frame, found))
     return attributes.attribute(frame, receiver, node.attr)
 
 
@@ -234,9 +224,10 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     before = frame.names
     frame.names = narrow(frame, node.test, before, True)
     yes = evaluate(frame, node.body)
-    frame.names = narrow(frame, node.test, before, False)
+    after, frame.names = frame.names, narrow(frame, node.test, before, False)
     no = evaluate(frame, node.orelse)
-    frame.names = before
+    binds = ast.NamedExpr in frame.module.structure.nodes and any(map(_binds, (node.body, node.orelse)))
+    frame.names = join_names(after, frame.names) if binds else before
     if isinstance(test, Const) and frame.recorder is None:
         return yes if test.value else no
     if _is_false_in_eager_code(frame, node.test):
@@ -408,6 +399,8 @@ def _joined_string(frame: Frame, node: ast.JoinedStr) -> Value:
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
+    for default in (*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)):
+        evaluate(frame, default)
     close_over(frame, node)
     return function_value(frame.module, node, frame)
 

@@ -1,0 +1,118 @@
+"""Names, attributes and items that other functions of a file may set while a function runs."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.binders import DEFINITIONS, parameters
+from perflint.semantics.interpreter.builtin_calls import CHANGES
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.lattice import union
+from perflint.semantics.module import Module
+from perflint.semantics.structure import SetBy
+from perflint.semantics.values import UNKNOWN, Function, Mapping, Sequence, Value
+
+_SCOPES = (*DEFINITIONS, ast.Lambda)
+
+
+def sets_name(frame: Frame, name: str) -> bool:
+    """True if a function that may run between two statements sets a name of this code by `global` or `nonlocal`."""
+    declared = _set_by(frame.module).declared.get(name)
+    if not declared:
+        return False
+    node = None if frame.function is None else frame.function.node
+    for keyword, scope in declared:
+        if keyword is ast.Nonlocal:
+            if node is not None and scope is not node and node in _around(frame.module, scope):
+                return True
+        elif node is None or (scope is not node and (ast.Global, node) in declared):
+            return True
+    return False
+
+
+def sets_attribute(frame: Frame, name: str) -> bool:
+    """True if a function that may run between two statements sets an attribute of a name; constructors run before."""
+    node = None if frame.function is None else frame.function.node
+    return any(scope is not node for scope in _set_by(frame.module).attributes.get(name, ()))
+
+
+def as_written(frame: Frame, node: ast.Name | ast.Attribute, value: Value) -> Value:
+    """A value that a name or an attribute holds; if other functions may write to it, a container of anything."""
+    if not isinstance(value, (Sequence, Mapping)):
+        return value
+    module = frame.module
+    here = None if frame.function is None else frame.function.node
+    for root, scope in _set_by(module).written.get(node.id if isinstance(node, ast.Name) else node.attr, ()):
+        if scope is not here and _is_same(module, root, node):
+            return of_anything(value)
+    return value
+
+
+def writes_argument(frame: Frame, function: Function) -> bool:
+    """True if a function of the project writes to a container that it is passed."""
+    module = frame.view.loaded(function.module)
+    info = None if module is None else module.function(function.line, function.column)
+    if module is None or info is None:
+        return False
+    written = _set_by(module).written
+    return any(
+        isinstance(root, ast.Name) and module.symbols.variable(root).scope.node is info.node
+        for name in parameters(info.node)
+        for root, _ in written.get(name, ())
+    )
+
+
+def of_anything(value: Value) -> Value:
+    """A list or dict after something unknown was put into it; other values as they are."""
+    if isinstance(value, Mapping):
+        return Mapping(union([value.element, *(each for _, each in value.items), UNKNOWN]))
+    if isinstance(value, Sequence) and value.type == "list":
+        return Sequence("list", union([value.element, UNKNOWN]))
+    return value
+
+
+def _is_same(module: Module, root: ast.Name | ast.Attribute, node: ast.Name | ast.Attribute) -> bool:
+    if isinstance(root, ast.Attribute) or isinstance(node, ast.Attribute):
+        return type(root) is type(node)
+    return module.symbols.variable(root) is module.symbols.variable(node)
+
+
+def _set_by(module: Module) -> SetBy:
+    structure = module.structure
+    if structure.set_by is None:
+        structure.set_by = found = SetBy()
+        for statement in structure.every(ast.Global, ast.Nonlocal):
+            for name in statement.names:
+                found.declared.setdefault(name, set()).add((type(statement), _scope(module, statement)))
+        for node in structure.every(ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                scope = _scope(module, node)
+                info = None if scope is None else structure.functions.get((scope.lineno, scope.col_offset))
+                if info is not None and not info.constructs:
+                    found.attributes.setdefault(node.attr, set()).add(scope)
+        for part in structure.every(ast.Subscript, ast.Attribute):
+            if not isinstance(part.ctx, ast.Load) or (isinstance(part, ast.Attribute) and part.attr in CHANGES):
+                root = part.value
+                while isinstance(root, ast.Subscript):
+                    root = root.value
+                if isinstance(root, (ast.Name, ast.Attribute)):
+                    name = root.id if isinstance(root, ast.Name) else root.attr
+                    found.written.setdefault(name, []).append((root, _scope(module, part)))
+    return structure.set_by
+
+
+_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+def _around(module: Module, node: ast.AST | None) -> list[_Scope]:
+    """The functions and classes around a node."""
+    found: list[_Scope] = []
+    while node is not None:
+        node = module.structure.parents.get(node)
+        if isinstance(node, _SCOPES):
+            found.append(node)
+    return found
+
+
+def _scope(module: Module, node: ast.AST) -> _Scope | None:
+    return next(iter(_around(module, node)), None)
