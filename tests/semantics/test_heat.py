@@ -257,6 +257,14 @@ def train(model: nn.Module, loader, layers, batches):
                 layer(x).sum().item()       # hot
         if i == len(batches) - 1:
             loss.item()                     # hot
+    bar = tqdm(enumerate(loader), total=len(loader))
+    for i, x in bar:
+        loss = model(x).sum()
+        loss.backward()
+        if i == len(bar) - 1:
+            loss.item()                     # cold
+        if i != len(bar) - 1:
+            loss.item()                     # hot
 """
 
 

@@ -21,6 +21,7 @@ from perflint.semantics.heat.turns import (
     Counts,
     Loop,
     asks_for_first,
+    asks_for_last,
     counts_of,
     leaves_loop,
     length_awaited,
@@ -134,7 +135,7 @@ class Branches:
         return self._rarely_is(test, outcome) or is_switched_off(self._model, test, outcome)
 
     def _rarely_is(self, test: ast.expr, outcome: bool) -> bool:
-        if self._is_first_turn(test, outcome) or rarely(test, outcome, self._value):
+        if self._is_first_or_last_turn(test, outcome) or rarely(test, outcome, self._value):
             return True
         compared = self._with_value(test)
         return compared is not None and rarely(compared, outcome, self._value)
@@ -165,11 +166,13 @@ class Branches:
             return None
         return ast.Compare(bound[0], test.ops, test.comparators)
 
-    def _is_first_turn(self, test: ast.expr, outcome: bool) -> bool:
-        """True if a test that comes out as `outcome` says that the iteration is the first: `if i == 0:`."""
+    def _is_first_or_last_turn(self, test: ast.expr, outcome: bool) -> bool:
+        """True if a test that comes out as `outcome` says that the iteration is the first or the last: `if i == 0:`."""
         name = asks_for_first(test, outcome)
         loops = [(loop, self._counts_of(loop)) for loop in loops_around(self._model, test)] if name else []
         if any(counts.turns == name for _, counts in loops):
+            return True
+        if any(asks_for_last(test, outcome, loop) for loop in loops_around(self._model, test)):
             return True
         counting = loop_that_raises(name, loops)
         return counting is not None and self._heat.of(counting) is not Heat.HOT

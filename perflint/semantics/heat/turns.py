@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from perflint.semantics.structure import children, last_name, walk
+from perflint.semantics.structure import children, last_name, names_in, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While
 
@@ -106,6 +106,23 @@ def asks_for_first(test: ast.expr, outcome: bool) -> str:
     is_zero = isinstance(limit, ast.Constant) and type(limit.value) is int and limit.value == 0
     says_so = isinstance(operator, ast.Eq) if outcome else isinstance(operator, (ast.NotEq, ast.Gt))
     return test.left.id if is_zero and says_so else ""
+
+
+def asks_for_last(test: ast.expr, outcome: bool, loop: Loop) -> bool:
+    """True if a test that comes out as `outcome` compares a variable of a loop with its length: `i + 1 == len(rows)`.
+
+    The loop is over `rows`, or over a call that is given them.
+    """
+    if isinstance(loop, ast.While) or not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    if not isinstance(test.ops[0], (ast.Eq, ast.GtE) if outcome else (ast.NotEq, ast.Lt)):
+        return False
+    counted, length = (each.left if isinstance(each, ast.BinOp) else each for each in (test.left, test.comparators[0]))
+    if not isinstance(counted, ast.Name) or counted.id not in names_in(loop.target):
+        return False
+    if not isinstance(length, ast.Call) or last_name(length) != "len" or len(length.args) != 1:
+        return False
+    return ast.unparse(length.args[0]) in {ast.unparse(each) for each in walk(loop.iter) if isinstance(each, ast.expr)}
 
 
 class Counts(NamedTuple):
