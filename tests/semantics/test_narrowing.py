@@ -498,6 +498,30 @@ def g(reward, x):
         reward          # -> ?
 """
 
+NAMED_FUNCTIONS = """
+def relu(x): return x
+def sharp(x): return 1
+def f(given, either=relu):
+    one = relu if given else sharp
+    if one.__name__ == "sharp":
+        one(cuda)       # -> 1
+    else:
+        one(cuda)       # -> cuda float 2
+    if one.__name__ != "sharp":
+        one(cuda)       # -> cuda float 2
+    if one.__name__ == given:
+        one(cuda)       # -> 1 | cuda float 2
+    if either.__name__ == "sharp":
+        either(cuda)    # -> ?
+    else:
+        either(cuda)    # -> cuda float 2
+"""
+
+
+@table(NAMED_FUNCTIONS)
+def test_functions_by_their_names(case: Case) -> None:
+    check(case)
+
 
 @table(CLASSES)
 def test_classes(case: Case) -> None:

@@ -29,6 +29,7 @@ from perflint.semantics.values import (
     DeviceValue,
     Dtype,
     Evidence,
+    Function,
     Instance,
     Mapping,
     Name,
@@ -102,6 +103,10 @@ def _of_class(frame: Frame, value: Class, name: str) -> Value:
         # It passes `forward` a context first.
         return Partial(_of_class(frame, value, "forward"), (UNKNOWN,))
     return UNKNOWN if found is None else found
+
+
+def _of_function(frame: Frame, value: Function, name: str) -> Value:
+    return Const(value.qualname.rpartition(".")[2]) if name == "__name__" else UNKNOWN
 
 
 def _of_super(frame: Frame, value: Super, name: str) -> Value:
@@ -264,6 +269,7 @@ _ATTRIBUTES: dict[type[Value], Callable[[Frame, Any, str], Value]] = {
     Unknown: _of_unknown,
     Name: _of_name,
     Class: _of_class,
+    Function: _of_function,
     Super: _of_super,
     Instance: _of_instance,
     Sequence: _of_sequence,

@@ -18,6 +18,7 @@ from perflint.semantics.values import (
     Const,
     Device,
     Evidence,
+    Function,
     Instance,
     Kind,
     Mapping,
@@ -75,11 +76,31 @@ def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None
     elif isinstance(operator, _SAME_TYPE if truth else _OTHER_TYPE) and _asks_type(test.left, frame, names):
         # `type(x) is torch.Tensor`; if it is not, it may be a subclass.
         _isinstance(frame, test.left.args[0], right, names, True)
+    elif isinstance(right, ast.Constant) and isinstance(test.left, ast.Attribute) and isinstance(operator, _EQUALITY):
+        # `activation.__name__ == "relu"`: where it may be one of several functions, it is the one of that name.
+        attribute, is_same = test.left, isinstance(operator, ast.Eq) is truth
+        refine(
+            frame, attribute.value, names, lambda value: _with_attribute(frame, value, attribute.attr, right, is_same)
+        )
     elif isinstance(right, ast.Constant) and isinstance(right.value, str) and isinstance(operator, ast.Eq) and truth:
         # `mode == "auto"`: there, it is that text and no tensor.
         refine(frame, test.left, names, lambda value: Const(right.value) if value.tensor is not None else value)
 
 
+def _with_attribute(frame: Frame, value: Value, name: str, wanted: ast.Constant, is_same: bool) -> Value:
+    """The members of a value without the functions whose attribute is not equal to a constant, or is equal to it."""
+    found = [frame.attribute(member, name) if isinstance(member, Function) else None for member in value.members]
+    kept = [
+        member
+        for member, known in zip(value.members, found, strict=True)
+        if not isinstance(known, Const) or (known.value == wanted.value) is is_same
+    ]
+    if len(kept) == len(found):
+        return value
+    return union(kept) if kept else UNKNOWN
+
+
+_EQUALITY = (ast.Eq, ast.NotEq)
 _SAME_TYPE = (ast.Eq, ast.Is, ast.In)
 _OTHER_TYPE = (ast.NotEq, ast.IsNot, ast.NotIn)
 
