@@ -119,7 +119,10 @@ else:
                         options[name] = getattr(each, name)
                 described[each.name] = dataclasses.field(**options)
             written = [(name, Any, made) for name, made in described.items()]
-            return dataclasses.make_dataclass(cls.__name__, written, kw_only=True).__dataclass_fields__
+            made = dataclasses.make_dataclass(cls.__name__, written, kw_only=True).__dataclass_fields__
+            # Code that asks does so for each object.
+            cls.__dataclass_fields__ = made
+            return made
 
     def _late(cls: type) -> Callable[..., None]:
         """An `__init__` that replaces itself by the compiled one. Most classes that a run imports make no object."""

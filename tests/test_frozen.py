@@ -52,6 +52,11 @@ def test_like_the_original(options: dict[str, Any]) -> None:
     assert results[0] == results[1]
 
 
+def test_a_class_is_described_once() -> None:
+    cls = made(frozen, {})
+    assert dataclasses.fields(cls)[0] is dataclasses.fields(cls(1))[0]
+
+
 def test_own_methods_stay() -> None:
     @frozen.dataclass(frozen=True, slots=True)
     class Parity:
