@@ -59,7 +59,7 @@ def is_over_layers(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     """True for `for layer in layers: x = layer(x)`, which is part of a step."""
     if isinstance(loop, ast.While):
         return False
-    names = names_in(loop.target) | names_in(loop.iter)
+    names = names_in(loop.target)
     calls = (node.func for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
     return any(
         (isinstance(callee, ast.Name) and callee.id in names)

@@ -44,6 +44,8 @@ def train_epoch(net: Net, loader: DataLoader, optimizer: torch.optim.Optimizer, 
         optimizer.step()
         for name in ("a", "b"):
             here(name)                          # item training
+        for i in range(len(x)):
+            here(len(x[i]))                     # item training
         here(loss)                              # step training
         if step % 1000 == 0:
             here(loss)                          # interval library
