@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import re
 from pathlib import Path
@@ -73,11 +74,19 @@ def test_each_change_is_kept_in_one_search_and_has_a_reason_against_it_in_anothe
         ("step", "Not kept", "compile: models are compiled, with CUDA graphs, 0."),
         ("images", "Kept", "loader: batches are prepared by worker processes"),
         ("step", "Not tried", "loader: steps wait for batches 0% of their time"),
+        ("reads", "Kept", "fixes: the fixes of `perflint fix --unsafe-fixes`"),
         ("optimizer", "Kept", "fixes: the fixes of `perflint fix --unsafe-fixes`"),
     ],
 )
 def test_what_a_search_found(name: str, part: str, text: str) -> None:
     assert text in _parts(name)[part]
+
+
+def test_a_busy_gpu_leaves_nothing_to_gain_and_that_is_said_within_five_minutes() -> None:
+    rows = lzma.decompress((RECORDED / "busy.runs.xz").read_bytes()).splitlines()
+    assert sum(json.loads(row)["run"]["seconds"] for row in rows) < 300
+    report = (RECORDED / "busy.txt").read_text("utf-8")
+    assert "nothing was gained" in report and "the GPU never idle, a step would be 1.07 × as fast" in report
 
 
 def test_the_guide_shows_a_recorded_search() -> None:
