@@ -3,9 +3,10 @@
     python -m tests.tune.recording OUT [PROGRAM...]
 
 Runs `perflint tune` on each program of `recorded/` and writes to OUT what belongs beside it: the report (`.txt`), the
-patch, and the log of the runs (`.runs.xz`). A search of the tests takes its runs from that log; what it reports and
-writes is made anew. A run is found by the files as they ran, but for the helpers of the graphs, which run on a GPU by
-themselves (`python -m tests.tune.simulated OUT --gpu`). Where a change writes other files, record its programs again.
+patch, and the log of the runs with the helpers of graphs as they were (`.runs.xz`). A search of the tests takes its
+runs from that log, where it finds them by the files as they ran. What it reports and writes is made anew, but for the
+helpers: those of today run on a GPU by themselves (`python -m tests.tune.simulated OUT --gpu`). Where a change writes
+other files, record its programs again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from unittest.mock import patch
 from perflint.cli import tune
 from perflint.cli.main import main as perflint
 from perflint.frozen import dataclass
-from perflint.tune.graphs.writing import HELPERS
+from perflint.tune.graphs import writing
 from perflint.tune.log import Log
 from perflint.verify.execution import Program, Run
 
@@ -59,14 +60,31 @@ class Searched:
         return f"$ {' '.join(['perflint', *_words(name, 'python')])}\n{self.report}exit status {self.status}\n"
 
 
-def searched(name: str, folder: Path, log: Path, is_recording: bool = False) -> Searched:
-    """Tune a program in an empty folder, with the runs of a log. Raises Unrecorded, unless it records."""
+def replayed(name: str, folder: Path) -> Searched:
+    """The search of a program with its recorded runs, in a folder. Raises Unrecorded."""
+    helpers, _, runs = lzma.decompress((RECORDED / f"{name}.runs.xz").read_bytes()).partition(b"\n")
+    log = folder / "log"
+    log.write_bytes(runs)
+    texts = json.loads(helpers)
+    with patch.object(writing, "_helper_text", lambda helper: texts[helper.name]):
+        return _searched(name, folder / "program", log, is_recording=False)
+
+
+def recorded(name: str, folder: Path) -> tuple[Searched, bytes]:
+    """The search of a program, which runs in a folder, and its packed runs."""
+    log = folder / "log"
+    found = _searched(name, folder / "program", log, is_recording=True)
+    helpers = json.dumps({each.name: writing._helper_text(each) for each in writing.HELPERS})
+    return found, lzma.compress(helpers.encode() + b"\n" + log.read_bytes())
+
+
+def _searched(name: str, folder: Path, log: Path, is_recording: bool) -> Searched:
     missing = []
     known = Log(log)
 
     class Recorded(Program):
         def run(self, changes: Mapping[str, bytes], *arguments: Any) -> Run:
-            texts = {os.path.relpath(path, folder): _without_helpers(text.decode()) for path, text in changes.items()}
+            texts = {os.path.relpath(path, folder): text.decode() for path, text in changes.items()}
 
             def do() -> Run:
                 if is_recording:
@@ -76,6 +94,7 @@ def searched(name: str, folder: Path, log: Path, is_recording: bool = False) -> 
 
             return known.run(json.dumps([texts, *arguments[1:]]), do)[0]
 
+    folder.mkdir()
     shutil.copy(RECORDED / f"{name}.py", folder / "train.py")
     out, err = io.StringIO(), io.StringIO()
     with (
@@ -96,26 +115,15 @@ def _words(name: str, interpreter: str) -> list[str]:
     return ["tune", "--repeat", "2", *OPTIONS.get(name, []), "--", interpreter, "train.py"]
 
 
-def _without_helpers(text: str) -> str:
-    for helper in HELPERS:
-        head, name, rest = text.partition(f"class {helper.name}:\n")
-        body = rest.splitlines(keepends=True)
-        end = next((at for at, line in enumerate(body) if line.strip() and not line.startswith(" ")), len(body))
-        text = head + name + "".join(body[end:])
-    return text
-
-
 def main(target: str, *names: str) -> None:
     """Record some programs, or all."""
     for name in names or sorted(path.stem for path in RECORDED.glob("*.py")):
         with tempfile.TemporaryDirectory() as made:
-            folder, log = Path(made) / "program", Path(made) / "log"
-            folder.mkdir()
-            found = searched(name, folder, log, is_recording=True)
-            place = Path(target) / name
-            place.with_suffix(".txt").write_text(found.golden(name), encoding="utf-8")
-            place.with_suffix(".patch").write_text(found.patch, encoding="utf-8")
-            place.with_suffix(".runs.xz").write_bytes(lzma.compress(log.read_bytes()))
+            found, runs = recorded(name, Path(made))
+        place = Path(target) / name
+        place.with_suffix(".txt").write_text(found.golden(name), encoding="utf-8")
+        place.with_suffix(".patch").write_text(found.patch, encoding="utf-8")
+        place.with_suffix(".runs.xz").write_bytes(runs)
         print(found.told, found.golden(name), sep="", flush=True)
 
 

@@ -10,22 +10,19 @@ from pathlib import Path
 import pytest
 
 from perflint.cli import tune
-from tests.tune.recording import RECORDED, searched
+from tests.tune.recording import RECORDED, replayed
 
 PROGRAMS = sorted(path.name.removesuffix(".runs.xz") for path in RECORDED.glob("*.runs.xz"))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_search_is_made_again(name: str, tmp_path: Path, update_golden: bool) -> None:
-    folder, log = tmp_path / "program", tmp_path / "log"
-    folder.mkdir()
-    log.write_bytes(lzma.decompress((RECORDED / f"{name}.runs.xz").read_bytes()))
-    found = searched(name, folder, log)
+    found = replayed(name, tmp_path)
     for suffix, text in ((".txt", found.golden(name)), (".patch", found.patch)):
         if update_golden:
             (RECORDED / name).with_suffix(suffix).write_text(text, encoding="utf-8")
         assert text == (RECORDED / name).with_suffix(suffix).read_text("utf-8")
-    assert (folder / "perflint-tune.html").exists()
+    assert (tmp_path / "program/perflint-tune.html").exists()
     # What the runs took on that machine.
     if (first := _first_gain(found.told)) is not None:
         assert first < 180
@@ -83,7 +80,7 @@ def test_what_a_search_found(name: str, part: str, text: str) -> None:
 
 
 def test_a_busy_gpu_leaves_nothing_to_gain_and_that_is_said_within_five_minutes() -> None:
-    rows = lzma.decompress((RECORDED / "busy.runs.xz").read_bytes()).splitlines()
+    _, *rows = lzma.decompress((RECORDED / "busy.runs.xz").read_bytes()).splitlines()
     assert sum(json.loads(row)["run"]["seconds"] for row in rows) < 300
     report = (RECORDED / "busy.txt").read_text("utf-8")
     assert "nothing was gained" in report and "the GPU never idle, a step would be 1.07 × as fast" in report
