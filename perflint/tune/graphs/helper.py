@@ -56,6 +56,10 @@ class GraphedStep:
         if calls == 3 and not captured:
             for optimizer in self.optimizers:
                 optimizer.zero_grad(set_to_none=True)
+            for x in (x for optimizer in self.optimizers for group in optimizer.param_groups for x in group["params"]):
+                # An eager pass may have left a node that adds up the gradient on another stream.
+                data, x.data = x.data, torch.empty(0)
+                x.data = data
             held = self.each(lambda x: x.to(device, copy=True), inputs)
             graph = torch.cuda.CUDAGraph()
             torch.clear_autocast_cache()  # copies of weights that autocast keeps are made by the graph
