@@ -10,6 +10,7 @@ from typing import Any
 from perflint.frozen import dataclass, field, replace
 from perflint.tune.changes import Change, Texts
 from perflint.tune.evidence import Evidence, evidence_of
+from perflint.tune.graphs.failing import failing
 from perflint.tune.proof import Kind, Proof, compared, first_difference, only_losses_vary
 from perflint.tune.refused import Refused
 from perflint.verify.execution import Run
@@ -247,7 +248,10 @@ class Tuning:
     def _tried(self, change: Change, texts: dict[str, str]) -> Trial:
         before, after = list(self.outcome.best), [self._run(texts)]
         if after[0].failed or not step_ms(after):
-            return Trial(change, tuple(before), tuple(after), None, False, _why_untimed(after[0]), after[0].failed)
+            known = self._known(evidence_of(before[-1], self.oldest))
+            found = failing(after[0].told, known, {**known, **texts})
+            reason = _why_untimed(after[0]) + (f", at `{found[1]}` ({found[0]})" if found is not None else "")
+            return Trial(change, tuple(before), tuple(after), None, False, reason, after[0].failed)
         least = 1 / 1.1 if change.clears else 1.0
         is_slower = _ratio(before, after) < least
         # One run shows that a change does no harm. The pairs of later changes are faster with it, or it is left out.

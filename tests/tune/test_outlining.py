@@ -855,6 +855,16 @@ def test_a_second_pass_through_what_a_model_made(ended: bool) -> None:
             tuned(once, outlined_backward)
 
 
+def test_a_later_pass_goes_through_what_the_first_one_made() -> None:
+    text = HEAD + (
+        "for _ in range(5):\n    x = torch.rand(5, 4)\n    optimizer.zero_grad()\n    made = model(x)\n"
+        "    made.mean().backward(retain_graph=True)\n    if made.max().item() > 0:\n"
+        "        (made * 2).square().mean().backward()\n    optimizer.step()\n"
+    )
+    with pytest.raises(Refused, match="the gradients of a later backward pass go through `made`"):
+        tuned(text, outlined_backward)
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_a_loss_of_what_a_model_made_in_front_of_the_step(ended: bool) -> None:
     made = "with torch.no_grad():\n        made = model(x)" if ended else "made = model(x)"
