@@ -9,7 +9,7 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Name, Tensor, scalar_type
+from perflint.semantics.values import Instance, Name, Tensor, scalar_type
 
 _BUILTINS = frozenset("int float bool complex abs len round pow isinstance id type str".split())
 _OF_TORCH = frozenset(("torch", "torch.Tensor", "torch.fft", "torch.linalg", "torch.special"))
@@ -52,10 +52,31 @@ def _acts(model: Model, node: ast.AST) -> bool:
 
 def _is_active(model: Model, node: ast.Attribute) -> bool:
     """True if reading an attribute may run a property with effects, or such a `__getattr__`."""
-    active = _active_properties(model)
-    if active.isdisjoint((node.attr, *_FOR_ALL)):
+    value = model.value(node.value)
+    if isinstance(value, (Tensor, Name)):
         return False
-    return not isinstance(model.value(node.value), (Tensor, Name))
+    if not _active_properties(model).isdisjoint((node.attr, *_FOR_ALL)):
+        return True
+    classes = {cls for each in value.members if isinstance(each, Instance) for cls in model.lineage(each.cls)}
+    return any(_is_active_elsewhere(model, cls, node.attr) for cls in classes)
+
+
+def _is_active_elsewhere(model: Model, cls: str, name: str) -> bool:
+    """True if a class of another file has a property of a name, or a method for all attributes, that does anything."""
+    found = model.view.klass(cls)
+    if found is None or found[0] is model.module:
+        return False
+    methods = [found[1].methods[each] for each in (name, *_FOR_ALL) if each in found[1].methods]
+    return any(
+        isinstance(each, (ast.Call, ast.NamedExpr, ast.Await)) or _stores(each)
+        for method in methods
+        if method.name in _FOR_ALL or _is_property(method.node)
+        for each in walk(method.node)
+    )
+
+
+def _is_property(function: ast.AST) -> bool:
+    return any(last_name(each) == "property" for each in getattr(function, "decorator_list", ()))
 
 
 _FOR_ALL = ("__getattr__", "__getattribute__")
@@ -67,7 +88,7 @@ def _active_properties(model: Model) -> frozenset[str]:
     return frozenset(
         function.name
         for function in model.nodes(ast.FunctionDef)
-        if (function.name in _FOR_ALL or any(last_name(each) == "property" for each in function.decorator_list))
+        if (function.name in _FOR_ALL or _is_property(function))
         and any(_acts(model, each) or _stores(each) for statement in function.body for each in walk(statement))
     )
 

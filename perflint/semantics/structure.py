@@ -8,9 +8,12 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflint.frozen import dataclass, field
+
+if TYPE_CHECKING:
+    from perflint.semantics.binders import Binding
 
 _Node = TypeVar("_Node", bound=ast.AST)
 _Other = TypeVar("_Other", bound=ast.AST)
@@ -106,6 +109,8 @@ class SetBy:
     """By name, those that declare it, each with `ast.Global` or `ast.Nonlocal`."""
     attributes: dict[str, set[ast.AST | None]] = field(default_factory=dict)
     """By the name of an attribute, those that set it, but for constructors."""
+    captured: set[str] = field(default_factory=set)
+    """The attributes that functions set of objects that a function around them has."""
     written: dict[str, list[tuple[ast.Name | ast.Attribute, ast.AST | None]]] = field(default_factory=dict)
     """By the name of a variable or attribute, where a container that it may hold is written to, and by whom."""
 
@@ -133,8 +138,8 @@ class Structure:
     """All nodes by type, each list in source order."""
     batches: dict[ast.AST, set[str]] | None = None
     """The names that loops and functions move to a device and run a model on, once that has been asked."""
-    rebound: dict[str, list[ast.expr]] | None = None
-    """The values that functions bind to names of the top level by `global`, once that has been asked."""
+    rebound: dict[str, list[Binding]] | None = None
+    """The places at which functions bind names of the top level by `global`, once that has been asked."""
     set_by: SetBy | None = None
     """The functions that set names and attributes of others, once that has been asked."""
     passing: dict[ast.Attribute, bool] = field(default_factory=dict)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from perflint.config.settings import Profile, Settings
+from perflint.engine.active import active_rules
+from perflint.engine.files import check_files
 from perflint.findings import Safety
-from tests.rules.harness import lint, source_cases
+from tests.rules.harness import NEWEST, lint, source_cases
 
 RULES = {case.rule.code: case.rule for case in source_cases()}
 
@@ -157,3 +162,20 @@ class Rows:
 @pytest.mark.parametrize(("body", "is_fixed"), [("pass", True), ("self.count += 1", False), ("log(self)", False)])
 def test_a_property_is_read_as_often_as_before(code: str, read: str, body: str, *, is_fixed: bool) -> None:
     assert [each is not None for each in safeties(code, COUNTS.format(read=read, body=body))] == [is_fixed]
+
+
+@pytest.mark.parametrize(("body", "is_fixed"), [("pass", True), ("self.count += 1", False), ("log(self)", False)])
+def test_a_property_of_another_file_is_read_as_often_as_before(tmp_path: Path, body: str, *, is_fixed: bool) -> None:
+    made = 'torch.zeros(3, 4, device="cuda")'
+    base = COUNTS.partition("    def pick")[0].format(body=body).replace(f"return {made}", "return self.made")
+    base += f"    made = {made}\n"
+    rows = (
+        "import torch\nfrom base import Rows\n\nclass Mine(Rows):\n"
+        "    def f(self):\n        return torch.zeros(3).to(self.x)\n"
+    )
+    (tmp_path / "base.py").write_text(base, encoding="utf-8")
+    (tmp_path / "rows.py").write_text(rows, encoding="utf-8")
+    settings = Settings(profile=Profile.AUDIT, torch_version=NEWEST)
+    ((_, report),) = check_files([str(tmp_path / "rows.py")], active_rules(settings), settings)
+    fixes = [found.fix is not None for found in report.findings if found.code == "TPF204"]
+    assert fixes == [is_fixed]

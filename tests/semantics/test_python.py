@@ -317,6 +317,34 @@ def outer():
     inner()
     held["x"]           # -> cpu float 2 | ?
     kept["x"]           # -> cpu float 2
+def late():
+    held, kept = host, host
+    def inner():
+        held            # -> cpu float 2 | ?
+        kept            # -> cpu float 2
+    inner()
+    held = None
+    inner()
+shown, counted, first, plain = host, 0, host, host
+def count():
+    global shown, counted, first, plain
+    for shown in [cuda]:
+        counted += 1
+    first, _ = host, 3
+    plain = cuda
+def reader():
+    shown               # -> cpu float 2 | ?
+    counted             # -> int
+    first               # -> cpu float 2
+    plain               # -> tensor float 2
+class Hooked:
+    def __init__(self):
+        self.last = host
+    def start(self):
+        def hook(*_):
+            self.last = None
+        hook()
+        self.last       # -> cpu float 2 | ?
 def fill(into, x):
     into["x"] = cuda
 def caller():

@@ -9,7 +9,7 @@ from perflint.semantics.interpreter.builtin_calls import CHANGES
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import SetBy
+from perflint.semantics.structure import FUNCTIONS, SetBy
 from perflint.semantics.values import UNKNOWN, Function, Mapping, Sequence, Value
 
 _SCOPES = (*DEFINITIONS, ast.Lambda)
@@ -28,6 +28,26 @@ def sets_name(frame: Frame, name: str) -> bool:
         elif node is None or (scope is not node and (ast.Global, node) in declared):
             return True
     return False
+
+
+def rebinds(frame: Frame, node: ast.Name) -> bool:
+    """True if a name of a function around may have got another value since the function that reads it was made."""
+    here = None if frame.function is None else frame.function.node
+    if here is None or _scope(frame.module, here) is None:
+        return False
+    variable = frame.module.symbols.variable(node)
+    home = variable.scope.node
+    if home is here or isinstance(home, ast.Module):
+        return False
+    if any(binding.line > here.lineno for binding in variable.bindings):
+        return True
+    declared = _set_by(frame.module).declared.get(node.id, ())
+    return any(keyword is ast.Nonlocal and scope is not here for keyword, scope in declared)
+
+
+def sets_captured(frame: Frame, name: str) -> bool:
+    """True if a function sets an attribute of an object that it knows from the function around it."""
+    return name in _set_by(frame.module).captured
 
 
 def sets_attribute(frame: Frame, name: str) -> bool:
@@ -90,6 +110,10 @@ def _set_by(module: Module) -> SetBy:
                 info = None if scope is None else structure.functions.get((scope.lineno, scope.col_offset))
                 if info is not None and not info.constructs:
                     found.attributes.setdefault(node.attr, set()).add(scope)
+                root = node.value
+                if isinstance(scope, FUNCTIONS) and isinstance(root, ast.Name):
+                    if module.symbols.variable(root).scope.node not in (scope, module.symbols.module.node):
+                        found.captured.add(node.attr)
         for part in structure.every(ast.Subscript, ast.Attribute):
             if not isinstance(part.ctx, ast.Load) or (isinstance(part, ast.Attribute) and part.attr in CHANGES):
                 root = part.value

@@ -71,7 +71,10 @@ def _name(frame: Frame, node: ast.Name) -> Value:
                 found = union([found, UNKNOWN])
             found = resolve(frame, frame.module, found) if type(found) is Name or _may_be_name(found) else found
             return elsewhere.as_written(frame, node, found)
-    return elsewhere.as_written(frame, node, lookup(frame, node.id))
+    found = lookup(frame, node.id)
+    if frame.outer and elsewhere.rebinds(frame, node):
+        found = union([found, UNKNOWN])
+    return elsewhere.as_written(frame, node, found)
 
 
 def _may_be_name(value: Value) -> bool:
@@ -95,7 +98,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
             if elsewhere.sets_attribute(frame, node.attr):
                 found = union([found, UNKNOWN])
             return elsewhere.as_written(frame, node, attributes.as_seen(frame, found))
-    return attributes.attribute(frame, receiver, node.attr)
+    found = attributes.attribute(frame, receiver, node.attr)
+    return union([found, UNKNOWN]) if elsewhere.sets_captured(frame, node.attr) else found
 
 
 # Operators

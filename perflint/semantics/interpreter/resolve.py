@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Callable
 from functools import partial
 
+from perflint.semantics.binders import Binding, How
 from perflint.semantics.facts import libraries, torch_api
 from perflint.semantics.interpreter.decorators import captured
 from perflint.semantics.interpreter.frame import Budget, Frame, Names
@@ -15,7 +16,6 @@ from perflint.semantics.interpreter.settled import by_code
 from perflint.semantics.interpreter.top_levels import take_over
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import walk
 from perflint.semantics.values import (
     FLOAT,
     NEVER,
@@ -25,9 +25,11 @@ from perflint.semantics.values import (
     Function,
     Mapping,
     Name,
+    Scalar,
     Sequence,
     Union,
     Value,
+    scalar_type,
 )
 from perflint.semantics.view import View
 
@@ -76,7 +78,8 @@ def _with_rebindings(frame: Frame, module: Module, name: str, value: Value) -> V
 
     def later() -> Value:
         # The names of that function stay unknown.
-        return union(Frame(frame.view, module, frame.budget, names={}).evaluate(node) for node in bound)
+        inner = Frame(frame.view, module, frame.budget, names={})
+        return union(_rebound(inner, each) for each in bound)
 
     return union([value, frame.view.memory.remembered(state.rebound, name, later, NEVER)])
 
@@ -90,21 +93,28 @@ def _filled(value: Value) -> Value:
     return value
 
 
-def _rebindings(module: Module) -> dict[str, list[ast.expr]]:
-    """The values that functions of a file bind to names of its top level, by name."""
+def _rebindings(module: Module) -> dict[str, list[Binding]]:
+    """The places at which functions of a file bind names of its top level, by name."""
     structure = module.structure
     if structure.rebound is None:
+        symbols = module.symbols
         structure.rebound = {}
-        for node in structure.every(ast.Global):
-            around = next(outer for outer in module.symbols.ancestors(node) if isinstance(outer, _SCOPES))
-            for inner in walk(around):
-                target = inner.targets[0] if isinstance(inner, ast.Assign) else None
-                if isinstance(inner, ast.Assign) and isinstance(target, ast.Name) and target.id in node.names:
-                    structure.rebound.setdefault(target.id, []).append(inner.value)
+        for name in {name for node in structure.every(ast.Global) for name in node.names}:
+            bindings = symbols.resolve(symbols.module, name).bindings
+            inside = [each for each in bindings if symbols.scope_around(each.node).frame is not symbols.module]
+            structure.rebound[name] = inside
     return structure.rebound
 
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+def _rebound(frame: Frame, binding: Binding) -> Value:
+    """The value that a function binds to a name of the top level."""
+    if binding.value is None or not binding.whole or binding.how not in (How.ASSIGNED, How.NAMED, How.AUGMENTED):
+        return UNKNOWN if binding.how is not How.DECLARED else NEVER
+    value = frame.evaluate(binding.value)
+    if binding.how is not How.AUGMENTED:
+        return value
+    kind = scalar_type(value)
+    return Scalar(kind) if kind in ("int", "float") else UNKNOWN
 
 
 def _defined(frame: Frame, module: Module, name: str) -> Value | None:
