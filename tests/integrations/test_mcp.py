@@ -1,4 +1,4 @@
-"""The tools for agents, through the client of the official SDK and a server in a process of its own."""
+"""The tools for agents, through the client of the official SDK; its server mostly has a process of its own."""
 
 from __future__ import annotations
 
@@ -51,6 +51,20 @@ def ask(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[Any, list[Any
     return asyncio.run(asyncio.wait_for(talk(), 120))
 
 
+def ask_here(folder: Path, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """The results of some calls of a server in this process, which is in a folder."""
+    from mcp import Client
+
+    async def talk() -> list[Any]:
+        async with Client(server()) as client:
+            return [await client.call_tool(name, given) for name, given in calls]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("PYTHONPATH", str(ROOT))
+        return asyncio.run(asyncio.wait_for(talk(), 120))
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "train.py").write_text(BAD)
@@ -91,7 +105,7 @@ def test_the_page_names_the_tools() -> None:
 
 def test_traces(tmp_path: Path) -> None:
     slow, fast = str(TRACES / "slow.jsonl.gz"), str(TRACES / "fast.jsonl.gz")
-    _, (summary, compared) = ask(
+    summary, compared = ask_here(
         tmp_path, ("trace_summary", {"path": slow}), ("compare", {"before": slow, "after": fast})
     )
     assert "11 steps of 17.76 ms" in summary.structured_content["summary"]
@@ -231,7 +245,7 @@ def test_names_that_are_no_text(project: Path) -> None:
 
 
 def test_numbers_that_are_too_large(project: Path) -> None:
-    _, (verified, checked, explained) = ask(
+    verified, checked, explained = ask_here(
         project,
         ("verify", {"command": ["true"], "seconds": 10**18}),
         ("check", {"limit": 10**30, "select": "TPF902"}),
@@ -257,7 +271,7 @@ def test_verify_runs_a_program_in_a_copy(tmp_path: Path) -> None:
 def test_verify_without_a_result(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     (tmp_path / "broken.py").write_text("raise SystemExit('does not work')")
-    _, (failed, option, nothing) = ask(
+    failed, option, nothing = ask_here(
         tmp_path,
         ("verify", {"command": [sys.executable, "broken.py"], **VERIFY}),
         ("verify", {"command": ["true"], "paths": ["--apply", "train.py"]}),
