@@ -37,7 +37,7 @@ def in_form(form: int) -> pytest.MarkDecorator:
     """Each fixture in one of the forms, and with `--slow` in all of them."""
     cases = enumerate(CASES)
     marked = [pytest.param(case, marks=() if index % _FORMS == form else pytest.mark.slow) for index, case in cases]
-    return pytest.mark.parametrize("case", marked, ids=str)
+    return pytest.mark.parametrize("case", marked, ids=str, scope="session")
 
 
 def golden(case: Case) -> str:
