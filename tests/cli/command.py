@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from perflint.cli.main import main
+from tests.forking import environment as inherited
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,13 +61,12 @@ class Command:
 
 def python(*arguments: str, cwd: Path | None = None, stdin: bytes = b"", **environment: str) -> Ran:
     """Run the interpreter in a process of its own, with this perflint at hand."""
-    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
     ran = subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
         input=stdin,
         capture_output=True,
-        env=kept | {"PYTHONPATH": str(ROOT)} | environment,
+        env=inherited(**environment),
         check=False,
     )
     return Ran(ran.returncode, ran.stdout.decode("utf-8", "replace"), ran.stderr.decode("utf-8", "replace"))

@@ -13,6 +13,7 @@ import pytest
 
 from perflint.config.settings import OutputFormat
 from tests.cli.command import ROOT, Ran, python
+from tests.cli.forks import perflint
 
 GUIDE = (ROOT / "docs" / "guide" / "house-rules.md").read_text(encoding="utf-8")
 PACKAGE, TESTS = re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
@@ -43,6 +44,8 @@ class Company:
         """Run a command in the project."""
         paths = os.pathsep.join([str(ROOT), str(self.site)])
         given = {"PYTHONPATH": paths, "PERFLINT_CACHE_DIR": str(self.site / "cache")} | environment
+        if module == "perflint":
+            return perflint(self.project, *arguments, **given)
         return python("-m", module, *arguments, cwd=self.project, **given)
 
     def found(self, *options: str) -> list[tuple[str, str]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from perflint.tracer.file import read_trace
 from perflint.tracer.trace import Trace
+from tests.forking import Done
+from tests.forking import environment as inherited
 
 ROOT = Path(__file__).parents[2]
 DEVICE = """
@@ -31,22 +31,12 @@ HEAD = "import sys\nsys.path.append('site-packages')\nimport device\n"
 """Three lines in front of each program."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A program that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-
 def python(folder: Path, *arguments: str, executable: str = sys.executable, **environment: str) -> Done:
     """Run the interpreter in a folder."""
-    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
     done = subprocess.run(
         [executable, *arguments],
         cwd=folder,
-        env=kept | {"PYTHONPATH": str(ROOT)} | environment,
+        env=inherited(**environment),
         capture_output=True,
         text=True,
         timeout=120,
