@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def _is_model(call: ast.Call) -> bool:
     return ast.unparse(call.func).removeprefix("self.") in ("model", "network", "other")
 
 
+@cache
 def ran(text: str) -> list[Any]:
     """The numbers that a program shows, its final state and its random numbers."""
     import torch
