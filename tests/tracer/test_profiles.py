@@ -284,12 +284,13 @@ def test_other_files_are_refused(tmp_path: Path, data: bytes, message: str) -> N
 @pytest.mark.parametrize("event", ["{}", '{"ph":"M","args":[%s0]}' % ("{}," * 99), "[[]]"])
 def test_a_file_that_was_made_to_fill_the_memory_takes_little(tmp_path: Path, event: str) -> None:
     """Python takes twenty times as much memory for such values as for their text."""
-    text = f'{{"traceEvents": [{event}{f",{event}" * (400_000 // len(event))}], "x": [{"{}," * 199_999}0]}}'
+    text = f'{{"traceEvents": [{event}{f",{event}" * (200_000 // len(event))}], "x": [{"{}," * 99_999}0]}}'
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(text.encode(), 1))
     tracemalloc.start()
     try:
         read_trace(tmp_path / "a.json.gz")
-        assert tracemalloc.get_traced_memory()[1] < 9_000_000
+        # `json.load` takes 12 to 15 million.
+        assert tracemalloc.get_traced_memory()[1] < 7_500_000
     finally:
         tracemalloc.stop()
 
