@@ -8,12 +8,9 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from perflint.frozen import dataclass, field
-
-if TYPE_CHECKING:
-    from perflint.semantics.binders import Binding
 
 _Node = TypeVar("_Node", bound=ast.AST)
 _Other = TypeVar("_Other", bound=ast.AST)
@@ -138,8 +135,6 @@ class Structure:
     """All nodes by type, each list in source order."""
     batches: dict[ast.AST, set[str]] | None = None
     """The names that loops and functions move to a device and run a model on, once that has been asked."""
-    rebound: dict[str, list[Binding]] | None = None
-    """The places at which functions bind names of the top level by `global`, once that has been asked."""
     set_by: SetBy | None = None
     """The functions that set names and attributes of others, once that has been asked."""
     passing: dict[ast.Attribute, bool] = field(default_factory=dict)

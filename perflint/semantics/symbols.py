@@ -127,6 +127,15 @@ class Symbols:
             if type(name.ctx) is ast.Load:
                 self._seen(name, self.scope_around(name), name.id).uses.append(name)
 
+    @cached_property
+    def rebound(self) -> dict[str, list[Binding]]:
+        """The places at which functions bind names of the top level by `global`, by name."""
+        return {
+            name: [each for each in variable.bindings if self.scope_around(each.node).frame is not self.module]
+            for name in {name for node in self._structure.every(ast.Global) for name in node.names}
+            for variable in [self.resolve(self.module, name)]
+        }
+
     @property
     def scopes(self) -> Iterable[Scope]:
         """All scopes, those around others first."""

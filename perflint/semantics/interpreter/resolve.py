@@ -72,7 +72,7 @@ def _with_rebindings(frame: Frame, module: Module, name: str, value: Value) -> V
     if state.is_running:
         return value
     value = by_code(frame, module.name.rpartition(".")[2], name, _filled(value))
-    bound = _rebindings(module).get(name, ())
+    bound = module.symbols.rebound.get(name, ())
     if not bound:
         return value
 
@@ -91,19 +91,6 @@ def _filled(value: Value) -> Value:
     if isinstance(value, Sequence) and value.type in ("list", "set") and value.element is NEVER:
         return Sequence(value.type, UNKNOWN)
     return value
-
-
-def _rebindings(module: Module) -> dict[str, list[Binding]]:
-    """The places at which functions of a file bind names of its top level, by name."""
-    structure = module.structure
-    if structure.rebound is None:
-        symbols = module.symbols
-        structure.rebound = {}
-        for name in {name for node in structure.every(ast.Global) for name in node.names}:
-            bindings = symbols.resolve(symbols.module, name).bindings
-            inside = [each for each in bindings if symbols.scope_around(each.node).frame is not symbols.module]
-            structure.rebound[name] = inside
-    return structure.rebound
 
 
 def _rebound(frame: Frame, binding: Binding) -> Value:
