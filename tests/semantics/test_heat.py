@@ -263,6 +263,8 @@ def train(model: nn.Module, loader, layers, batches):
         loss.backward()
         if i == len(bar) - 1:
             loss.item()                     # cold
+        if i == len(loader) - 1:
+            loss.item()                     # cold
         if i != len(bar) - 1:
             loss.item()                     # hot
 """

@@ -28,7 +28,7 @@ from perflint.semantics.heat.turns import (
     loop_that_raises,
 )
 from perflint.semantics.heat.work import NO_WORK
-from perflint.semantics.structure import block_in, names_in, place_in
+from perflint.semantics.structure import block_in, names_in, place_in, walk
 from perflint.semantics.values import Const, Function, Scalar, Value
 
 if TYPE_CHECKING:
@@ -172,10 +172,18 @@ class Branches:
         loops = [(loop, self._counts_of(loop)) for loop in loops_around(self._model, test)] if name else []
         if any(counts.turns == name for _, counts in loops):
             return True
-        if any(asks_for_last(test, outcome, loop) for loop in loops_around(self._model, test)):
+        around = loops_around(self._model, test) if isinstance(test, ast.Compare) else ()
+        if any(asks_for_last(test, outcome, loop, self._over(loop)) for loop in around):
             return True
         counting = loop_that_raises(name, loops)
         return counting is not None and self._heat.of(counting) is not Heat.HOT
+
+    def _over(self, loop: Loop) -> list[ast.expr]:
+        """What a loop is over, and what the names in it are bound to: `bar = tqdm(loader)`."""
+        if isinstance(loop, ast.While):
+            return []
+        names = (node for node in walk(loop.iter) if isinstance(node, ast.Name))
+        return [loop.iter, *(value for name in names for value in self._bound_flags(name) if value is not _ANYTHING)]
 
     def _returned(self, test: ast.expr) -> list[ast.expr]:
         """The results of a function of the project that a test calls: `self.is_due(step)`."""

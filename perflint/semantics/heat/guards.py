@@ -206,9 +206,6 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
     if isinstance(operator, (ast.Eq, ast.NotEq)) and any(_counts_steps(each) and not _is_epoch(each) for each in sides):
         # `if step == self.warm_up`: a step of that number comes once.
         return isinstance(operator, ast.Eq)
-    if _counts_on(left) and _ends_batches(right, values):
-        # `i == len(loader) - 1`: the last batch of an epoch.
-        return isinstance(operator, (ast.Eq, ast.Gt, ast.GtE))
     if _is_none_in_words(right) and isinstance(operator, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
         # An option that switches off the work of a function.
         return isinstance(operator, (ast.Eq, ast.In))
@@ -221,25 +218,6 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
         if number <= _FIRST_FEW and isinstance(operator, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) and not _is_epoch(left):
             return isinstance(operator, (ast.Lt, ast.LtE))
     return None
-
-
-def _counts_on(node: ast.expr) -> bool:
-    """True for `i` and `i + 1`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
-        node = node.left
-    return isinstance(node, ast.Name)
-
-
-def _ends_batches(node: ast.expr, values: Values) -> bool:
-    """True for `len(loader)` and `len(loader) - 1`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant):
-        node = node.left
-    if not isinstance(node, ast.Call) or last_name(node) != "len" or len(node.args) != 1:
-        return False
-    return any(getattr(member, "cls", "") == _LOADER for member in values(node.args[0]).members)
-
-
-_LOADER = "torch.utils.data.DataLoader"
 
 
 def _is_none_in_words(node: ast.expr) -> bool:

@@ -108,10 +108,10 @@ def asks_for_first(test: ast.expr, outcome: bool) -> str:
     return test.left.id if is_zero and says_so else ""
 
 
-def asks_for_last(test: ast.expr, outcome: bool, loop: Loop) -> bool:
+def asks_for_last(test: ast.expr, outcome: bool, loop: Loop, over: Iterable[ast.expr]) -> bool:
     """True if a test that comes out as `outcome` compares a variable of a loop with its length: `i + 1 == len(rows)`.
 
-    The loop is over `rows`, or over a call that is given them.
+    `over`: what the loop is over: `rows`, or a call that is given them.
     """
     if isinstance(loop, ast.While) or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
@@ -122,7 +122,7 @@ def asks_for_last(test: ast.expr, outcome: bool, loop: Loop) -> bool:
         return False
     if not isinstance(length, ast.Call) or last_name(length) != "len" or len(length.args) != 1:
         return False
-    return ast.unparse(length.args[0]) in {ast.unparse(each) for each in walk(loop.iter) if isinstance(each, ast.expr)}
+    return ast.unparse(length.args[0]) in {ast.unparse(part) for each in over for part in walk(each)}
 
 
 class Counts(NamedTuple):
