@@ -305,11 +305,34 @@ class Run:
         self.x, self.y, self.box = host, host, {"x": host}
     def start(self):
         self.x, self.y, self.box = cuda, cuda, {"x": host}
-        self.x          # -> cuda float 2 | ?
+        self.x          # -> cuda float 2
+        self.stop()
+        self.x          # -> tensor float 2
         self.y          # -> cuda float 2
         self.box["x"]   # -> cpu float 2 | ?
     def stop(self):
         self.x, self.box["x"] = host, cuda
+    def given(self, call):
+        self.x = cuda
+        call()
+        self.x          # -> tensor float 2
+    def computed(self, x):
+        self.x = cuda
+        x = torch.exp(x)
+        self.x          # -> cuda float 2
+    def stepwise(self):
+        self.x = cuda
+        yield
+        self.x          # -> tensor float 2
+    async def waits(self, done):
+        self.x = cuda
+        await done
+        self.x          # -> tensor float 2
+    def turns(self, xs):
+        self.x = cuda
+        for x in xs:
+            self.x      # -> tensor float 2
+            self.stop()
 def outer():
     held, kept = {"x": host}, {"x": host}
     def inner():

@@ -58,6 +58,8 @@ def call(frame: Frame, node: ast.Call) -> Value:
         # The callee is a function that makes a loader or loads a file, not a loader.
         callee = UNKNOWN
     arguments = _arguments(frame, node)
+    if not isinstance(callee, Name) or any(isinstance(value, Function) for value in arguments.values()):
+        frame.ran += 1
     if isinstance(callee, Name) and callee.name in _NAMING:
         arguments = _with_name(node, arguments, _NAMING[callee.name])
     if frame.recorder is not None and frame.recorder.keeps_calls:

@@ -95,8 +95,9 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
         path = path_of(node)
         if path and path in frame.names:
             found = frame.names[path]
-            if elsewhere.sets_attribute(frame, node.attr):
-                found = union([found, UNKNOWN])
+            if frame.ran > frame.bound_at.get(path, 0) and elsewhere.sets_attribute(frame, node.attr):
+                # It has any of the values that the project gives it by then.
+                found = union([found, attributes.attribute(frame, receiver, node.attr)])
             return elsewhere.as_written(frame, node, attributes.as_seen(frame, found))
     found = attributes.attribute(frame, receiver, node.attr)
     return union([found, UNKNOWN]) if elsewhere.sets_captured(frame, node.attr) else found
@@ -421,15 +422,18 @@ def close_over(frame: Frame, node: FunctionNode) -> None:
 
 def _yield(frame: Frame, node: ast.Yield) -> Value:
     frame.yields.append(NONE if node.value is None else evaluate(frame, node.value))
+    frame.ran += 1
     return UNKNOWN
 
 
 def _yield_from(frame: Frame, node: ast.YieldFrom) -> Value:
     frame.yields.append(iterate(frame, evaluate(frame, node.value)))
+    frame.ran += 1
     return UNKNOWN
 
 
 def _await(frame: Frame, node: ast.Await) -> Value:
+    frame.ran += 1
     return evaluate(frame, node.value)
 
 

@@ -119,6 +119,7 @@ class Frame:
 
     __slots__ = (
         "bound",
+        "bound_at",
         "breaks",
         "budget",
         "constructs",
@@ -132,6 +133,7 @@ class Frame:
         "narrowed",
         "outer",
         "owner",
+        "ran",
         "receiver",
         "recorder",
         "returns",
@@ -169,6 +171,10 @@ class Frame:
         """Calls between the code that is checked and this one."""
         self.constructs = False
         """True if it makes a module that is still on the CPU."""
+        self.ran = 0
+        """The calls so far of code that may set attributes."""
+        self.bound_at: dict[str, int] = {}
+        """The calls before each attribute path was bound first."""
         self.loops = 0
         self.filled: Names = {}
         """The dicts and lists whose items the running loop replaces, all of them."""
@@ -230,6 +236,8 @@ class Frame:
         names[path] = value
         self.note_bound(path, value)
         outer, dot, _ = path.rpartition(".")
+        if dot:
+            self.bound_at.setdefault(path, self.ran)
         while dot:
             self.rooted.setdefault(outer, set()).add(path)
             outer, dot, _ = outer.rpartition(".")

@@ -51,6 +51,7 @@ DEEPEST_CALL = 5
 
 def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     """The result of calling a function of the project; remembered by its arguments."""
+    frame.ran += 1
     module = frame.view.loaded(function.module)
     info = module.function(function.line, function.column) if module is not None else None
     if module is None or info is None:
