@@ -113,6 +113,7 @@ def test_old_torch_fuses_only_parameters_on_the_device(
         ("for _, y in {1: x}.items(): y.unsqueeze_(1)", "x", None),
         ("def inner(y=x): y.unsqueeze_(1)", "x", Safety.UNSAFE),
         ("torch.neg(self.y, out=x)", "x", Safety.UNSAFE),
+        ("self.layer.register_forward_hook(self.widen)", "x", Safety.UNSAFE),
         ("setattr(x, 'data', self.y)", "x", Safety.UNSAFE),
         ("y = [x]; z = y; z[0] = x[:, None]; x = y[0]", "x", None),
         ("y = [x[:, None], x]; y.reverse(); x = y[1]", "x", None),

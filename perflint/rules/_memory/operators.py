@@ -45,7 +45,7 @@ LAYOUT_OF_NONE = operators("memory", "layout_of_none")
 """Operators whose result takes its strides from no operand."""
 RESHAPES = operators("memory", "reshapes")
 """Methods that give a tensor another shape while it keeps its name."""
-_NAMES_RESHAPES = re.compile(rf"\b(?:{'|'.join(sorted(RESHAPES))}|setattr)\b")
+_NAMES_RESHAPES = re.compile(rf"\b(?:{'|'.join(sorted(RESHAPES))}|setattr|register\w*_forward\w*_hook)\b")
 KEEPS = tuple(sorted(operators("memory", "keeps")))
 """Functions that may keep their arguments, change them, or call functions that do."""
 BINDS = operators("memory", "binds")
@@ -194,7 +194,7 @@ def is_bound_write(model: Model, node: ast.AST) -> bool:
 
 @once
 def reshapes_somewhere(model: Model) -> bool:
-    """True if any code of the file may give a tensor another shape, type or class while it keeps its name.
+    """True if any code of the file may give a tensor, or the result of a layer, another shape, type or class.
 
     Other names of the tensor reach too far to follow: containers, exceptions, hooks, defaults of parameters.
     """

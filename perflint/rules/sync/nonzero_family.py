@@ -78,7 +78,8 @@ class NonzeroFamily(Rule):
     It is safe if `m` is certainly boolean, is computed element by element from `x` (`x > 0`), and
     is not written afterwards. It is unsafe if `m` is boolean and has dimensions, but may be shorter
     than `x`, which raises an error, or is written before `backward()`, which raises one there. It
-    is risky elsewhere: an integer `m` would be taken as positions, and a boolean `m` without
+    is risky elsewhere, also in a file that gives any tensor another shape in place: an integer `m`
+    would be taken as positions, and a boolean `m` without
     dimensions as all of `x`. A mask of a slice of `x` (`x[:5] > 0`) gets no fix. Masked reductions
     change the order of summation and get no fix either.
 

@@ -73,7 +73,8 @@ class NumberStore(Rule):
     ## Fix safety
     `x[i, 2] = number` becomes `x[i, 2:3] = number`: a store to a slice, which torch fills. It is safe
     if x is certainly a tensor, the value certainly a number (`(start + n) % size` with an unknown
-    size is not), and the call that makes x shows that it has this position. It is unsafe otherwise: a list or an
+    size is not), and the call that makes x shows that it has this position, in a file
+    that gives no tensor another shape in place. It is unsafe otherwise: a list or an
     object of your own class may not accept the index, and a position outside of the tensor raises no error any more,
     because the slice is empty.
 

@@ -68,8 +68,9 @@ class PerElementRead(Rule):
     ## Fix safety
     Safe for `[t.item() for t in x]` if `x` is known to be a one-dimensional tensor: `x.tolist()`
     returns the same Python numbers. So does `[t for x in rows for t in x.tolist()]`, in a loop over such
-    tensors. Unsafe for attributes and names that other code may set, and for tensors that other code gets or that
-    get another shape in place: for a column of numbers, `x.tolist()` is a list of lists. Unsafe, too, for a
+    tensors. Unsafe for attributes and names that other code may set, for tensors that other code or a layer gets, and
+    in a file that gives any tensor another shape in place (`unsqueeze_`, `x.data = y`, `out=x`, `setattr`) or registers
+    hooks of a forward pass: for a column of numbers, `x.tolist()` is a list of lists. Unsafe, too, for a
     list or tuple of scalar tensors, which becomes
     `torch.stack(x).tolist() if x else []`: elements of different dtypes or devices are brought to one dtype
     or raise. It is only shown for a list that only an annotation calls one.

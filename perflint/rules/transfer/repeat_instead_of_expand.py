@@ -104,7 +104,8 @@ class RepeatInsteadOfExpand(Rule):
     may follow those of the other operand; if autograd keeps it, so that a write to the tensor
     before the backward pass raises an error; if other code, which does not get the tensor, runs
     while it is in use; if the number of dimensions is only inferred from the number of arguments (a
-    tensor with fewer raises an error); if a number of copies may be negative, for which `repeat` raises an
+    tensor with fewer raises an error), or the file gives any tensor another shape in place;
+    if a number of copies may be negative, for which `repeat` raises an
     error; and if a slice is repeated: for an empty slice, `repeat`
     returns an empty tensor, and `expand` raises. Risky if code runs while it is in use that may
     have the tensor from elsewhere, as a method has an attribute: a write to the tensor would show
