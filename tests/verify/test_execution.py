@@ -145,6 +145,18 @@ def test_the_environment_is_the_programs_own(project: Path, tmp_path: Path, monk
     assert run.status == 3 and run.failed
 
 
+def test_a_program_has_no_input(project: Path) -> None:
+    (project / "program.py").write_text("import sys\nprint(repr(sys.stdin.read()))\n")
+    own = os.dup(0)
+    with open(project / "data.txt") as data:
+        os.dup2(data.fileno(), 0)
+    try:
+        assert ran(project, "program.py")[0].out == "''\n"
+    finally:
+        os.dup2(own, 0)
+        os.close(own)
+
+
 def test_a_program_that_takes_too_long(project: Path) -> None:
     """What it started ends with it."""
     (project / "program.py").write_text(
@@ -235,6 +247,22 @@ def test_a_program_of_the_working_directory_is_not_looked_for_elsewhere(project:
     (project / "tool").chmod(0o755)
     assert runnable(["tool", "x"]) == ["./tool", "x"] and runnable(["pkg/../tool"]) == ["pkg/../tool"]
     assert ran(project, "tool")[0].out == "own\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX")
+@pytest.mark.parametrize(
+    ("command", "may_be_forked"),
+    [
+        ([sys.executable, "program.py"], True),
+        ([sys.executable, "-u", "program.py"], True),
+        ([sys.executable, "-m", "pkg.main"], False),
+        (["sh", "-c", "program.py"], False),
+    ],
+)
+def test_runs_of_a_script_may_be_forked(project: Path, command: list[str], may_be_forked: bool) -> None:
+    copy = Workspace(project)
+    assert Program(command, copy, ProbeOptions("", "", ""))._lists is may_be_forked
+    copy.close()
 
 
 @pytest.mark.parametrize(("seed", "told"), [(5, "5"), (2**32 + 7, "7")])
