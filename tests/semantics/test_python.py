@@ -320,10 +320,6 @@ class Run:
         self.x = cuda
         x = torch.exp(x)
         self.x          # -> cuda float 2
-    def stepwise(self):
-        self.x = cuda
-        yield
-        self.x          # -> tensor float 2
     async def waits(self, done):
         self.x = cuda
         await done
@@ -360,14 +356,29 @@ def reader():
     counted             # -> int
     first               # -> cpu float 2
     plain               # -> tensor float 2
+class Stepwise:
+    def __init__(self):
+        self.z = host
+    def steps(self):
+        self.z = cuda
+        yield
+        self.z          # -> tensor float 2
+    def stop(self):
+        self.z = host
+    def drained(self):
+        steps = self.steps()
+        self.z = host
+        list(steps)
+        self.z          # -> cpu float 2 | ?
 class Hooked:
     def __init__(self):
         self.last = host
     def start(self):
         def hook(*_):
             self.last = None
+        self.last = cuda
         hook()
-        self.last       # -> cpu float 2 | ?
+        self.last       # -> tensor float 2 | ?
 def fill(into, x):
     into["x"] = cuda
 def caller():

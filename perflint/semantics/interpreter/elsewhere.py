@@ -50,6 +50,21 @@ def sets_captured(frame: Frame, name: str) -> bool:
     return name in _set_by(frame.module).captured
 
 
+def sets_without_call(frame: Frame, name: str) -> bool:
+    """True if code may set an attribute where no call shows: a nested function, an iterator, a special method."""
+    found = _set_by(frame.module)
+    here = None if frame.function is None else frame.function.node
+    scopes = [scope for scope in found.attributes.get(name, ()) if scope is not here]
+    return name in found.captured or any(_runs_by_itself(frame.module, scope) for scope in scopes)
+
+
+def _runs_by_itself(module: Module, scope: ast.AST | None) -> bool:
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    info = module.defined_by(scope)
+    return scope.name.startswith("__") or bool(scope.decorator_list) or (info is not None and info.is_generator)
+
+
 def sets_attribute(frame: Frame, name: str) -> bool:
     """True if a function that may run between two statements sets an attribute of a name; constructors run before."""
     node = None if frame.function is None else frame.function.node

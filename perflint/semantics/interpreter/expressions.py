@@ -95,6 +95,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
         path = path_of(node)
         if path and path in frame.names:
             found = frame.names[path]
+            if elsewhere.sets_without_call(frame, node.attr):
+                found = union([found, UNKNOWN])
             if frame.ran > frame.bound_at.get(path, 0) and elsewhere.sets_attribute(frame, node.attr):
                 # It has any of the values that the project gives it by then.
                 found = union([found, attributes.attribute(frame, receiver, node.attr)])
