@@ -9,7 +9,7 @@ from perflint.semantics.interpreter.builtin_calls import CHANGES
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import FUNCTIONS, SetBy
+from perflint.semantics.structure import SetBy
 from perflint.semantics.values import UNKNOWN, Function, Mapping, Sequence, Value
 
 _SCOPES = (*DEFINITIONS, ast.Lambda)
@@ -126,7 +126,7 @@ def _set_by(module: Module) -> SetBy:
                 if info is not None and not info.constructs:
                     found.attributes.setdefault(node.attr, set()).add(scope)
                 root = node.value
-                if isinstance(scope, FUNCTIONS) and isinstance(root, ast.Name):
+                if scope is not None and isinstance(root, ast.Name):
                     if module.symbols.variable(root).scope.node not in (scope, module.symbols.module.node):
                         found.captured.add(node.attr)
         for part in structure.every(ast.Subscript, ast.Attribute):
