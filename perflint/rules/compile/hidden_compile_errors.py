@@ -106,7 +106,10 @@ def _hides(names: Symbols, target: ast.Attribute, value: ast.expr) -> str:
     if not name.startswith(_CONFIG):
         return ""
     setting = name.removeprefix(_CONFIG)
-    given = _number(value)
+    try:
+        given = _number(value)
+    except OverflowError:
+        given = float("inf")
     if setting == "suppress_errors" and isinstance(value, ast.Constant) and value.value is True:
         return "silently runs code eagerly that fails to compile"
     if setting in _LIMITS and given is not None and given >= _LIMITS[setting]:
