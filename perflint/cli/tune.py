@@ -41,7 +41,7 @@ from perflint.source.text import Source
 from perflint.tracer.file import read_trace
 from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.trace import Trace
-from perflint.tune.changes import COMPILE, GRAPH, LOADER, Change, fixes
+from perflint.tune.changes import COMPILE, GRAPH, LOADER, TF32, Change, fixes
 from perflint.tune.evidence import Evidence, Loader
 from perflint.tune.graphs.outlining import Seen
 from perflint.tune.log import Log
@@ -57,6 +57,7 @@ COMMAND_FOLLOWS = True
 """The words after `--` are a command."""
 CHANGES = (LOADER, GRAPH, COMPILE)
 NAMES = ("fixes", *(each.name for each in CHANGES))
+"""The changes that compute the same."""
 _EXIT_CODES = (
     "Exit codes: 0 the search has ended, with or without a gain; 1 the program fails, or the budget is spent; 2 a "
     "fault in the usage, the settings or perflint; 130 or 143 ended by Ctrl-C or SIGTERM."
@@ -87,7 +88,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="run the program once, and show what would be tried")
     parser.add_argument("--apply", action="store_true", help="write the files, besides the patch")
     parser.add_argument(
-        "--allow", choices=["precision"], action="append", default=[], help="keep changes that change the numbers"
+        "--allow",
+        choices=[TF32.name],
+        action="append",
+        default=[],
+        help="keep changes that change the numbers, and try float32 in TF32",
     )
     parser.add_argument("-o", "--output", default=_OUTPUT, metavar="FILE", help="the patch; a page of the same name")
     group = parser.add_argument_group("running the program")
@@ -150,17 +155,24 @@ def _evidence(trace: Trace) -> Evidence:
 
 def _show(evidence: Evidence, arguments: Namespace) -> None:
     """Print the forecasts of the changes, the best first."""
-    changes = [each for each in (fixes(lambda *_: {}), *CHANGES) if _wants(each.name, arguments)]
+    changes = _wanted(fixes(lambda *_: {}), arguments)
     for change in sorted(changes, key=lambda each: -each.forecast(evidence)):
         print(f"{change.name}: {change.title}; at most {change.forecast(evidence):.0%} of a step")
 
 
-def _wants(name: str, arguments: Namespace) -> bool:
-    wanted = (arguments.only or ",".join(NAMES)).split(",")
-    unknown = next((each for each in wanted if each not in NAMES), None)
+def _wanted(all_fixes: Change, arguments: Namespace) -> list[Change]:
+    """The changes that the user wants. Raises ConfigurationError."""
+    changes = [all_fixes, *CHANGES, *([TF32] if arguments.allow else [])]
+    names = {each.name for each in changes}
+    wanted = arguments.only.split(",") if arguments.only else names
+    unknown = next((each for each in wanted if each not in names), None)
+    if unknown == TF32.name:
+        raise ConfigurationError(f"`{unknown}` changes the numbers", f"add `--allow {unknown}`")
     if unknown is not None:
-        raise ConfigurationError(f"`{unknown}` is not a change", f"choose from {', '.join(NAMES)}")
-    return name in wanted
+        raise ConfigurationError(
+            f"`{unknown}` is not a change", f"choose from {', '.join(each.name for each in changes)}"
+        )
+    return [each for each in changes if each.name in wanted]
 
 
 class _Job:
@@ -223,10 +235,8 @@ class _Job:
     def _changes(self, outcome: Outcome) -> list[Change]:
         """The changes to try: those that are wanted and could pay by the trace. Notes the others as refused."""
         found = []
-        for change in (self._fixes(), *CHANGES):
+        for change in _wanted(self._fixes(), self._arguments):
             share = change.forecast(self._traced) if self._traced is not None else 1.0
-            if not _wants(change.name, self._arguments):
-                continue
             if share < LEAST - 1:
                 outcome.refused[change.name] = f"by the trace it could save {share:.1%} of a step at most"
             else:

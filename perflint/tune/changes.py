@@ -11,6 +11,7 @@ from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.failing import failing
 from perflint.tune.graphs.outlining import outlined, outlined_backward
 from perflint.tune.loader import with_workers
+from perflint.tune.precision import in_tf32
 from perflint.tune.refused import Refused
 
 Texts = Mapping[str, str]
@@ -130,6 +131,7 @@ COMPILE = Change(
     parts=lambda: [KERNELS],
     beside=LOADER,
 )
+TF32 = Change("precision", "float32 matrices are multiplied in TF32", in_tf32, lambda each: (each.busy or 0.0) / 2)
 GRAPH = Change(
     "graph",
     "the step is replayed as a CUDA graph",

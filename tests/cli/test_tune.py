@@ -308,6 +308,25 @@ def test_a_patch_leaves_the_oldest_torch_of_the_project_alone(
     assert any(b'hasattr(model, "compile"):' in text for text in texts) == guarded
 
 
+def test_tf32_is_tried_where_other_numbers_are_allowed(perflint: Command, program: Simulated) -> None:
+    def run_of(changes: dict[str, bytes], seconds: float, reseed: bool, deterministic: bool) -> Run:
+        is_faster = b"set_float32_matmul_precision" in b"".join(changes.values())
+        done = run([2.0 if is_faster else 1.0, 0.5], times=[5.0 if is_faster else 10.0] * 3)
+        assert done.seen is not None
+        look = {"calls": [], "steps": [["train.py", 12, 9]], "loaders": [], "busy_ms": 9.5}
+        return replace(done, seen=replace(done.seen, look=look))
+
+    program.run = run_of  # type: ignore[method-assign]
+    perflint.write("train.py", TRAINING)
+    code, _, err = tuned(perflint, "--only", "precision")
+    assert code == 2 and "`precision` changes the numbers" in err and "add `--allow precision`" in err
+    code, out, _ = tuned(perflint, "--only", "precision", "--allow", "precision")
+    assert code == 0 and out.startswith("perflint tune: 2.00 × as fast"), out
+    assert "precision: float32 matrices are multiplied in TF32, 2.00 ×" in out and "changes the numbers" in out
+    patch = (perflint.folder / "perflint-tune.patch").read_text()
+    assert '+torch.set_float32_matmul_precision("high")' in patch
+
+
 def test_faults_in_the_usage(perflint: Command, program: Simulated) -> None:
     assert tuned(perflint, "--only", "magic")[0] == 2
     assert tuned(perflint, "--budget", "soon")[0] == 2
