@@ -197,6 +197,10 @@ class Symbols:
         """The variable that a `Name`, a parameter, or another node that binds one name, stands for."""
         return self._variables[node]
 
+    def find(self, node: ast.AST) -> Variable | None:
+        """The same, or None for a node that does not stand in the file, as in an annotation in quotes."""
+        return self._variables.get(node)
+
     def resolve(self, scope: Scope, name: str) -> Variable:
         """The variable that a name means in a scope; an unbound one of the module if the file does not bind it."""
         found = self._resolved.get((scope, name))

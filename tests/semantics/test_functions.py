@@ -649,7 +649,7 @@ helper(cuda)
 
 def outer():
     def inner():
-        later       # -> cuda float 2
+        later       # -> cuda float 2 | ?
     later = cuda
     inner()
     later = None

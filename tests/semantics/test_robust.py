@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 from perflint.config.settings import Profile, Settings
@@ -179,6 +179,7 @@ def _programs() -> st.SearchStrategy[str]:
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(_programs())
+@example("def f(self, x=None):\n    @f\n    def f(x: 'A') -> A:\n        a = [a for x in a if x]")
 def test_any_program(text: str) -> None:
     source = Source("odd.py", f"import torch\nfrom torch import nn\nfrom odd import *\n{text}\n")
     try:

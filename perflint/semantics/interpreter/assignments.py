@@ -153,7 +153,9 @@ def rebind(frame: Frame, node: ast.expr, value: Value) -> None:
         return
     before = frame.names.get(path)
     frame.bind_path(frame.names, path, value)
-    if isinstance(before, (Sequence, Mapping, Tensor)):
+    # What is written to a tensor may give it another shape, but never another device.
+    is_reshaped = isinstance(before, Tensor) and isinstance(value, Tensor) and before.rank != value.rank
+    if before is not None and (is_reshaped or isinstance(before, (Sequence, Mapping))):
         for other in [other for other, held in frame.names.items() if held is before]:
             # It may be another name of the same object.
             frame.bind_path(frame.names, other, join(before, value))

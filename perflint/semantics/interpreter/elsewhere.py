@@ -35,9 +35,9 @@ def rebinds(frame: Frame, node: ast.Name) -> bool:
     here = None if frame.function is None else frame.function.node
     if here is None or _scope(frame.module, here) is None:
         return False
-    variable = frame.module.symbols.variable(node)
-    home = variable.scope.node
-    if home is here or isinstance(home, ast.Module):
+    variable = frame.module.symbols.find(node)
+    home = None if variable is None else variable.scope.node
+    if variable is None or home is here or isinstance(home, ast.Module):
         return False
     if any(binding.line > here.lineno for binding in variable.bindings):
         return True
@@ -109,7 +109,7 @@ def of_anything(value: Value) -> Value:
 def _is_same(module: Module, root: ast.Name | ast.Attribute, node: ast.Name | ast.Attribute) -> bool:
     if isinstance(root, ast.Attribute) or isinstance(node, ast.Attribute):
         return type(root) is type(node)
-    return module.symbols.variable(root) is module.symbols.variable(node)
+    return module.symbols.variable(root) is module.symbols.find(node)
 
 
 def _set_by(module: Module) -> SetBy:
