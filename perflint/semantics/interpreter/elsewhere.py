@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.semantics.binders import DEFINITIONS, parameters
 from perflint.semantics.interpreter.builtin_calls import CHANGES
@@ -23,7 +24,7 @@ def sets_name(frame: Frame, name: str) -> bool:
     node = None if frame.function is None else frame.function.node
     for keyword, scope in declared:
         if keyword is ast.Nonlocal:
-            if node is not None and scope is not node and node in _around(frame.module, scope):
+            if node is not None and scope not in (None, node) and node in _around(frame.module, scope):
                 return True
         elif node is None or (scope is not node and (ast.Global, node) in declared):
             return True
@@ -52,10 +53,7 @@ def sets_captured(frame: Frame, name: str) -> bool:
 
 def sets_without_call(frame: Frame, name: str) -> bool:
     """True if code may set an attribute where no call shows: a nested function, an iterator, a special method."""
-    found = _set_by(frame.module)
-    here = None if frame.function is None else frame.function.node
-    scopes = [scope for scope in found.attributes.get(name, ()) if scope is not here]
-    return name in found.captured or any(_runs_by_itself(frame.module, scope) for scope in scopes)
+    return sets_captured(frame, name) or any(_runs_by_itself(frame.module, scope) for scope in _setters(frame, name))
 
 
 def _runs_by_itself(module: Module, scope: ast.AST | None) -> bool:
@@ -67,8 +65,13 @@ def _runs_by_itself(module: Module, scope: ast.AST | None) -> bool:
 
 def sets_attribute(frame: Frame, name: str) -> bool:
     """True if a function that may run between two statements sets an attribute of a name; constructors run before."""
-    node = None if frame.function is None else frame.function.node
-    return any(scope is not node for scope in _set_by(frame.module).attributes.get(name, ()))
+    return bool(_setters(frame, name))
+
+
+def _setters(frame: Frame, name: str) -> list[ast.AST | None]:
+    """The other functions of the file that set an attribute of a name, but for constructors."""
+    here = None if frame.function is None else frame.function.node
+    return [scope for scope in _set_by(frame.module).attributes.get(name, ()) if scope is not here]
 
 
 def as_written(frame: Frame, node: ast.Name | ast.Attribute, value: Value) -> Value:
@@ -122,7 +125,7 @@ def _set_by(module: Module) -> SetBy:
         for node in structure.every(ast.Attribute):
             if isinstance(node.ctx, ast.Store):
                 scope = _scope(module, node)
-                info = None if scope is None else structure.functions.get((scope.lineno, scope.col_offset))
+                info = module.defined_by(scope)
                 if info is not None and not info.constructs:
                     found.attributes.setdefault(node.attr, set()).add(scope)
                 root = node.value
@@ -143,15 +146,10 @@ def _set_by(module: Module) -> SetBy:
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
-def _around(module: Module, node: ast.AST | None) -> list[_Scope]:
-    """The functions and classes around a node."""
-    found: list[_Scope] = []
-    while node is not None:
-        node = module.structure.parents.get(node)
-        if isinstance(node, _SCOPES):
-            found.append(node)
-    return found
+def _around(module: Module, node: ast.AST) -> Iterator[_Scope]:
+    """The functions and classes around a node, innermost first."""
+    return (outer for outer in module.symbols.ancestors(node) if isinstance(outer, _SCOPES))
 
 
 def _scope(module: Module, node: ast.AST) -> _Scope | None:
-    return next(iter(_around(module, node)), None)
+    return next(_around(module, node), None)
