@@ -179,7 +179,7 @@ class Branches:
         return counting is not None and self._heat.of(counting) is not Heat.HOT
 
     def _over(self, loop: Loop) -> list[ast.expr]:
-        """What a loop is over, and what the names in it are bound to: `bar = tqdm(loader)`."""
+        """The iterable of a loop, and the values of the names in it: `tqdm(loader)` for `bar`."""
         if isinstance(loop, ast.While):
             return []
         names = (node for node in walk(loop.iter) if isinstance(node, ast.Name))
