@@ -26,6 +26,7 @@ from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
 from perflint.engine.summaries import await_checks, summary_before_checks
 from perflint.findings import Report
+from perflint.semantics.model import LAST
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
 
@@ -67,15 +68,15 @@ class Worker:
         self._rules = active_rules(self._settings)
         self._caches = Caches(self._projects, self._settings, self._rules, self._cache, self._handles)
 
-    def summarize(self, files: list[str]) -> list[tuple[str, Report]]:
-        """Make the summaries of some files, so that the processes do not make the same ones while they check.
+    def summarize(self, files: list[str], round: int) -> list[tuple[str, Report]]:
+        """Make the summaries of some files in a round, which the other processes read in the next one.
 
         Gives no report.
         """
         await_checks(self._projects, files)
         for file in files:
             if self._caches.of(file) is not None:
-                summary_before_checks(self._projects.of(file), file, 0)
+                summary_before_checks(self._projects.of(file), file, round)
         self._caches.flush()
         return []
 
@@ -136,7 +137,8 @@ def _safe_path() -> Iterator[None]:
             os.environ[name] = before
 
 
-_STAGES = (Worker.summarize, Worker.check)
+_CHECK = LAST + 1
+"""The stage of the work on a batch that follows those of its summaries, which are numbered by their rounds."""
 
 
 class _Process:
@@ -168,27 +170,29 @@ def _serve(worker: Worker, connection: Connection, other: Connection) -> None:
     worker.start()
     while (task := connection.recv()) is not None:
         stage, files = task
-        connection.send(_STAGES[stage](worker, files))
+        connection.send(worker.check(files) if stage == _CHECK else worker.summarize(files, stage))
 
 
 def _shared(processes: list[_Process], batches: list[list[str]]) -> Iterator[tuple[str, Report]]:
     """The results of work on batches of files, as they come.
 
-    A process checks the files whose summaries it has made, since it goes on from the runs of these. Who has none left
-    takes those of others. Raises EOFError or OSError if a process dies.
+    A process does all of the work on the batches that it begins, since each stage goes on from the runs of the one
+    before. Who has none left checks those of others. Raises EOFError or OSError if a process dies.
     """
     left = list(_turns(len(batches), len(processes)))
     busy, owners = dict[object, tuple[_Process, _Turn]](), dict[int, _Process]()
     idle = list(processes)
     while left or busy:
-        waiting = {turn.batch for _, turn in busy.values()} | {turn.batch for turn in left if not turn.stage}
-        owned = {owners.get(turn.batch) for turn in left}
+        undone = [*left, *(turn for _, turn in busy.values())]
+        ready = [turn for turn in left if not any(other.is_before(turn) for other in undone)]
+        owned = {owners.get(turn.batch) for turn in ready}
         for process in sorted(idle, key=lambda process: process not in owned):
-            own = (turn for turn in left if owners.get(turn.batch, process) is process)
-            others = (turn for turn in reversed(left) if turn.batch not in waiting)
+            own = (turn for turn in ready if owners.get(turn.batch, process) is process)
+            others = (turn for turn in reversed(ready) if turn.stage == _CHECK)
             turn = next(own, None) or next(others, None)
             if turn is not None:
                 left.remove(turn)
+                ready.remove(turn)
                 owners.setdefault(turn.batch, process)
                 process.work(turn.stage, batches[turn.batch])
                 busy[process.connection] = process, turn
@@ -202,8 +206,13 @@ def _shared(processes: list[_Process], batches: list[list[str]]) -> Iterator[tup
 class _Turn(NamedTuple):
     """A stage of the work on a batch of files."""
 
+    group: int
     stage: int
     batch: int
+
+    def is_before(self, other: _Turn) -> bool:
+        """True if another turn reads summaries that this one makes."""
+        return self.group <= other.group and self.stage < other.stage
 
 
 def _turns(batches: int, processes: int) -> Iterator[_Turn]:
@@ -211,9 +220,9 @@ def _turns(batches: int, processes: int) -> Iterator[_Turn]:
 
     If all summaries came first, each process would keep the runs and the trees of all of its files.
     """
-    for first in range(0, batches, processes):
-        for stage in range(len(_STAGES)):
-            yield from (_Turn(stage, batch) for batch in range(first, min(first + processes, batches)))
+    for group, first in enumerate(range(0, batches, processes)):
+        for stage in range(_CHECK + 1):
+            yield from (_Turn(group, stage, batch) for batch in range(first, min(first + processes, batches)))
 
 
 def mapped(

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from perflint.engine.active import active_rules
+from perflint.engine.files import Means, check_files
+from perflint.semantics.interpreter.analysis import Analysis
 from perflint.source.files import below
 from tests.engine.work import AUDIT, Work, worked
 
@@ -35,3 +38,24 @@ def test_a_run_is_gone_on_with_though_the_project_keeps_no_trees(
 ) -> None:
     monkeypatch.setattr("perflint.semantics.project._TEXT_IN_MEMORY", 1)
     assert len(worked(below(str(sample), AUDIT)).analyses) == len(work.analyses)
+
+
+def test_two_processes_run_no_file_that_the_other_has_run(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    run_alone = Analysis.run_alone
+
+    def logged(analysis: Analysis, part: range | None = None) -> None:
+        with log.open("a") as file:
+            print(analysis.module.path, file=file)
+        run_alone(analysis, part)
+
+    monkeypatch.setattr(Analysis, "run_alone", logged)
+    monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
+    # All files in one group: a run that a file of a later group needs is made again by its process.
+    monkeypatch.setattr("perflint.engine.workers._TASKS_PER_WORKER", 1)
+    files = list(below(str(sample), AUDIT))
+    assert len(list(check_files(files, active_rules(AUDIT), AUDIT, means=Means(jobs=2)))) == len(files)
+    paths = [path for path in log.read_text().splitlines() if "tests" not in Path(path).relative_to(sample).parts]
+    assert len(paths) == len(set(paths)) >= 8

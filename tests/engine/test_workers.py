@@ -24,20 +24,39 @@ from perflint.semantics.model import LAST
 class Process:
     """A process that answers at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun: list[tuple[int, str]]) -> None:
         self.connection, self._answers = multiprocessing.Pipe()
-        self.batches: list[list[str]] = []
+        self.begun: list[tuple[int, str]] = []
+        self._begun_by_all = begun
 
     def work(self, stage: int, files: list[str]) -> None:
-        self.batches.append(files)
+        for each in self.begun, self._begun_by_all:
+            each += [(stage, file) for file in files]
         self._answers.send([(file, Report()) for file in files])
 
 
+STAGES = range(LAST + 2)
+
+
 def test_one_batch_for_two_processes() -> None:
-    processes = [Process(), Process()]
+    processes = [Process([]), Process([])]
     found = workers._shared(processes, [["a.py"]])  # type: ignore[arg-type]
-    assert [file for file, _ in found] == ["a.py", "a.py"]
-    assert [process.batches for process in processes] == [[["a.py"], ["a.py"]], []]
+    assert [file for file, _ in found] == ["a.py" for _ in STAGES]
+    assert [process.begun for process in processes] == [[(stage, "a.py") for stage in STAGES], []]
+
+
+def test_a_round_begins_when_the_one_before_is_over() -> None:
+    begun: list[tuple[int, str]] = []
+    processes = [Process(begun), Process(begun)]
+    files = ["0.py", "1.py", "2.py", "3.py", "4.py"]
+    list(workers._shared(processes, [[file] for file in files]))  # type: ignore[arg-type]
+    assert sorted(begun) == [(stage, file) for stage in STAGES for file in files]
+    for at, (stage, file) in enumerate(begun):
+        group = files[: int(file[0]) // 2 * 2 + 2]
+        assert {(before, other) for before in range(stage) for other in group} <= set(begun[:at])
+    for process in processes:
+        rounds = [{file for stage, file in process.begun if stage == round} for round in range(LAST + 1)]
+        assert rounds[0] == rounds[1] == rounds[2]
 
 
 @pytest.mark.parametrize("before", [None, "yes"])
@@ -60,7 +79,7 @@ def test_a_worker_without_a_cache_and_without_a_file(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     try:
         worker.start()
-        assert worker.summarize([str(file)]) == []
+        assert worker.summarize([str(file)], 0) == []
         (found,) = worker.check([str(file)])
         assert not found[1].problems and found[1].files == 1
         file.unlink()

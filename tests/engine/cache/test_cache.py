@@ -479,8 +479,7 @@ def test_processes_end_before_the_run_does(sample: Path, monkeypatch: pytest.Mon
 def test_files_of_a_process_that_dies_are_checked(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
     expected = documents(sample)
-    stages = workers._STAGES[0], lambda worker, files: os._exit(9)
-    monkeypatch.setattr(workers, "_STAGES", stages)
+    monkeypatch.setattr(workers.Worker, "check", lambda worker, files: os._exit(9))
     assert documents(sample, Means(jobs=2)) == expected
     assert not multiprocessing.active_children()
 
