@@ -27,6 +27,7 @@ from perflint.engine.projects import Projects
 from perflint.engine.summaries import await_checks, summary_before_checks
 from perflint.findings import Report
 from perflint.semantics.model import LAST
+from perflint.semantics.project import TEXT_IN_MEMORY
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
 
@@ -113,7 +114,7 @@ def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> I
     try:
         with _safe_path():
             processes += [_Process(context, worker) for _ in range(min(jobs, len(sizes)))]
-        yield from _shared(processes, batches)
+        yield from _shared(processes, batches, sizes)
         is_done = True
     except (EOFError, OSError):
         return
@@ -173,28 +174,31 @@ def _serve(worker: Worker, connection: Connection, other: Connection) -> None:
         connection.send(worker.check(files) if stage == _CHECK else worker.summarize(files, stage))
 
 
-def _shared(processes: list[_Process], batches: list[list[str]]) -> Iterator[tuple[str, Report]]:
+def _shared(
+    processes: list[_Process], batches: list[list[str]], sizes: Mapping[str, int]
+) -> Iterator[tuple[str, Report]]:
     """The results of work on batches of files, as they come.
 
     A process does all of the work on the batches that it begins, since each stage goes on from the runs of the one
     before. Who has none left checks those of others. Raises EOFError or OSError if a process dies.
     """
-    left = list(_turns(len(batches), len(processes)))
+    left = list(_turns(batches, sizes, len(processes)))
     busy, owners = dict[object, tuple[_Process, _Turn]](), dict[int, _Process]()
     idle = list(processes)
     while left or busy:
-        undone = [*left, *(turn for _, turn in busy.values())]
-        ready = [turn for turn in left if not any(other.is_before(turn) for other in undone)]
+        undone = {turn.round for turn in left} | {turn.round for _, turn in busy.values()}
+        now = _ready(undone)
+        ready = [turn for turn in left if turn.round in now]
         owned = {owners.get(turn.batch) for turn in ready}
         for process in sorted(idle, key=lambda process: process not in owned):
             own = (turn for turn in ready if owners.get(turn.batch, process) is process)
-            others = (turn for turn in reversed(ready) if turn.stage == _CHECK)
+            others = (turn for turn in reversed(ready) if turn.round.stage == _CHECK)
             turn = next(own, None) or next(others, None)
             if turn is not None:
                 left.remove(turn)
                 ready.remove(turn)
                 owners.setdefault(turn.batch, process)
-                process.work(turn.stage, batches[turn.batch])
+                process.work(turn.round.stage, batches[turn.batch])
                 busy[process.connection] = process, turn
                 idle.remove(process)
         for connection in wait([process.connection for process, _ in busy.values()]):
@@ -203,26 +207,41 @@ def _shared(processes: list[_Process], batches: list[list[str]]) -> Iterator[tup
             yield from process.connection.recv()
 
 
-class _Turn(NamedTuple):
-    """A stage of the work on a batch of files."""
+class _Round(NamedTuple):
+    """A stage of the work on a group of files, which needs what the stage before makes of these and earlier groups."""
 
     group: int
     stage: int
+
+
+class _Turn(NamedTuple):
+    """The part of a round that works on one batch of files."""
+
+    round: _Round
     batch: int
 
-    def is_before(self, other: _Turn) -> bool:
-        """True if another turn reads summaries that this one makes."""
-        return self.group <= other.group and self.stage < other.stage
 
+def _turns(batches: list[list[str]], sizes: Mapping[str, int], processes: int) -> Iterator[_Turn]:
+    """The work on batches of files in its order: the rounds of a group of them, then those of the next group.
 
-def _turns(batches: int, processes: int) -> Iterator[_Turn]:
-    """The work on some batches in its order: the summaries of one for each process, then the checks of the same.
-
-    If all summaries came first, each process would keep the runs and the trees of all of its files.
+    A process keeps the runs and the trees of its files from their first summaries until they are checked, so a group
+    has no more files than the processes have memory for.
     """
-    for group, first in enumerate(range(0, batches, processes)):
+    groups = dict[int, list[int]]()
+    before = 0
+    for batch, files in enumerate(batches):
+        groups.setdefault(before // (TEXT_IN_MEMORY * processes), []).append(batch)
+        before += sum(sizes[file] for file in files)
+    for group, members in groups.items():
         for stage in range(_CHECK + 1):
-            yield from (_Turn(group, stage, batch) for batch in range(first, min(first + processes, batches)))
+            yield from (_Turn(_Round(group, stage), batch) for batch in members)
+
+
+def _ready(undone: set[_Round]) -> set[_Round]:
+    """Those of some rounds that need none of the others."""
+    return {
+        each for each in undone if not any(other.group <= each.group and other.stage < each.stage for other in undone)
+    }
 
 
 def mapped(

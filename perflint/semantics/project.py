@@ -38,7 +38,7 @@ _MOST_SETTINGS = 1_000
 _MOST_LIVE_FILES = 250
 _MOST_LIVE_TEXT = 1_500_000
 """Files and characters of a project whose live code is looked for."""
-_TEXT_IN_MEMORY = 3_500_000
+TEXT_IN_MEMORY = 3_500_000
 """Characters of source whose trees are kept; a tree with its tables takes 60 to 110 bytes a character."""
 
 
@@ -504,7 +504,7 @@ class Project:
         self._parsed[path] = module
         if module is not None:
             self._held[path] = module
-        while self._weight > _TEXT_IN_MEMORY and len(self._parsed) > 1:
+        while self._weight > TEXT_IN_MEMORY and len(self._parsed) > 1:
             _, oldest = self._parsed.popitem(last=False)
             self._weight -= _weight(oldest)
 

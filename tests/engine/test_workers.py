@@ -40,20 +40,23 @@ STAGES = range(LAST + 2)
 
 def test_one_batch_for_two_processes() -> None:
     processes = [Process([]), Process([])]
-    found = workers._shared(processes, [["a.py"]])  # type: ignore[arg-type]
+    found = workers._shared(processes, [["a.py"]], {"a.py": 1})  # type: ignore[arg-type]
     assert [file for file, _ in found] == ["a.py" for _ in STAGES]
     assert [process.begun for process in processes] == [[(stage, "a.py") for stage in STAGES], []]
 
 
-def test_a_round_begins_when_the_one_before_is_over() -> None:
+@pytest.mark.parametrize("group", [5, 2])
+def test_a_round_begins_when_the_one_before_is_over(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With memory for as many files as a group has."""
+    monkeypatch.setattr(workers, "TEXT_IN_MEMORY", group / 2)
     begun: list[tuple[int, str]] = []
     processes = [Process(begun), Process(begun)]
     files = ["0.py", "1.py", "2.py", "3.py", "4.py"]
-    list(workers._shared(processes, [[file] for file in files]))  # type: ignore[arg-type]
+    list(workers._shared(processes, [[file] for file in files], dict.fromkeys(files, 1)))  # type: ignore[arg-type]
     assert sorted(begun) == [(stage, file) for stage in STAGES for file in files]
     for at, (stage, file) in enumerate(begun):
-        group = files[: int(file[0]) // 2 * 2 + 2]
-        assert {(before, other) for before in range(stage) for other in group} <= set(begun[:at])
+        together = files[: int(file[0]) // group * group + group]
+        assert {(before, other) for before in range(stage) for other in together} <= set(begun[:at])
     for process in processes:
         rounds = [{file for stage, file in process.begun if stage == round} for round in range(LAST + 1)]
         assert rounds[0] == rounds[1] == rounds[2]
