@@ -1479,6 +1479,21 @@ class Windowed(nn.Module):
             x.sum().item()                      # hot
         if self.size != x.shape:
             x.sum().item()                      # hot
+        if type(x) == torch.Tensor and type(self.mean) == np.ndarray:
+            self.mean = torch.from_numpy(self.mean).to(x.device)
+            x.sum().item()                      # cold
+        if not isinstance(self.scale, torch.Tensor):
+            self.scale = torch.tensor(self.scale, device=x.device)
+            x.sum().item()                      # cold
+        if isinstance(self.bias, (float, list)):
+            self.bias = self.bias[0]
+            x.sum().item()                      # hot
+        if isinstance(self.shift, torch.Tensor):
+            self.shift = torch.zeros_like(self.shift)
+            x.sum().item()                      # hot
+        if isinstance(size, list):
+            size = torch.tensor(size)
+            x.sum().item()                      # hot
         return x
     def grow(self, x, longest):
         self.longest = longest
@@ -2391,7 +2406,7 @@ def test_what_is_made_once(case: Case) -> None:
 
 
 @table(RENEWED)
-def test_values_that_a_changed_size_makes_anew(case: Case) -> None:
+def test_values_that_are_made_anew(case: Case) -> None:
     check(case)
 
 

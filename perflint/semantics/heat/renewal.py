@@ -1,4 +1,4 @@
-"""Branches that make a kept value anew when the sizes, dtype or device of the input have changed."""
+"""Branches that keep what they make, so that their test has the other outcome in the next step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.semantics.binders import own_nodes
 from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Function
+from perflint.semantics.values import Class, Function, Name
 
 if TYPE_CHECKING:
     from perflint.semantics.inferred import Inferred
@@ -18,9 +18,10 @@ _PROPERTIES = frozenset("device dim dtype is_cuda len ndim shape size type".spli
 
 
 def renews(model: Inferred, test: ast.expr, outcome: bool, block: Sequence[ast.AST]) -> bool:
-    """True if a block runs only after a change of the input, since it keeps what its test compares.
+    """True if a block runs once, or after a change of the input, since it keeps what its test asks for.
 
-    `if self.size != x.shape: self.size = x.shape; …`, and the same where a method that the block calls keeps it.
+    `if self.size != x.shape: self.size = x.shape; …`, `if isinstance(self.mean, np.ndarray): self.mean =
+    torch.from_numpy(self.mean)`, and the same where a method that the block calls keeps it.
     """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return renews(model, test.operand, not outcome, block)
@@ -28,6 +29,10 @@ def renews(model: Inferred, test: ast.expr, outcome: bool, block: Sequence[ast.A
         # `or` that is true, and `and` that is false, need one operand alone: each must be such a comparison.
         needs_one = isinstance(test.op, ast.Or) is outcome
         return (all if needs_one else any)(renews(model, each, outcome, block) for each in test.values)
+    other = _other_than_tensor(model, test, outcome)
+    if other is not None and _root(other) == ast.unparse(other):
+        kept = (value for target, value in _stores(model, block) if ast.unparse(target) == ast.unparse(other))
+        return any(model.value(value).tensor is not None for value in kept)
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     if isinstance(test.ops[0], ast.Eq if outcome else ast.NotEq) or not isinstance(test.ops[0], _TELL_DIFFERENCE):
@@ -40,6 +45,26 @@ def renews(model: Inferred, test: ast.expr, outcome: bool, block: Sequence[ast.A
 
 
 _TELL_DIFFERENCE = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def _other_than_tensor(model: Inferred, test: ast.expr, outcome: bool) -> ast.expr | None:
+    """The object that a test which comes out as `outcome` shows to be no tensor: `a` of `type(a) == np.ndarray`."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (*_IS, *_IS_NOT)):
+        asked, types, outcome = test.left, test.comparators[0], isinstance(test.ops[0], _IS) is outcome
+        arguments = asked.args if isinstance(asked, ast.Call) and last_name(asked) == "type" else []
+    elif isinstance(test, ast.Call) and last_name(test) == "isinstance" and len(test.args) == 2:
+        arguments, types = test.args[:1], test.args[1]
+    else:
+        return None
+    parts = types.elts if isinstance(types, (ast.Tuple, ast.List, ast.Set)) else [types]
+    found = [model.value(part) for part in parts]
+    if len(arguments) != 1 or not all(isinstance(each, (Name, Class)) for each in found):
+        return None
+    return arguments[0] if (Name("torch.Tensor") in found) is not outcome else None
+
+
+_IS = (ast.Eq, ast.Is, ast.In)
+_IS_NOT = (ast.NotEq, ast.IsNot, ast.NotIn)
 
 
 def _root(node: ast.expr) -> str:
