@@ -1,4 +1,4 @@
-"""The base class of rules, and the words that their messages share.
+"""The base class of rules, the sites that they listen to, and the words that their messages share.
 
 A rule is a small class in a file of its own. It names the sites that it listens to,
 decides by the facts of the model about a site, and yields findings.
@@ -18,8 +18,43 @@ from typing import Any, ClassVar, TypeVar
 from perflint.config.settings import OptionValue
 from perflint.findings import Confidence, Effect, Finding, Fix, Frequency, Heat, Need, Severity, Span
 from perflint.frozen import dataclass
-from perflint.semantics.sites import FileSite, FormatSite, Site, SubscriptSite, TruthSite
+from perflint.semantics.sites import (
+    CallSite,
+    ExpressionSite,
+    FileSite,
+    FormatSite,
+    Site,
+    SubscriptSite,
+    TruthSite,
+    device_confidence,
+)
 from perflint.source.quoting import quoted
+
+__all__ = [
+    "CallSite",
+    "Calls",
+    "CommentRule",
+    "DeclaredRule",
+    "ExpressionSite",
+    "FileSite",
+    "Files",
+    "FormatSite",
+    "Group",
+    "HasOptions",
+    "Listens",
+    "Mentions",
+    "Option",
+    "OutsideRule",
+    "Rule",
+    "Site",
+    "SubscriptSite",
+    "TracedRule",
+    "TruthSite",
+    "device_confidence",
+    "often",
+    "shown",
+    "with_options",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,19 @@ from typing import Any, TypeVar
 
 from perflint.config.settings import OptionValue
 from perflint.findings import Effect, Finding, Need, Severity
-from perflint.rules.base import Calls, Files, Group, Listens, Mentions, Rule
+from perflint.rules.base import (
+    Calls,
+    Files,
+    FileSite,
+    FormatSite,
+    Group,
+    Listens,
+    Mentions,
+    Rule,
+    SubscriptSite,
+    TruthSite,
+)
 from perflint.rules.collecting import rule_of
-from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
 
 _SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
 _MAGIC = f"perflint rules 6 {sys.implementation.cache_tag}"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import perflint.rules
 from perflint.rules import index
-from perflint.rules.base import Calls, Files, Mentions, Rule
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Mentions, Rule, Site
 from perflint.rules.collecting import collect
-from perflint.semantics.sites import CallSite, FileSite, Site
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model

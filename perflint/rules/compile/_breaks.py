@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered, weakest
 from perflint.frozen import dataclass
 from perflint.rules._statements import outward_in_function
-from perflint.rules.base import Mentions, Rule
+from perflint.rules.base import Mentions, Rule, Site
 from perflint.semantics.model import Model
 from perflint.semantics.regions.compile_calls import gives_up
 from perflint.semantics.regions.compiled import COMPILES, Compiled
-from perflint.semantics.sites import Site
 
 _FAR = 2
 """From this number of calls between the compiled function and the line, it is less sure that the line is compiled."""

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Files, shown
+from perflint.rules.base import Calls, CallSite, Files, FileSite, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Evidence
 
 _BACKWARD = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")

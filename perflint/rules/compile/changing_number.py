@@ -9,10 +9,9 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._results import COMPILE, result_of
 from perflint.rules._sources import names_behind, passed_to
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.around import loops_around, targets
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword, last_name, names_in, path_of, walk
 from perflint.semantics.values import scalar_type
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._names import DDP, FSDP
 from perflint.rules._results import COMPILE, result_of
-from perflint.rules.base import Calls, Mentions, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 
 
 class CompileBeforeDdp(Rule):

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_done_once
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import calls_in
 from perflint.semantics.values import Name
 from perflint.source.quoting import quoted

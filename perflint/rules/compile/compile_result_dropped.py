@@ -10,11 +10,10 @@ from perflint.fixes.edits import replace
 from perflint.rules._memory.flows import uses_of
 from perflint.rules._since import MODULE_COMPILE
 from perflint.rules._visible import is_private
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, CallSite, Rule
 from perflint.rules.worth import cost
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import FunctionNode, names_in, path_of
 from perflint.semantics.values import Const, Instance
 from perflint.source.concrete import cst

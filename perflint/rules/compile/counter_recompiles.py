@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import is_self
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule
 from perflint.rules.compile._breaks import guarded
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import GROWS, path_of
 from perflint.semantics.values import Sequence, scalar_type
 from perflint.source.quoting import quoted

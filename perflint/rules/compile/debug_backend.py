@@ -9,9 +9,8 @@ from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.values import Const
 
 _COMPILE = "torch.compile"

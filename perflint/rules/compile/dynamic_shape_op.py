@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, shown
+from perflint.rules.base import Calls, CallSite, SubscriptSite, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._data_sized import FIXED, ONE_HOT, REPEATS, SELECTIONS, UNIQUE, data_sized, indexed
 from perflint.rules.sync._indices import parts
-from perflint.semantics.sites import CallSite, SubscriptSite
 
 _MORE = ("torch.linalg.lstsq",)
 

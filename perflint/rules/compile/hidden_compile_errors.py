@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Files, Rule, shown
-from perflint.semantics.sites import FileSite
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.symbols import Symbols
 
 _LIMITS = {

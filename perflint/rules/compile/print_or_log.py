@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
-from perflint.rules.base import Calls, shown
+from perflint.rules.base import Calls, CallSite, FormatSite, device_confidence, shown
 from perflint.rules.compile._breaks import Break, BreakRule, guarded, in_compiled
 from perflint.rules.compile._device_blind import device_blind
-from perflint.semantics.sites import CallSite, FormatSite, device_confidence
 
 _LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
 _WRITES = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, shown
+from perflint.rules.base import Calls, CallSite, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 
 _LAYERS = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, shown
+from perflint.rules.base import Calls, CallSite, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import NUMBERS, read_at
-from perflint.semantics.sites import CallSite
 
 _COMPARED = ("torch.equal", "torch.allclose", "torch.Tensor.equal", "torch.Tensor.allclose")
 

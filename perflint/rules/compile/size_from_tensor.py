@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.rules.base import Calls, shown
+from perflint.rules.base import Calls, CallSite, SubscriptSite, shown
 from perflint.rules.compile._breaks import Break, BreakRule, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._as_numbers import TAKERS, taken_as_numbers
-from perflint.semantics.sites import CallSite, SubscriptSite
 
 
 class SizeFromTensor(BreakRule):

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.rules._branches import is_choice
-from perflint.rules.base import Calls, shown
+from perflint.rules.base import Calls, CallSite, Site, TruthSite, shown
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import TRUTHS, read_at
 from perflint.semantics.dataflow.destinations import Use
-from perflint.semantics.sites import CallSite, Site, TruthSite
 
 
 class TensorBranch(BreakRule):

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._results import COMPILE, result_of
-from perflint.rules.base import Files, Rule, often, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, often, shown
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name, path_of
 from perflint.semantics.values import Function, Instance
 

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
-from perflint.rules.base import Calls, shown
+from perflint.rules.base import Calls, CallSite, shown
 from perflint.rules.compile._breaks import Break, BreakRule, guarded
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance, Sequence, Value
 

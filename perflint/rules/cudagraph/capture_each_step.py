@@ -10,12 +10,11 @@ from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_done_once
 from perflint.rules._methods import in_tests
 from perflint.rules._turns import nodes_of, places, turn_around
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.cudagraph._replays import graph_of, loop_around, recorded, replays
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import GRAPHED, Capture
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of
 
 

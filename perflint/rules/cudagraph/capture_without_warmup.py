@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule
 from perflint.rules.cudagraph._replays import Recorded, recorded
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Function, Instance
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._sources import given
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule, Site
 from perflint.rules.cudagraph._replays import Recorded, is_between, recorded, replays_of
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import is_none, last_name
 from perflint.source.quoting import quoted
 

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule
 from perflint.rules.cudagraph._replays import Recorded, loop_around, recorded
 from perflint.semantics.around import is_inside
 from perflint.semantics.binders import How
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import GROWS, names_in, path_of, walk
 from perflint.semantics.values import Device, Tensor
 

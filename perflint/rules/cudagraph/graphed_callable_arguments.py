@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import AUTOCAST_OF_MODULE
-from perflint.rules.base import Calls, Files, Rule, shown
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule, shown
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import GRAPHED
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import BY_GRAPHED, NONE, Function, Instance, Value, scalar_type
 
 

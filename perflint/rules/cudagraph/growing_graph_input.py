@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import made, target_of
 from perflint.rules._turns import iteration_around, nodes_of
-from perflint.rules.base import Calls, Mentions, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, often, shown
 from perflint.rules.cudagraph._outputs import graphs_of
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in
 
 

@@ -11,13 +11,12 @@ from perflint.rules._memory.flows import uses_of
 from perflint.rules._memory.operators import records
 from perflint.rules._statements import block_of
 from perflint.rules._turns import call_in_loop
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.cudagraph._outputs import Output, graphs_of, outputs, records_again, runs_graphs
 from perflint.rules.cudagraph._replays import loop_around
 from perflint.semantics.around import is_inside
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.concrete import code, cst
 

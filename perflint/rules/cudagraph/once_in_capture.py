@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.cudagraph._replays import loop_around
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import scalar_type
 

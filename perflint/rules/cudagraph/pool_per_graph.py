@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._turns import Turn, nodes_of, turn_around
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name
 
 

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._memory.flows import made
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.cudagraph._replays import Recorded, is_between, is_visible, loop_around, place_of, recorded, replays
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Mapping, Origin, Scalar, scalar_type
 from perflint.source.concrete import code, cst

@@ -8,11 +8,10 @@ from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, surest
 from perflint.rules._methods import is_false, is_true
-from perflint.rules.base import Files, OutsideRule, Rule, often, shown
+from perflint.rules.base import CallSite, Files, FileSite, OutsideRule, Rule, Site, often, shown
 from perflint.rules.precedence import most_precise
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.regions.captured import Capture, Captures
-from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.structure import last_name
 
 _WAITING = (Effect.SYNC, Effect.TRANSFER)

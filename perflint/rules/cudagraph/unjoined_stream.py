@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
 from perflint.semantics.regions.captured import Capture
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import calls_in, last_name, names_in, path_of, walk
 
 _STREAMS = ("torch.cuda.stream", "torch.cuda.streams.stream", "torch.cuda.StreamContext")

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule, shown
-from perflint.semantics.sites import FileSite
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance
 

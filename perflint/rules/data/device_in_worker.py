@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, shown
 from perflint.rules.data._loaders import LOADERS, passed, workers
 from perflint.rules.data._workers import worker_functions
 from perflint.rules.placement import CONSTRUCTORS, FACTORIES, MOVES, creation_confidence, move
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import ClassInfo, last_name, path_of, walk
 from perflint.semantics.values import Instance
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.data._workers import worker_functions
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import calls_in, last_name, names_in, walk
 
 _INDEXERS = frozenset({"iloc", "loc"})

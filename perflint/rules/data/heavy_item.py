@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import OPENS, READS
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import keyword, names_in, root_of, walk
 
 _MAKES = (".from_pretrained", "tiktoken.get_encoding", "spacy.load")

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._operators import operators
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.rules.data._loaders import LOADERS, is_off, passed, takers
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.module import Module
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import calls_in, last_name, path_of
 from perflint.semantics.values import Array, Instance, Sequence, Tensor, Value
 from perflint.source.quoting import quoted

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._turns import heads
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, passed, repeats, workers
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
 
 

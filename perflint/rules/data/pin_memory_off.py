@@ -9,10 +9,9 @@ from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false, is_true
 from perflint.rules._names import TRAINING_ARGUMENTS
 from perflint.rules._sources import passed_to
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, may_pin, move_in
 from perflint.rules.worth import sentence
-from perflint.semantics.sites import CallSite
 
 
 class PinMemoryOff(Rule):

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
-from perflint.rules.base import Calls, Mentions, Rule, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_in_callees, loops_over, passed
 from perflint.semantics.heat.training import goes_backward, takes_steps
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
 
 _GRAPHS = r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']"

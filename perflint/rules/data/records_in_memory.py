@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import sources
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, names_in, path_of, walk
 from perflint.source.quoting import quoted
 

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.around import inside
-from perflint.semantics.sites import CallSite
 
 _BARRIERS = tuple(f"torch.distributed.{name}" for name in ("barrier", "monitored_barrier"))
 _OBJECTS = tuple(

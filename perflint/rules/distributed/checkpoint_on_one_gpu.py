@@ -9,8 +9,7 @@ from perflint.rules._ddp import has_ddp
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._states import is_state
-from perflint.rules.base import Calls, Mentions, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 
 
 class CheckpointOnOneGpu(Rule):

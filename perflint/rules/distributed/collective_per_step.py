@@ -11,10 +11,9 @@ from perflint.rules._bindings import derived
 from perflint.rules._memory.flows import made
 from perflint.rules._statements import block_of
 from perflint.rules._turns import calls_of
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import calls_in, names_in
 
 _REDUCES = ("torch.distributed.all_reduce", "torch.distributed.reduce")

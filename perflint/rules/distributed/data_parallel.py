@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import LIGHTNING
-from perflint.rules.base import Calls, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.values import Const
 
 _WRAPPERS = (

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._numbers import integer
 from perflint.rules._sources import sources
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, CallSite, Rule
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 
 _HOME = "torch.distributed.pipelining."
 _NAMES = ("GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble")

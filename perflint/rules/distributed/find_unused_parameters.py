@@ -10,8 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
 from perflint.rules._names import DDP, LIGHTNING
-from perflint.rules.base import Calls, Mentions, Rule
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Mentions, Rule
 from perflint.source.quoting import quoted
 
 _WRAPPERS = (

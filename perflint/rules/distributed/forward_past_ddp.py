@@ -11,10 +11,9 @@ from perflint.rules._memory.flows import made
 from perflint.rules._names import DDP
 from perflint.rules._results import result_of
 from perflint.rules._turns import places
-from perflint.rules.base import Calls, Mentions, Rule, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 from perflint.semantics.heat.training import goes_backward
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import calls_in, last_name, names_in, path_of, walk
 
 _OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})

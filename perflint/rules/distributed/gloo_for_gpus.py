@@ -9,9 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._names import DDP
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, device_confidence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import is_none
 from perflint.semantics.values import Const, Scalar
 

@@ -9,12 +9,11 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import sources
 from perflint.rules._turns import heads, places
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.semantics.around import Loop, inside, loops_around
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import arguments_given
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import is_none, names_in, tested, walk
 
 _SAME = frozenset({"data", "detach", "contiguous"})

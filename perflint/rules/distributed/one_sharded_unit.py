@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import FSDP, FULLY_SHARD
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.around import loops_around
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 
 _WHOLES = tuple(

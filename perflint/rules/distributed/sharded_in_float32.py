@@ -9,8 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import FSDP, FULLY_SHARD
 from perflint.rules._sources import passed_to, unpacked
-from perflint.rules.base import Calls, Mentions, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 
 _IS_HALF = (
     r"\.bfloat16\(\)|\.half\(\)|\.to\([^()\n]*(?:float16|dtype)|torch_dtype|set_default_dtype|from_pretrained\(.*dtype"

@@ -10,9 +10,8 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._guards import is_condition
 from perflint.rules._names import DDP
 from perflint.rules._statements import outward
-from perflint.rules.base import Calls, Mentions, Rule, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 
 _RANK = re.compile(r"rank|main_process|is_main|is_master|master|primary|world_size|leader|distributed", re.IGNORECASE)
 _STARTS = frozenset({"torch.distributed.init_process_group", *DDP})

@@ -11,9 +11,8 @@ from perflint.rules._ddp import has_ddp
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._sources import names_behind, sources
-from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.base import Calls, CallSite, Mentions, Rule
 from perflint.rules.data._loaders import LOADERS, passed
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 
 _SHARES = r"(?i:accelerat|fabric|lightning|deepspeed|split_dataset_by_node|sampler)|\.shard\("

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import sources
-from perflint.rules.base import Calls, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Scalar
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
-from perflint.rules.base import Rule
+from perflint.rules.base import FileSite, Rule
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._fix import context_of, decorate, under_no_grad
 from perflint.rules.evaluation._flow import flows
@@ -28,7 +28,6 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 
 _ELSEWHERE = Fate.PASSED | Fate.STORED
 

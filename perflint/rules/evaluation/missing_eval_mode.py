@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.fixes.imports import beginnings
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Rule
+from perflint.rules.base import FileSite, Rule
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._layers import mode_matters, surely_differs
 from perflint.rules.evaluation._modules import Holder, is_pretrained, modules
@@ -28,7 +28,6 @@ from perflint.semantics.facts import rule_conventions
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, names_in, path_of
 
 _SET_ELSEWHERE = re.compile(

@@ -10,12 +10,11 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
 from perflint.rules._turns import places, turn_around
-from perflint.rules.base import Calls, Files, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule, often, shown
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in, path_of, walk
 from perflint.semantics.values import Instance
 

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.imports import spell
 from perflint.rules._since import INFERENCE_MODE
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule
 from perflint.rules.evaluation._inference import fits
 from perflint.rules.evaluation._regions import defines, evaluates, loops_over_data
 from perflint.rules.evaluation._scopes import Scope, Survey, survey
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.heat.training import differentiates
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of
 from perflint.semantics.values import Name
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._results import COMPILE
 from perflint.rules._sources import passed_to
-from perflint.rules.base import Calls, Mentions, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import Const
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named, is_true
 from perflint.rules._sources import passed_to, unpacked
-from perflint.rules.base import Calls, Files, Rule
-from perflint.semantics.sites import CallSite, FileSite
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule
 
 _CONFIGS = tuple(f"transformers.{home}BitsAndBytesConfig" for home in ("", "utils.", "utils.quantization_config."))
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._turns import turn_around
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.heat.training import goes_backward
-from perflint.semantics.sites import CallSite
 
 _GATHERS = tuple(
     f"accelerate.{home}Accelerator.{name}"

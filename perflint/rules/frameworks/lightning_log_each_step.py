@@ -10,9 +10,8 @@ from perflint.rules._memory.flows import behind
 from perflint.rules._methods import calls_named, is_false, is_true
 from perflint.rules._names import LIGHTNING
 from perflint.rules._sources import passed_to
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 

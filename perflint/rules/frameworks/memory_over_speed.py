@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import calls_named, in_tests
-from perflint.rules.base import Files, Rule, shown
-from perflint.semantics.sites import FileSite
+from perflint.rules.base import Files, FileSite, Rule, shown
 
 _APPLE = re.compile(r"[\"']mps\b")
 _DOES = {

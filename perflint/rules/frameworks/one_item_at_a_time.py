@@ -11,11 +11,10 @@ from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import names_behind, sources
 from perflint.rules._turns import heads, places
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, shown
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import arguments_given
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import is_none, keyword, last_name, names_in
 from perflint.semantics.values import Const, Sequence
 

@@ -9,8 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import serves_tests
 from perflint.rules._project_text import project_says
-from perflint.rules.base import Calls, Mentions, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 
 _COMPILES = re.compile(r"torch\.compile\b|(?<!\bre\.)\bcompile\(|torch_compile|aot_compile|torch\.export\b|tensorrt")
 _FROM = ("torchao.float8", "torchao.quantization", "torchao", "torchao.quantization.quant_api")

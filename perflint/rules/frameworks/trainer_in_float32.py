@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import TRAINING_ARGUMENTS
-from perflint.rules.base import Calls, Mentions, Rule
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Mentions, Rule
 
 _FORMATS = ("bf16", "fp16", "tf32", "deepspeed", "use_cpu", "no_cuda", "use_mps_device", "jit_mode_eval")
 _SAID = (

@@ -9,9 +9,8 @@ from perflint.fixes.edits import with_one_more
 from perflint.rules._methods import in_tests
 from perflint.rules._names import TRAINING_ARGUMENTS
 from perflint.rules._sources import passed_to
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, CallSite, Rule
 from perflint.rules.worth import sentence
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
 
 _OFTEN = 10

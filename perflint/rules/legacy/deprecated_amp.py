@@ -13,13 +13,12 @@ from perflint.fixes.imports import Spelling, spell
 from perflint.rules._project_text import some_file_says
 from perflint.rules._since import AMP_AUTOCAST, AMP_CUSTOM, AMP_GRAD_SCALER
 from perflint.rules._statements import outward
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule
 from perflint.rules.legacy import _amp
 from perflint.rules.legacy._amp import Reference
 from perflint.semantics.binders import Import
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.takers import is_taken
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.symbols import Symbols
 from perflint.source.concrete import cst

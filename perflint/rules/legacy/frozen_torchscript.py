@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.legacy._named import named
-from perflint.semantics.sites import FileSite
 
 _FREEZES = frozenset({"torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.run_frozen_optimizations"})
 

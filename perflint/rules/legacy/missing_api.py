@@ -9,10 +9,9 @@ from functools import cache
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._sources import passed_to
 from perflint.rules._statements import outward
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import stands_in, walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import Const, Function

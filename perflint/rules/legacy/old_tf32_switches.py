@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 
 _OLD = ("torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32")
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._project_text import some_file_says
-from perflint.rules.base import Calls, Rule
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Rule
 from perflint.source.quoting import quoted
 
 _ASKED = re.compile(r"\.pin_memory_device\b|vars\(|__dict__|[\"']pin_memory_device\b")

@@ -9,9 +9,8 @@ from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import FSDP
 from perflint.rules._sources import sources
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, shown
 from perflint.rules.placement import goes_to_cuda, move
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import calls_in, last_name
 
 _QUANTIZERS = tuple(

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.imports import spell
 from perflint.rules._since import SDPA_KERNEL
-from perflint.rules.base import Calls, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Rule, shown
 
 _PARAMETERS = ("enable_flash", "enable_math", "enable_mem_efficient", "enable_cudnn")
 _BACKENDS = {

@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.legacy._named import named
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 
 _NAMES = "script trace trace_module script_method ScriptModule ScriptFunction interface"
 _DEPRECATED = frozenset(f"torch.jit.{name}" for name in _NAMES.split())

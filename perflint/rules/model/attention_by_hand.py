@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, Site, shown
 from perflint.rules.model._attention import attentions
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
-from perflint.semantics.sites import FileSite, Site
 
 _FUSED = (
     r"(?i:scaled_dot_product_attention|flash_attn|xformers|memory_efficient|flex_attention|\bsdpa\b"

@@ -15,7 +15,7 @@ from perflint.rules._arguments import passed
 from perflint.rules._methods import is_self
 from perflint.rules._statements import outward
 from perflint.rules._weights import is_published, loads_weights
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.model._flow import handed_over
 from perflint.rules.model._layers import Built, cancels, has_bias, is_norm, layer, norm
 from perflint.rules.model._module_lists import side_by_side
@@ -24,7 +24,6 @@ from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import Instance

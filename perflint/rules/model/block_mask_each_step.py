@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import is_true, serves_tests
-from perflint.rules.base import Calls, Rule, often, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Function
 

@@ -11,9 +11,8 @@ from perflint.frozen import dataclass
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import is_false
 from perflint.rules._sources import called, given, operands, sources
-from perflint.rules.base import Calls, Mentions, Rule, often
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, often
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import is_none, keyword, last_name
 from perflint.semantics.values import Const, Dtype, Kind
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import target_of
 from perflint.rules._statements import outward_in_function
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.around import is_inside, statement_of
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, stands_in, walk
 from perflint.semantics.values import Instance
 

@@ -12,9 +12,8 @@ from perflint.rules._memory.flows import flow_around, made
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._sources import names_behind, passed_to
 from perflint.rules._turns import iteration_around
-from perflint.rules.base import Calls, Files, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule, Site, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const
 

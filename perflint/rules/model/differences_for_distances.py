@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._memory.flows import behind
 from perflint.rules._numbers import literal
-from perflint.rules.base import Calls, Rule, often, shown
-from perflint.semantics.sites import CallSite, device_confidence
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const
 

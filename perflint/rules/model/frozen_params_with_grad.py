@@ -8,11 +8,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._methods import is_false, is_self_or_cls
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, FileSite, Rule, Site
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.heat.training import is_optimizer
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import names_in
 from perflint.semantics.values import Evidence, Instance
 from perflint.source.quoting import quoted

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import flow_around, made
 from perflint.rules._sources import sources
-from perflint.rules.base import Files, Rule, often, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, often, shown
 from perflint.semantics.facts.tensors import makes_tensors
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Const
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, Site, shown
 from perflint.rules.model._attention import SOFTMAX
 from perflint.rules.model._flow import source_of
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.values import Instance
 
 _SIGMOID = ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.Tensor.sigmoid")

@@ -9,9 +9,8 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import uses_of_target
 from perflint.rules._methods import called_on
 from perflint.rules._sources import results, sources
-from perflint.rules.base import Calls, Mentions, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Instance, Scalar
 

@@ -9,9 +9,8 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
 from perflint.rules._sources import called, operands
-from perflint.rules.base import Calls, Mentions, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Dtype, Instance, Value
 
 _SHAPES = frozenset({"view", "reshape", "flatten", "contiguous", "transpose", "permute", "movedim", "squeeze"})

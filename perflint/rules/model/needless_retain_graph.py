@@ -11,12 +11,11 @@ from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._project_text import some_file_says
 from perflint.rules._turns import iteration_around
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, Site, shown
 from perflint.rules.model._graphs import Turn
 from perflint.rules.transfer._loops import Loop
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import keyword, last_name, names_in, walk
 
 _KEEPS_STATE = r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph"

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import with_one_more
 from perflint.rules._since import NO_REENTRY, NO_REENTRY_SEQUENTIAL
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 
 _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
 

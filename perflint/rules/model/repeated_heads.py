@@ -9,10 +9,9 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
 from perflint.rules._sources import called, operands, sources
-from perflint.rules.base import Calls, Mentions, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, often, shown
 from perflint.rules.precision._region import region
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import is_none, keyword, last_name
 from perflint.semantics.values import Const
 

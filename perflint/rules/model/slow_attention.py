@@ -10,10 +10,9 @@ from perflint.rules._guards import is_guarded
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._sources import given, passed_to, sources
-from perflint.rules.base import Calls, Files, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule, Site, often, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 

@@ -9,10 +9,9 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._memory.flows import flow_around, made, uses_of, uses_of_target
 from perflint.rules._methods import is_false
 from perflint.rules._numbers import integer
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import Const, Tensor
 

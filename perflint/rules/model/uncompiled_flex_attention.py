@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import serves_tests
 from perflint.rules._project_text import project_says
-from perflint.rules.base import Calls, Rule, often
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Rule, often
 
 _COMPILES = re.compile(r"torch\.compile\b|(?<!\bre\.)\bcompile\(")
 

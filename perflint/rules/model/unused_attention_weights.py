@@ -13,12 +13,11 @@ from perflint.rules._methods import is_true
 from perflint.rules._numbers import literal
 from perflint.rules._project_text import some_file_says
 from perflint.rules._visible import is_local, is_private
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, CallSite, Rule
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.dataflow.flow import Use
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 
 _NEED_WEIGHTS = 4

@@ -11,12 +11,11 @@ from perflint.rules._memory.flows import behind, made
 from perflint.rules._methods import calls_named
 from perflint.rules._names import DDP
 from perflint.rules._turns import Turn, nodes_of, places, turn_around
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, shown
 from perflint.semantics.around import inside
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import calls_in, last_name, walk
 
 _WRAPPERS = {

@@ -10,10 +10,9 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
 from perflint.rules._project_text import project_says
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, CallSite, Rule
 from perflint.rules.optimizer._graphs import CAPTURES, COMPILES
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Mapping, Sequence, Value
 
 _NAMES = ("lr", "betas", "eps", "weight_decay", "momentum")

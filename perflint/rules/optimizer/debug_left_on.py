@@ -9,12 +9,11 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import removal
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import calls_in, keyword, last_name, walk
 from perflint.semantics.values import NONE, Const
 

@@ -15,10 +15,9 @@ from perflint.rules._methods import in_tests, is_false
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._since import FUSED, FUSED_LATER
 from perflint.rules._sources import sources
-from perflint.rules.base import Calls, Mentions, Rule, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Sequence, Value
 
 _COMPILED_STEP = r"compile\([\w.]+\.step\b"

@@ -9,10 +9,9 @@ from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._sources import given
 from perflint.rules._turns import heads
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, Site, shown
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import calls_in, keyword, last_name, names_in, walk
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})

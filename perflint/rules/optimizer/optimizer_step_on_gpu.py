@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, shown
 from perflint.rules.optimizer._checkpoint import (
     Loaded,
     feeds_only_state,
@@ -21,7 +21,6 @@ from perflint.rules.placement import MOVES, move
 from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import names_in, path_of, walk
 from perflint.semantics.values import Instance
 

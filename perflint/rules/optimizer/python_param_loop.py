@@ -10,11 +10,10 @@ from itertools import chain
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
 from perflint.rules._bindings import derived
-from perflint.rules.base import Files, Rule, often, shown
+from perflint.rules.base import Files, FileSite, Rule, Site, often, shown
 from perflint.rules.optimizer._parameters import ParameterLoop, parameter_loops
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import calls_in, children, keyword, last_name, names_in, root_of, walk
 from perflint.semantics.values import Function
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._turns import heads, places
-from perflint.rules.base import Calls, Option, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Option, Rule, often, shown
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.around import loops_around
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, scalar_type
 
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._project_text import first_match
-from perflint.rules.base import Files, Rule, often, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, often, shown
 from perflint.rules.optimizer._graphs import CAPTURES
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.around import loops_around, targets
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in
 
 

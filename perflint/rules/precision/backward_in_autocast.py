@@ -9,10 +9,9 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._names import AUTOCAST_OF_MODULE
 from perflint.rules._sources import sources
-from perflint.rules.base import Files, Rule, often, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, often, shown
 from perflint.semantics.around import inside
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 
 _AUTOCAST = (*AUTOCAST_OF_MODULE, "torch.cuda.amp.autocast_mode.autocast")
 

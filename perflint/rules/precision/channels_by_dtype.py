@@ -9,13 +9,12 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._memory.flows import made
 from perflint.rules._numbers import integer
 from perflint.rules._weights import is_published
-from perflint.rules.base import Calls, Files, Rule, shown
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule, shown
 from perflint.rules.placement import FACTORIES
 from perflint.rules.precision._region import EIGHT_BITS, Format, region
 from perflint.rules.precision._sizes import Layer, Layers, Size, layers, padded
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, path_of, walk
 
 

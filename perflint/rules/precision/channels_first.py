@@ -12,14 +12,13 @@ from perflint.rules._memory.flows import value_of
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._names import AUTOCAST
 from perflint.rules._parts import elements
-from perflint.rules.base import Files, Rule, often, shown
+from perflint.rules.base import Files, FileSite, Rule, often, shown
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.binders import targets
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode, calls_in, keyword, last_name, path_of, walk
 from perflint.semantics.values import Const, Dtype, Instance, Value
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._weights import is_published
-from perflint.rules.base import Files, Option, Rule
+from perflint.rules.base import Files, FileSite, Option, Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import LARGE, TINY, VOCABULARY, Layer, Layers, Size, layers, padded
 from perflint.rules.worth import Grid, conditions, cost, grid, severity_of, slower
-from perflint.semantics.sites import FileSite
 
 
 class DimsNotMultiple(Rule):

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import is_false
 from perflint.rules._names import AUTOCAST_OF_MODULE
-from perflint.rules.base import Calls, Mentions, Rule, shown
-from perflint.semantics.sites import CallSite
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 from perflint.semantics.structure import calls_in, last_name, walk
 from perflint.semantics.values import Const, Dtype, Instance
 

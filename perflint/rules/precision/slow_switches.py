@@ -13,12 +13,11 @@ from perflint.rules._memory.flows import made
 from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._names import LIGHTNING
 from perflint.rules._sources import passed_to, unpacked
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, Site, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.evaluations import updates_weights
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 
 _WAIT_FOR_KERNELS = ("CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL")

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.frozen import dataclass
 from perflint.rules._weights import is_published, loads_weights
-from perflint.rules.base import Files, Option, Rule
+from perflint.rules.base import Files, FileSite, Option, Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import VOCABULARY, Size, layers, padded
 from perflint.rules.worth import Grid, conditions, cost, grid, slower
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.takers import is_taken
-from perflint.semantics.sites import FileSite
 
 _SIZED = re.compile(r"torch\.nn\.\w+")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Need, Severity
 from perflint.rules._advice import copied_later, source_of
 from perflint.rules._statements import block_of, outward
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, ExpressionSite, Group, Rule, SubscriptSite, often, shown
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._lists import gathered_on_device
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
@@ -17,7 +17,6 @@ from perflint.semantics.around import repeats, statement_of
 from perflint.semantics.binders import defaults
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.purpose.need import need_of_copy
-from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Evidence, Sequence, Tensor, Value
 

@@ -10,10 +10,9 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import with_one_more
 from perflint.rules._project_text import some_file_says
 from perflint.rules._statements import swallows
-from perflint.rules.base import Calls, Files, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule, device_confidence, often, shown
 from perflint.rules.sync._distributions import of_torch
 from perflint.semantics.facts import distributions
-from perflint.semantics.sites import CallSite, FileSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance
 from perflint.source.quoting import quoted
 

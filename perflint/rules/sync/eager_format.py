@@ -10,20 +10,24 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safe
 from perflint.fixes.edits import replace
 from perflint.rules._methods import called_on, calls_named
 from perflint.rules._statements import outward_in_function
-from perflint.rules.base import Calls, Files, Group, Rule, often
+from perflint.rules.base import (
+    Calls,
+    CallSite,
+    ExpressionSite,
+    Files,
+    FileSite,
+    FormatSite,
+    Group,
+    Rule,
+    Site,
+    device_confidence,
+    often,
+)
 from perflint.semantics.around import inside, loops_around, targets
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_text
-from perflint.semantics.sites import (
-    CallSite,
-    ExpressionSite,
-    FileSite,
-    FormatSite,
-    Site,
-    device_confidence,
-)
 from perflint.semantics.structure import arguments, last_name, names_in, path_of
 from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Tensor, Value
 from perflint.source.concrete import cst

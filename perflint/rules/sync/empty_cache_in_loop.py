@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.rules._methods import serves_tests
 from perflint.rules._statements import block_of, removal
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, ExpressionSite, Group, Rule, device_confidence, often, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.around import Loop, inside, loops_around, repeats, targets
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_cleaning
-from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
 from perflint.semantics.structure import calls_in, last_name, names_in, walk
 from perflint.semantics.values import Instance
 

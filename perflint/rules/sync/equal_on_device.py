@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._memory.flows import flow_around
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR
-from perflint.semantics.sites import CallSite, device_confidence
 
 _NAMES = ("equal", "allclose", "is_nonzero")
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._operators import operators
 from perflint.rules._statements import block_of
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.sync._waiting import is_needed
 from perflint.semantics.around import repeats
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import calls_in, last_name, path_of
 
 _SYNCHRONIZE = tuple(sorted(operators("waits", "synchronize")))

@@ -11,10 +11,9 @@ from perflint.rules._arguments import call_of
 from perflint.rules._fused import fused_since, may_be_sparse
 from perflint.rules._names import AUTOCAST
 from perflint.rules._since import FUSED
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Const, Dtype, Instance, Value
 

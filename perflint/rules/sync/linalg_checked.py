@@ -11,9 +11,8 @@ from perflint.fixes.imports import spell
 from perflint.rules._operators import operators
 from perflint.rules._since import UNCHECKED
 from perflint.rules._statements import swallows
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.placement import operand_confidence
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Evidence, Scalar, Sequence, Tensor
 from perflint.source.concrete import code, cst

@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Need, Severity, lowered, surest, weakest
-from perflint.rules.base import Group, Rule, often, shown
+from perflint.rules.base import ExpressionSite, Group, Rule, SubscriptSite, device_confidence, often, shown
 from perflint.rules.placement import host_confidence
 from perflint.rules.sync._copied_once import copied_once
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._positions import on_device
 from perflint.semantics.purpose.need import need_of_numbers
-from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Kind, Sequence, Tensor
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity, lowered, weakest
 from perflint.rules._advice import source_of
 from perflint.rules._names import READS
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, ExpressionSite, Group, Rule, often, shown
 from perflint.rules.placement import (
     LEGACY_CONSTRUCTORS,
     LEGACY_ON_DEVICE,
@@ -27,7 +27,6 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.purpose.need import need_of_numbers
-from perflint.semantics.sites import CallSite, ExpressionSite
 from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import NONE, UNKNOWN, Array, Const, Device, Scalar, Tensor, Unknown, Value
 from perflint.source.quoting import quoted

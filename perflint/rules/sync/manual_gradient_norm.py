@@ -14,11 +14,10 @@ from perflint.rules._methods import in_tests
 from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of, mention_before
 from perflint.rules._turns import nodes_of
-from perflint.rules.base import Files, Group, Mentions, Rule, shown
+from perflint.rules.base import Files, FileSite, Group, Mentions, Rule, Site, shown
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.sync._scalars import SCALAR_READ
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import names_in, walk
 
 _READS = frozenset({"item", "tolist"})

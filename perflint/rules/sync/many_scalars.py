@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity, weakest
 from perflint.rules._statements import block_of
-from perflint.rules.base import Calls, Group, Option, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Group, Option, Rule, often, shown
 from perflint.rules.sync._joined import read_together, reads_in, single_read
 from perflint.rules.sync._scalars import NUMBERS, Read
 from perflint.semantics.around import statement_of
-from perflint.semantics.sites import CallSite
 
 
 class ManyScalars(Rule):

@@ -9,9 +9,8 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Se
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._memory.flows import behind
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.sync._data_sized import indexed
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const, Instance, scalar_type
 
 _FUNCTIONS = ("torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss")

@@ -10,9 +10,8 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._order import may_swap
 from perflint.rules._since import PROMOTING_WHERE
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, SubscriptSite, device_confidence, often, shown
 from perflint.rules.sync._indices import Index, parts
-from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.source.concrete import code, cst
 
 _METHODS = ("torch.Tensor.masked_fill", "torch.Tensor.masked_fill_")

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import insert
-from perflint.rules.base import Files, Rule, often, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, often, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, path_of
 from perflint.semantics.values import Instance, Value
 

@@ -10,11 +10,10 @@ from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import ahead, behind
 from perflint.rules._methods import called_on
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.placement import MOVES, move
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Device
 from perflint.source.concrete import cst

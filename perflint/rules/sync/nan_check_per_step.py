@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, TruthSite, often, shown
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._nan import checks_for_nan
 from perflint.rules.sync._scalars import (
@@ -17,7 +17,6 @@ from perflint.rules.sync._scalars import (
     read_at,
 )
 from perflint.rules.sync._tested import asked_together
-from perflint.semantics.sites import CallSite, TruthSite
 
 
 class NanCheckPerStep(Rule):

@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._methods import is_false
 from perflint.rules._statements import outward
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Group, Rule, SubscriptSite, device_confidence, often, shown
 from perflint.rules.sync._asked import follows_wait
 from perflint.rules.sync._data_sized import SELECTIONS, data_sized, selected
 from perflint.rules.sync._same_shape import has_shape_of, is_of_part
@@ -19,7 +19,6 @@ from perflint.semantics.dataflow.definitions import excludes
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_selection
-from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Kind, scalar_type
 from perflint.source.concrete import code, cst

@@ -11,13 +11,12 @@ from perflint.rules._memory.flows import bound
 from perflint.rules._memory.operators import reshapes_somewhere
 from perflint.rules._numbers import literal
 from perflint.rules._proven import is_number
-from perflint.rules.base import Group, Rule, often, shown
+from perflint.rules.base import ExpressionSite, Group, Rule, SubscriptSite, device_confidence, often, shown
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.rules.sync._scalars import NUMBERS, read_at
 from perflint.semantics.facts import rule_conventions, torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_numbers
-from perflint.semantics.sites import ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import calls_in, last_name
 from perflint.semantics.values import Array, Const, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst

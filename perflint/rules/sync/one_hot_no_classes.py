@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.sync._data_sized import ONE_HOT, data_sized
-from perflint.semantics.sites import CallSite
 
 
 class OneHotNoClasses(Rule):

@@ -13,7 +13,7 @@ from perflint.rules._memory.flows import behind
 from perflint.rules._memory.operators import reshapes_somewhere
 from perflint.rules._proven import is_list
 from perflint.rules._visible import is_local
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Group, Rule, often, shown
 from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import (
     DEVICE_TO_HOST_COPY,
@@ -26,7 +26,6 @@ from perflint.rules.sync._scalars import (
     read_at,
 )
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
 from perflint.source.concrete import code, cst

@@ -10,12 +10,11 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._advice import use_of
 from perflint.rules._order import may_swap
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Group, Rule, device_confidence, often, shown
 from perflint.rules.sync._scalars import confidence_at
 from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import calls_in, keyword, last_name
 from perflint.semantics.values import UNKNOWN, Evidence, Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code

@@ -11,7 +11,7 @@ from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.operators import inference_around, is_fresh, shared
 from perflint.rules._memory.uses import HARMLESS, Fate, Uses
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, TruthSite, often, shown
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.rules.sync._scalars import NAN_CHECK, READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
@@ -19,7 +19,6 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.binders import Loop
 from perflint.semantics.dataflow.flow import Bound
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, TruthSite
 from perflint.semantics.values import Const, Kind, Tensor
 from perflint.source.concrete import code, cst
 

@@ -10,7 +10,7 @@ from typing import TypeGuard
 from perflint.findings import Effect, Finding, Fix, Heat, Need, Severity
 from perflint.rules._advice import read_later
 from perflint.rules._statements import block_of, outward_in_function
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, ExpressionSite, Group, Rule, often, shown
 from perflint.rules.sync._joined import read_together
 from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
@@ -21,7 +21,6 @@ from perflint.semantics.around import inside, loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.need import need_of_read
-from perflint.semantics.sites import CallSite, ExpressionSite
 from perflint.semantics.structure import calls_in, names_in, stands_in, walk
 from perflint.semantics.values import Device, Tensor
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Need, Severity
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, ExpressionSite, Group, Rule, device_confidence, often, shown
 from perflint.rules.placement import MOVES, Content, content, creation_confidence, move
 from perflint.rules.sync._filling import NEW_TENSOR, Filled, filled_there, made_by
 from perflint.semantics.purpose.need import need_of_numbers
-from perflint.semantics.sites import CallSite, ExpressionSite, device_confidence
 from perflint.semantics.structure import keyword
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Group, Rule, SubscriptSite, often, shown
 from perflint.rules.sync._as_numbers import TAKERS, taken_as_numbers
-from perflint.semantics.sites import CallSite, SubscriptSite
 
 
 class TensorAsPythonInt(Rule):

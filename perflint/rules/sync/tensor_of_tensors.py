@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, surest
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Group, Rule, device_confidence, often, shown
 from perflint.rules.sync._scalars import confidence_at
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
 from perflint.source.concrete import cst
 

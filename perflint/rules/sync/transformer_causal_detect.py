@@ -10,10 +10,9 @@ from perflint.fixes.edits import with_one_more
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._since import IS_CAUSAL
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.semantics.binders import defaults
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Const, Instance
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._branches import tested
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Group, Rule, Site, TruthSite, device_confidence, often, shown
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
@@ -17,7 +17,6 @@ from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.regions.compile_calls import is_skipped
-from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
 from perflint.semantics.structure import last_name
 from perflint.source.quoting import quoted
 

@@ -7,14 +7,13 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Need, Severity, lowered, surest
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.placement import place_confidence
 from perflint.rules.sync._distributions import of_torch
 from perflint.rules.sync._written import is_defined_here
 from perflint.rules.worth import sentence
 from perflint.semantics.facts import distributions
 from perflint.semantics.facts.torch_api.waits import Argument, Requirement, Wait, waits
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance, Scalar, Sequence, Value
 
 _WHY = {

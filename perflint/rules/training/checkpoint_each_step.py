@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._turns import places, turn_around
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.around import inside
-from perflint.semantics.sites import CallSite
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
 

@@ -8,9 +8,8 @@ from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._sources import passed_to
 from perflint.rules._states import is_state
-from perflint.rules.base import Calls, Mentions, Rule, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, shown
 from perflint.rules.placement import place_confidence
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device, Value
 
 _SAFE = ("safetensors.torch.load_file",)

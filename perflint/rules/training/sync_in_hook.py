@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named
 from perflint.rules._operators import operators
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
 
 _REGISTERS = tuple(sorted(operators("hooks", "registers")))

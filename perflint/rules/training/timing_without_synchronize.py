@@ -9,10 +9,9 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import ahead, made
 from perflint.rules._statements import block_of
-from perflint.rules.base import Calls, Rule, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, shown
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import names_in, walk
 
 _CLOCKS = tuple(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns"))

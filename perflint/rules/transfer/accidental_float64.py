@@ -13,13 +13,12 @@ from perflint.rules._memory.flows import ahead, behind
 from perflint.rules._methods import called_on
 from perflint.rules._operators import operators
 from perflint.rules._project_text import project_says
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.rules.transfer._batches import batch_of
 from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword, last_name
 from perflint.semantics.values import NONE, Array, Instance
 

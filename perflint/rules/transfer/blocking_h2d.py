@@ -11,7 +11,17 @@ from perflint.fixes.edits import with_one_more
 from perflint.rules._advice import uploaded
 from perflint.rules._project_text import names_apple_gpus
 from perflint.rules._proven import names_cuda
-from perflint.rules.base import Calls, Group, Rule, often, shown
+from perflint.rules.base import (
+    Calls,
+    CallSite,
+    ExpressionSite,
+    Group,
+    Rule,
+    SubscriptSite,
+    device_confidence,
+    often,
+    shown,
+)
 from perflint.rules.placement import (
     MOVES,
     Content,
@@ -34,7 +44,6 @@ from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.given import given_on_cpu, values_given
 from perflint.semantics.purpose.need import need_of_move
-from perflint.semantics.sites import CallSite, ExpressionSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo, names_in, path_of
 from perflint.semantics.values import NONE, Device, Tensor, Value
 

@@ -13,13 +13,12 @@ from perflint.rules._memory.operators import written
 from perflint.rules._statements import line_before, line_behind, shares_last_line, swallows
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_local
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.transfer._loops import Loop, is_bound_before
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted

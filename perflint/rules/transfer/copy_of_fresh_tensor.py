@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._memory.flows import behind
 from perflint.rules._memory.operators import is_fresh
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.transfer._clones import without_clone
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device
 
 

@@ -14,7 +14,7 @@ from perflint.rules._numbers import can_fill, number
 from perflint.rules._operators import operators
 from perflint.rules._order import has_effects, may_swap
 from perflint.rules._project_text import is_recorded, may_be_traced
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.placement import (
     LEGACY_CONSTRUCTORS,
     MOVES,
@@ -28,7 +28,6 @@ from perflint.rules.placement import (
     move,
 )
 from perflint.rules.transfer._computed import computed_there
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import arguments, keyword, last_name
 from perflint.semantics.values import Const, Dtype, Kind, scalar_type
 from perflint.source.concrete import code, cst

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
 from perflint.rules._memory.flows import made
-from perflint.rules.base import Calls, Mentions, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Mentions, Rule, device_confidence, often, shown
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import calls_in, walk
 
 _MAKES = ("torch.tensor", "torch.as_tensor")

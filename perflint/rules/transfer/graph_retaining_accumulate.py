@@ -13,14 +13,13 @@ from perflint.rules._methods import calls_named
 from perflint.rules._sources import results
 from perflint.rules._turns import call_in_loop, iteration_around
 from perflint.rules._visible import is_private
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import Files, FileSite, Rule, Site, shown
 from perflint.rules.transfer._loops import Loop, is_bound_before
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.purpose.given import named_arguments
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Evidence, Function, Instance, Tensor, scalar_type
 from perflint.source.quoting import quoted

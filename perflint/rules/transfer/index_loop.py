@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Files, Rule, often, shown
+from perflint.rules.base import Files, FileSite, Rule, Site, often, shown
 from perflint.rules.placement import LEGACY_CONSTRUCTORS
 from perflint.rules.transfer._rows import Rows, joined_rows, rows
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._memory.flows import behind
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.placement import Move, move
-from perflint.semantics.sites import CallSite
 
 
 class InlinePin(Rule):

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity, Span
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.placement import CLASSES
-from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Class, Const, Name
 
 _METHODS = {name: name.removesuffix("Tensor").lower() for name in CLASSES}

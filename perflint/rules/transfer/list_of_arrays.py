@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.data._workers import worker_functions
-from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array, Sequence, Value
 
 _MAKERS = ("tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor")

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._advice import uploaded
 from perflint.rules._memory.flows import behind
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.placement import creator, move
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 
 _WRAPS = frozenset({"torch.from_numpy", "torch.frombuffer"})

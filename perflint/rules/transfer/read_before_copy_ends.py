@@ -11,12 +11,11 @@ from perflint.rules._memory.flows import flow_around, uses_of_target
 from perflint.rules._methods import calls_named, is_true
 from perflint.rules._operators import operators
 from perflint.rules._visible import is_local
-from perflint.rules.base import Files, Rule, shown
+from perflint.rules.base import CallSite, Files, FileSite, Rule, shown
 from perflint.rules.sync._waiting import goes_to_cpu, is_filled_again
 from perflint.semantics.around import loops_around
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import calls_in, keyword, last_name, path_of, root_of, walk
 from perflint.semantics.values import Device, Value
 

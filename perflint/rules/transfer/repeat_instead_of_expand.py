@@ -12,12 +12,11 @@ from perflint.rules._memory.bodies import Writers, memory_around, writers_during
 from perflint.rules._memory.flows import body_around, bound, flow_around
 from perflint.rules._memory.operators import reshapes_somewhere
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.sync._filling import is_size
 from perflint.rules.transfer._ones import is_one, shape
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Device, Evidence, Kind
 from perflint.source.concrete import cst

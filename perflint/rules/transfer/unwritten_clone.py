@@ -9,9 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severit
 from perflint.rules._memory.bodies import Writers, writers_during
 from perflint.rules._memory.operators import is_fresh
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules.base import Calls, Rule, often, shown
+from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.transfer._clones import without_clone
-from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
 
