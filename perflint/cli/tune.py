@@ -41,11 +41,10 @@ from perflint.source.text import Source
 from perflint.tracer.file import read_trace
 from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.trace import Trace
-from perflint.tune.changes import COMPILE, GRAPH, LOADER, TF32, Change, fixes
+from perflint.tune.changes import COMPILE, GRAPH, LAYOUT, LOADER, PRECISION, Change, fixes
 from perflint.tune.evidence import Evidence, Loader
 from perflint.tune.graphs.outlining import Seen
 from perflint.tune.log import Log
-from perflint.tune.proof import Kind
 from perflint.tune.refused import Refused
 from perflint.tune.tuning import LEAST, Outcome, Tuning, Way
 from perflint.verify.execution import Program, Run, runnable
@@ -55,9 +54,11 @@ from perflint.verify.workspace import Workspace, project_root
 
 COMMAND_FOLLOWS = True
 """The words after `--` are a command."""
-CHANGES = (LOADER, GRAPH, COMPILE)
+CHANGES = (LOADER, GRAPH, COMPILE, LAYOUT)
 NAMES = ("fixes", *(each.name for each in CHANGES))
-"""The changes that compute the same."""
+INEXACT = tuple(each.name for each in PRECISION)
+"""Those that need --allow."""
+_PRECISION = "precision"
 _EXIT_CODES = (
     "Exit codes: 0 the search has ended, with or without a gain; 1 the program fails, or the budget is spent; 2 a "
     "fault in the usage, the settings or perflint; 130 or 143 ended by Ctrl-C or SIGTERM."
@@ -84,15 +85,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--trace", metavar="FILE", help="try only what could pay by this trace, of its program if no command is given"
     )
     parser.add_argument("--budget", type=_seconds, default=1200.0, metavar="TIME", help="stop after 20m, 90s or 1h")
-    parser.add_argument("--only", metavar="NAMES", help=f"try these only, with commas: {', '.join(NAMES)}")
+    parser.add_argument("--only", metavar="NAMES", help=f"try these only, with commas: {', '.join((*NAMES, *INEXACT))}")
     parser.add_argument("--dry-run", action="store_true", help="run the program once, and show what would be tried")
     parser.add_argument("--apply", action="store_true", help="write the files, besides the patch")
     parser.add_argument(
         "--allow",
-        choices=[TF32.name],
+        choices=[_PRECISION],
         action="append",
         default=[],
-        help="keep changes that change the numbers, and try float32 in TF32",
+        help=f"also try {' and '.join(INEXACT)}, and let them and {LAYOUT.name} change the numbers",
     )
     parser.add_argument("-o", "--output", default=_OUTPUT, metavar="FILE", help="the patch; a page of the same name")
     group = parser.add_argument_group("running the program")
@@ -162,12 +163,12 @@ def _show(evidence: Evidence, arguments: Namespace) -> None:
 
 def _wanted(all_fixes: Change, arguments: Namespace) -> list[Change]:
     """The changes that the user wants. Raises ConfigurationError."""
-    changes = [all_fixes, *CHANGES, *([TF32] if arguments.allow else [])]
+    changes = [all_fixes, *CHANGES, *(PRECISION if arguments.allow else ())]
     names = {each.name for each in changes}
     wanted = arguments.only.split(",") if arguments.only else names
     unknown = next((each for each in wanted if each not in names), None)
-    if unknown == TF32.name:
-        raise ConfigurationError(f"`{unknown}` changes the numbers", f"add `--allow {unknown}`")
+    if unknown in INEXACT:
+        raise ConfigurationError(f"`{unknown}` changes the numbers", f"add `--allow {_PRECISION}`")
     if unknown is not None:
         raise ConfigurationError(
             f"`{unknown}` is not a change", f"choose from {', '.join(each.name for each in changes)}"
@@ -211,8 +212,8 @@ class _Job:
 
     def run(self) -> int:
         """The exit code."""
-        allowed = [each for each in Kind if self._arguments.allow or each is not Kind.OTHER]
-        tuning = Tuning(self._run, self._read, self._arguments.repeat, 0.05, allowed, _tell, self._holds)
+        inexact = bool(self._arguments.allow)
+        tuning = Tuning(self._run, self._read, self._arguments.repeat, 0.05, inexact, _tell, self._holds)
         self._outcome = tuning.outcome
         stopped, status = "", 0
         try:

@@ -135,10 +135,11 @@ class StepCalls:
         """The calls, each with the file and line of both sides, the counts of steps, and the models of the step.
 
         A model has the place of its call; the place of the outermost function on the stack that holds it by a name,
-        with that name; the number of its copies; and its names in all functions on the stack, each with the file and
-        first line of the function. `compiles` is true if the process compiles something, `reduces` if
-        hooks of a model add up its gradients. `lines` are those of the project that made any call, `backwards` those
-        below which a backward pass began, `again` the functions that were called several times.
+        with that name; the number of its copies; its names in all functions on the stack, each with the file and
+        first line of the function; and true if it has weights of four dimensions. `compiles` is true if the process
+        compiles something, `reduces` if hooks of a model add up its gradients. `lines` are those of the project that
+        made any call, `backwards` those below which a backward pass began, `again` the functions that were called
+        several times.
         Evaluations are functions that call models without gradients only, or that switch them to evaluation and make
         no step, by their file and line. `clears` are pairs of the line of a model's `zero_grad` and the line that steps
         an optimizer of its parameters, 0 if there is none, `logs` the lines below which messages were logged. `moving`
@@ -252,6 +253,7 @@ class StepCalls:
             name + (".module" if copies is not None else ""),
             copies or 1,
             self._names(own, module),
+            any(each.dim() == 4 for each in module.parameters()),
         )
         if has_gradients:
             self._models.append((found, {each.f_code for each in own}))

@@ -11,7 +11,7 @@ from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.failing import failing
 from perflint.tune.graphs.outlining import outlined, outlined_backward
 from perflint.tune.loader import with_workers
-from perflint.tune.precision import in_tf32
+from perflint.tune.precision import in_bfloat16, in_channels_last, in_tf32
 from perflint.tune.refused import Refused
 
 Texts = Mapping[str, str]
@@ -41,6 +41,8 @@ class Change:
     """Makes other forms of it where a run of it failed, by what that printed, the texts before and those that ran."""
     parts: Callable[[], Sequence[Change]] = tuple
     """Makes the changes that it consists of, to be tried where it fails or is not proved to compute the same."""
+    is_inexact: bool = False
+    """True if it may change the numbers where the user allows that."""
 
 
 def graph(texts: Texts, evidence: Evidence, is_whole: bool = True) -> dict[str, str]:
@@ -95,13 +97,18 @@ def _kernels(texts: Texts, evidence: Evidence) -> dict[str, str]:
     return written
 
 
+def _busy(evidence: Evidence) -> float:
+    """Kernels of another format or layout may save half of the work of the GPU."""
+    return (evidence.busy or 0.0) / 2
+
+
 def _idle(evidence: Evidence) -> float:
     return 0.0 if evidence.busy is None else max(1 - evidence.busy - evidence.loading, 0.0)
 
 
 def _compiling(evidence: Evidence) -> float:
     """Compiled kernels may save half of the work of the GPU. The optimizer's calls stay, unlike in a graph."""
-    return max(_idle(evidence) * 0.9, (evidence.busy or 0.0) / 2)
+    return max(_idle(evidence) * 0.9, _busy(evidence))
 
 
 def without_graphs(text: str) -> str:
@@ -118,7 +125,7 @@ KERNELS = Change(
     "compile",
     "models are compiled, without CUDA graphs",
     _kernels,
-    lambda each: (each.busy or 0.0) / 2,
+    _busy,
     is_slow=True,
 )
 COMPILE = Change(
@@ -131,7 +138,18 @@ COMPILE = Change(
     parts=lambda: [KERNELS],
     beside=LOADER,
 )
-TF32 = Change("precision", "float32 matrices are multiplied in TF32", in_tf32, lambda each: (each.busy or 0.0) / 2)
+LAYOUT = Change(
+    "channels_last",
+    "weights of convolutions are kept in channels_last",
+    in_channels_last,
+    _busy,
+    is_inexact=True,
+)
+PRECISION = (
+    Change("tf32", "float32 matrices are multiplied in TF32", in_tf32, _busy, is_inexact=True),
+    Change("bf16", "forward pass and loss are computed in bfloat16", in_bfloat16, _busy, is_inexact=True),
+)
+"""Those that change the numbers, if only little."""
 GRAPH = Change(
     "graph",
     "the step is replayed as a CUDA graph",

@@ -45,7 +45,7 @@ def compiled(texts: Mapping[str, str], evidence: Evidence, mode: str = OVERHEAD)
     _require_one_pass(texts, seen.lines)
     paths = {path for each in seen.models for path in (each.path, each.holder)}
     paths |= {path for path, _ in seen.evaluations} | ({*seen.steps} & {*texts})
-    finders = {path: _Finder(Source(path, texts[path])) for path in paths}
+    finders = {path: Finder(Source(path, texts[path])) for path in paths}
     places = dict.fromkeys((each.holder, each.name, *finders[each.holder].place(each)) for each in seen.models)
     edits: dict[str, list[Edit]] = defaultdict(list)
     # On an older torch, the program stays as it is.
@@ -76,7 +76,7 @@ def _require_one_pass(texts: Mapping[str, str], lines: Mapping[str, Collection[i
                 raise Refused(f"`{short(call)}` ({path}:{call.lineno}) keeps what a compiled model does not", call)
 
 
-def _step_of(finders: Mapping[str, _Finder], evidence: Evidence) -> tuple[str, list[ast.stmt]]:
+def _step_of(finders: Mapping[str, Finder], evidence: Evidence) -> tuple[str, list[ast.stmt]]:
     """The file and the statements of one step: those of the loop around it, or of the function that makes it.
 
     Raises Refused.
@@ -97,7 +97,7 @@ def _mark(source: Source, first: ast.stmt, is_old: bool) -> Edit:
     return insert(first.lineno, 1, f"{test}{margin}{_MARK}\n")
 
 
-class _Finder:
+class Finder:
     """Finds the places of a file behind which names of models stay the same."""
 
     def __init__(self, source: Source) -> None:
@@ -110,7 +110,7 @@ class _Finder:
             raise Refused("the model is replicated", model.holder_line)
         if not model.name:
             raise Refused(f"no name for the model of {model.path}:{model.line} was found", model.holder_line)
-        statement = self._statement(model.holder_line)
+        statement = self.statement(model.holder_line)
         if model.name.startswith("self."):
             return self._behind_binding(statement, model.name)
         name = model.name.partition(".")[0]
@@ -133,7 +133,7 @@ class _Finder:
 
     def loop(self, line: int) -> ast.For | ast.While:
         """The innermost loop around a line. Raises Refused."""
-        statement = self._statement(line)
+        statement = self.statement(line)
         for each in (statement, *self._statements_around(statement)):
             if isinstance(each, (ast.For, ast.While)):
                 return each
@@ -144,7 +144,7 @@ class _Finder:
         try:
             return self.loop(line).body
         except Refused:
-            node: ast.AST = self._statement(line)
+            node: ast.AST = self.statement(line)
             while not isinstance(node, (ast.Module, Function)):
                 node = self._parents[node]
             body = node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
@@ -153,7 +153,7 @@ class _Finder:
             is_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
             return body[1:] if is_text and len(body) > 1 else body
 
-    def _statement(self, line: int) -> ast.stmt:
+    def statement(self, line: int) -> ast.stmt:
         """The innermost statement on a line."""
         found: ast.stmt | None = None
         for node in ast.walk(self.source.tree):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from math import isfinite
 from statistics import fmean, median
 from typing import Any
 
@@ -14,7 +15,7 @@ from perflint.tune.graphs.failing import failing
 from perflint.tune.proof import Kind, Proof, compared, first_difference, only_losses_vary
 from perflint.tune.refused import Refused
 from perflint.verify.execution import Run
-from perflint.verify.judging import failure
+from perflint.verify.judging import failure, losses
 from perflint.verify.stopping import TIME_SPENT, Stopped
 
 _START_MS = 2000.0
@@ -99,7 +100,7 @@ class Tuning:
     """One search. `run` runs the program with some files changed; `read` reads a file of the project as it is.
 
     That may raise Refused. `holds` tells if a file can be changed for a run. A comparison is `repeat` pairs of runs in
-    turns. `allowed` are the classes of proof that a change may have. `tell` is called whenever a change is kept.
+    turns. With `inexact`, changes that are so may change the numbers. `tell` is called whenever a change is kept.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Tuning:
         read: Callable[[str], str],
         repeat: int,
         tolerance: float,
-        allowed: Sequence[Kind],
+        inexact: bool,
         tell: Callable[[Outcome], None] = lambda _: None,
         holds: Callable[[str], bool] = lambda _: True,
     ) -> None:
@@ -117,7 +118,7 @@ class Tuning:
         self._read = read
         self._repeat = repeat
         self._tolerance = tolerance
-        self._allowed = allowed
+        self._inexact = inexact
         self._tell = tell
         self._holds = holds
         self.oldest: tuple[int, int] | None = None
@@ -268,7 +269,7 @@ class Tuning:
         reference = before if self.outcome.texts else [*self.outcome.original, *before[1:]]
         proof = compared(reference, after[0], self._tolerance, self._other_seeds)
         trial = Trial(change, tuple(before), tuple(after), proof, False, "")
-        is_wrong = proof.kind not in self._allowed
+        is_wrong = not self._is_allowed(trial)
         reason = self._against(trial)
         if not reason:
             reason, proved = self._against_graphs(change, texts)
@@ -297,11 +298,17 @@ class Tuning:
     def _against(self, trial: Trial) -> str:
         """The reason against a change that was timed; empty if it is kept."""
         assert trial.proof is not None
-        if trial.proof.kind not in self._allowed:
+        if not self._is_allowed(trial):
             return trial.proof.text
         if _is_faster(trial.before, trial.after) or trial.change.clears:
             return ""
         return f"no gain beyond the spread: {trial.gain or 0.0:.2f} ×"
+
+    def _is_allowed(self, trial: Trial) -> bool:
+        """True if a change computes the same, or may change the numbers and leaves them finite."""
+        if trial.proof is None or trial.proof.kind is not Kind.OTHER:
+            return True
+        return self._inexact and trial.change.is_inexact and all(map(isfinite, losses(trial.after[0])))
 
     def _against_graphs(self, change: Change, texts: dict[str, str]) -> tuple[str, str]:
         """Why the graphs of a change do not compute what its eager steps do; empty if they do. And what is proved."""

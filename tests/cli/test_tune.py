@@ -318,11 +318,11 @@ def test_tf32_is_tried_where_other_numbers_are_allowed(perflint: Command, progra
 
     program.run = run_of  # type: ignore[method-assign]
     perflint.write("train.py", TRAINING)
-    code, _, err = tuned(perflint, "--only", "precision")
-    assert code == 2 and "`precision` changes the numbers" in err and "add `--allow precision`" in err
-    code, out, _ = tuned(perflint, "--only", "precision", "--allow", "precision")
+    code, _, err = tuned(perflint, "--only", "tf32")
+    assert code == 2 and "`tf32` changes the numbers" in err and "add `--allow precision`" in err
+    code, out, _ = tuned(perflint, "--only", "tf32", "--allow", "precision")
     assert code == 0 and out.startswith("perflint tune: 2.00 × as fast"), out
-    assert "precision: float32 matrices are multiplied in TF32, 2.00 ×" in out and "changes the numbers" in out
+    assert "tf32: float32 matrices are multiplied in TF32, 2.00 ×" in out and "changes the numbers" in out
     patch = (perflint.folder / "perflint-tune.patch").read_text()
     assert '+torch.set_float32_matmul_precision("high")' in patch
 

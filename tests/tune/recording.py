@@ -35,7 +35,9 @@ RECORDED = Path(__file__).parent / "recorded"
 OPTIONS = {
     "compiled": ["--only", "compile"],
     "images": ["--only", "loader"],
+    "layout": ["--allow", "precision", "--only", "tf32,bf16,channels_last"],
     "optimizer": ["--only", "fixes"],
+    "precision": ["--allow", "precision", "--only", "tf32,bf16,channels_last"],
     "reads": ["--only", "fixes"],
 }
 _CPUS = 16

@@ -201,7 +201,7 @@ def main(target: str, *parts: str) -> None:
                 found[f"{path.stem} backward"] = judged(path.read_text("utf-8"), outlined_backward)
             except FAULTS:
                 found[f"{path.stem} backward"] = traceback.format_exc()
-    Path(target).write_text(json.dumps(found, indent=1), encoding="utf-8")
+            Path(target).write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

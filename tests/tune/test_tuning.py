@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from math import inf
 from xml.etree import ElementTree
 
 import pytest
@@ -61,8 +62,8 @@ class Programs:
         final = 2 if self.graphs_differ and "(eager)" in text else 1
         return program(ms, factor, final, status=1 if self.fails & set(names) else 0)
 
-    def search(self, *changes: Change, allowed: tuple[Kind, ...] = (Kind.IDENTICAL, Kind.ROUNDING)) -> Outcome:
-        tuning = Tuning(self.run, lambda _: "", 2, 0.05, allowed)
+    def search(self, *changes: Change, inexact: bool = False) -> Outcome:
+        tuning = Tuning(self.run, lambda _: "", 2, 0.05, inexact)
         self.outcome = tuning.outcome
         tuning.start()
         return tuning.search(changes)
@@ -125,7 +126,11 @@ def test_numbers_that_change_need_permission() -> None:
     programs.other = {"a": 1.5}
     outcome = programs.search(change("a"))
     assert not names(outcome) and "+" not in "".join(outcome.texts) and "!" in "".join(programs.runs)
-    assert names(programs.search(change("a"), allowed=tuple(Kind))) == ["a"]
+    inexact = replace(change("a"), is_inexact=True)
+    assert not names(programs.search(inexact)) and not names(programs.search(change("a"), inexact=True))
+    assert names(programs.search(inexact, inexact=True)) == ["a"]
+    programs.other = {"a": inf}
+    assert not names(programs.search(inexact, inexact=True))
 
 
 def test_rounding_is_a_class_of_its_own() -> None:

@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Sequence
 
-from perflint.findings import Fix, Safety, Span
+from perflint.findings import Edit, Fix, Safety
 from perflint.fixes.edits import under
+from perflint.frozen import dataclass
 from perflint.rules._since import AMP_AUTOCAST
 from perflint.rules.traced.measured_autocast import MeasuredAutocast
 from perflint.semantics.scanning import scan
-from perflint.semantics.structure import Structure, block_in, path_of
+from perflint.semantics.structure import block_in, path_of
 from perflint.semantics.symbols import Symbols
 from perflint.source.text import Source
 from perflint.tracer.changes.base import Change, Refused, Won, quote, spelled
@@ -19,20 +20,50 @@ from perflint.tracer.changes.made import has_own_lines
 from perflint.tracer.experiments.models import Autocast
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign)
-_PRECISE = re.compile(r"\bautocast\b|\bGradScaler\b|\.half\(|\bfloat16\b|\.bfloat16\(")
+FORMATS = re.compile(r"\bautocast\b|\bGradScaler\b|\.half\(|\bb?float16\b")
+"""The words of a file that chooses formats itself."""
 _UNSUPPORTED = re.compile(r"\bBCELoss\b|\bbinary_cross_entropy\(|\.numpy\(")
 """The loss that autocast rejects, and the conversion that does not know bfloat16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Statements under autocast."""
+
+    edits: tuple[Edit, ...]
+    imports: tuple[str, ...]
+    end: int
+    """The line of the last of them."""
 
 
 def _write(won: Won) -> Fix:
     """The fix for the step that calls one model. Raises Refused."""
     source = won.source
-    if _PRECISE.search(source.text):
+    call = next((each for each in scan(source.tree).every(ast.Call) if source.span(each) == won.span), None)
+    cast = under_autocast(source, call)
+    return Fix(
+        "Compute forward and loss in bfloat16",
+        Safety.RISKY,
+        cast.edits,
+        imports=cast.imports,
+        since=AMP_AUTOCAST,
+        proof="a trace timed it and compared the outputs",
+    )
+
+
+def under_autocast(source: Source, node: ast.AST | None) -> Cast:
+    """The statements from the one that calls a model, which has or is a node, to the loss. Raises Refused."""
+    if FORMATS.search(source.text):
         raise Refused("the file chooses formats itself")
     if found := _UNSUPPORTED.search(source.text):
         raise Refused(f"the file uses `{found[0].strip('(.')}`, which does not work with autocast to bfloat16")
     structure = scan(source.tree)
-    stretch = _forward_and_loss(source, structure, won.span)
+    while node is not None and not isinstance(node, ast.stmt):
+        node = structure.parents.get(node)
+    block = block_in(structure.parents.get(node), node) if node is not None else []
+    if not isinstance(node, _SIMPLE) or not block:
+        raise Refused("the model is not called in an assignment")
+    stretch = _up_to_the_loss(source, block[block.index(node) :])
     symbols = Symbols(source.tree, structure)
     context, dtype = (spelled(symbols, f"torch.{name}", stretch[0]) for name in ("autocast", "bfloat16"))
     mark = quote(source)
@@ -40,28 +71,11 @@ def _write(won: Won) -> Fix:
     edits = under(source, stretch, head)
     if edits is None:
         raise Refused("a text of several lines, or another statement, stands there")
-    return Fix(
-        "Compute forward and loss in bfloat16",
-        Safety.RISKY,
-        edits,
-        imports=(*context.imports, *dtype.imports),
-        since=AMP_AUTOCAST,
-        proof="a trace timed it and compared the outputs",
-    )
+    return Cast(edits, (*context.imports, *dtype.imports), stretch[-1].end_lineno or stretch[-1].lineno)
 
 
-def _forward_and_loss(source: Source, structure: Structure, span: Span) -> Sequence[ast.stmt]:
-    """The simple statements from the call of a model to the loss that a later one of the block backpropagates.
-
-    Raises Refused.
-    """
-    node: ast.AST | None = next((each for each in structure.every(ast.Call) if source.span(each) == span), None)
-    while node is not None and not isinstance(node, ast.stmt):
-        node = structure.parents.get(node)
-    block = block_in(structure.parents.get(node), node) if node is not None else []
-    if not isinstance(node, _SIMPLE) or not block:
-        raise Refused("the model is not called in an assignment")
-    following = block[block.index(node) :]
+def _up_to_the_loss(source: Source, following: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """The simple statements up to the loss that a later one backpropagates. Raises Refused."""
     for index, statement in enumerate(following):
         loss = _backpropagated(statement)
         if loss:

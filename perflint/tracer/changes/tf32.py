@@ -8,16 +8,17 @@ from perflint.tracer.changes.base import Change, Refused, Won, quote, spelled
 from perflint.tracer.changes.made import made_at
 from perflint.tracer.experiments.models import Tf32
 
-_SINCE = (1, 12)
+SINCE = (1, 12)
 """The first torch with `torch.set_float32_matmul_precision`."""
-_SETTINGS = ("fp32_precision", "allow_tf32")
+SETTINGS = ("fp32_precision", "allow_tf32")
+"""Other names by which a file chooses the precision of float32."""
 
 
 def _write(won: Won) -> Fix | None:
     """The fix for the program of one model. Raises Refused."""
     if "set_float32_matmul_precision" in won.source.text:
         return None
-    if any(word in won.source.text for word in _SETTINGS):
+    if any(word in won.source.text for word in SETTINGS):
         raise Refused("the file sets TF32 itself")
     made = made_at(won.source, won.span)
     spelling = spelled(made.symbols, "torch.set_float32_matmul_precision", made.statement)
@@ -27,7 +28,7 @@ def _write(won: Won) -> Fix | None:
         Safety.RISKY,
         (made.before(f"{spelling.text}({mark}high{mark})"),),
         imports=spelling.imports,
-        since=_SINCE,
+        since=SINCE,
         proof="a trace timed it and compared the outputs",
     )
 

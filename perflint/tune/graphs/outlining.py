@@ -45,6 +45,8 @@ class Model:
     """The GPUs that `DataParallel` has given it."""
     names: Sequence[tuple[str, int, str]] = ()
     """Its names in all functions on the stack, each with the file and first line of the function."""
+    has_images: bool = False
+    """True if it has weights like those of convolutions over images."""
 
 
 @dataclass(frozen=True, slots=True)
