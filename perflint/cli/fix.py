@@ -11,8 +11,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from perflint.cli import means, options
@@ -21,6 +22,7 @@ from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.cache.caches import Caches
 from perflint.engine.file import Judge, broken_cells, check_source
+from perflint.engine.files import Means, check_files
 from perflint.engine.fixing import fix_text
 from perflint.engine.projects import Projects
 from perflint.findings import Finding, Problem, Report, Safety
@@ -48,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_paths(parser)
     options.add_selection(parser)
     options.add_trace(parser)
-    means.add_cache(parser)
+    means.add_jobs(parser)
     group = options.add_fixing(parser)
     group.add_argument(
         "--verify",
@@ -88,7 +90,7 @@ def run(arguments: Namespace) -> int:
     if paths == [STANDARD_INPUT]:
         job.standard_input(arguments.stdin_filename, arguments.force_exclude)
     else:
-        job.files(paths, arguments.force_exclude, means.cache_folder(arguments))
+        job.files(paths, arguments.force_exclude, means.means(arguments, writes_last=True))
     sys.stdout.flush()
     if job.evidence is not None:
         sys.stderr.write(options.trace_warning(job.evidence, job.notes))
@@ -126,8 +128,8 @@ class _Job:
     remaining: list[Finding] = field(default_factory=list)
     caches: Caches | None = None
 
-    def files(self, paths: Sequence[str], force_exclude: bool, cache: Path | None) -> None:
-        """Fix files, or print what would change. `cache` is the folder of the cache, if there is to be one."""
+    def files(self, paths: Sequence[str], force_exclude: bool, checking: AbstractContextManager[Means]) -> None:
+        """Fix files, or print what would change. All are checked before the first is written."""
         found = discover(paths, self.settings, force_exclude, notebooks=True)
         for folder in found.empty:
             help = "only *.py and *.ipynb files that nothing excludes are looked for; name a file to fix it anyway"
@@ -135,7 +137,15 @@ class _Job:
         for problem in found.problems:
             self.tell(problem)
         projects = Projects(self.settings)
-        with closing(Caches(projects, self.settings, self.rules, cache)) as self.caches:
+        with ExitStack() as stack:
+            with checking as ways:
+                cache = ways.cache or Path(stack.enter_context(TemporaryDirectory(prefix="perflint-")))
+                if self.evidence is None:
+                    inside = [file for file in found.files if file not in found.outside]
+                    for _ in check_files(inside, self.rules, self.settings, means=replace(ways, cache=cache)):
+                        # The cache has the report.
+                        pass
+            self.caches = stack.enter_context(closing(Caches(projects, self.settings, self.rules, cache)))
             self._each(found, projects)
 
     def _each(self, found: Discovery, projects: Projects) -> None:

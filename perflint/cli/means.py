@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perflint.engine.files import Means
+from perflint.engine.files import PLAIN, Means
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
@@ -33,8 +33,8 @@ def add_cache(parser: ArgumentParser) -> _ArgumentGroup:
     return group
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """The options about the cache and processes."""
+def add_jobs(parser: ArgumentParser) -> _ArgumentGroup:
+    """The options about the cache and the number of processes; the group, for more."""
     group = add_cache(parser)
     group.add_argument(
         "--jobs",
@@ -44,7 +44,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="processes that check files (default: one for each processor, if there is enough to do)",
     )
+    return group
 
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options about the cache, processes and other machines."""
+    group = add_jobs(parser)
     group.add_argument(
         "--dask", metavar="ADDRESS", help="check by the workers of a Dask cluster, such as tcp://scheduler:8786"
     )
@@ -71,14 +76,16 @@ def means(arguments: Namespace, writes_last: bool = False) -> Iterator[Means]:
 
     It needs a terminal without other lines: findings go elsewhere, or are written after the run.
     """
+    given = vars(arguments)
     line = Progress() if sys.stderr.isatty() and (writes_last or not sys.stdout.isatty()) else None
     try:
-        if arguments.timings:
+        if given.get("timings"):
             yield _timed(arguments)
             return
         jobs = arguments.jobs or _processors()
         show = line.show if line is not None else None
-        yield Means(cache_folder(arguments), jobs, arguments.dask, arguments.shard, progress=show)
+        shard = given.get("shard", PLAIN.shard)
+        yield Means(cache_folder(arguments), jobs, given.get("dask"), shard, progress=show)
     finally:
         if line is not None:
             line.clear()

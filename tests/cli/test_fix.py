@@ -10,17 +10,23 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perflint.cli import fix
 from perflint.cli.main import main
-from perflint.findings import Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.engine import file as checking
+from perflint.engine import workers
+from perflint.engine.active import active_rules
+from perflint.findings import Edit, Effect, Finding, Fix, Heat, Report, Safety, Severity, Span
 from perflint.fixes import write
 from perflint.rules.base import Calls, Rule
 from perflint.rules.registry import RuleSet
+from perflint.semantics.project import Project
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Device
+from perflint.source.text import Source
 
 
 class Toy(Rule):
@@ -462,6 +468,40 @@ def test_real_rules_from_end_to_end() -> None:
     third = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (third.returncode, third.stdout, third.stderr) == (0, "", "Nothing to fix.\n")
     assert file.read_text() == TRAIN.replace(WITH, FIXED)
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_processes_check_all_files_once_before_the_first_is_written(
+    jobs: str, cached: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fix, "active_rules", active_rules)
+    monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
+    files = [put(f"src/train{number}.py", TRAIN) for number in range(4)]
+    log = Path("log")
+    check = checking.check_source
+
+    def checked(source: Source, project: Project, *given: Any, **named: Any) -> Report:
+        if project.base is None:
+            with log.open("a") as out:
+                print("checked", source.path, file=out)
+        return check(source, project, *given, **named)
+
+    def written(path: str, *given: Any) -> None:
+        with log.open("a") as out:
+            print("written", path, file=out)
+        write.write_file(path, *given)
+
+    for module in (checking, workers, fix):
+        monkeypatch.setattr(module, "check_source", checked)
+    monkeypatch.setattr(fix, "write_file", written)
+    cache = ["--cache-dir", "cache"] if cached else ["--no-cache"]
+    assert run("src", "--select", "TPF902", "--torch-version", "2.4", "--jobs", jobs, "--apply", *cache) == 0
+    assert capsys.readouterr() == ("", "Fixed 4 findings in 4 files.\n")
+    lines = log.read_text().splitlines()
+    assert sorted(lines[:4]) == [f"checked {each}" for each in files]
+    assert lines[4:] == [f"written {each}" for each in files]
+    assert {each.read_text() for each in files} == {TRAIN.replace(WITH, FIXED)}
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="later versions do not read such an end")
