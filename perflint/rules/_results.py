@@ -10,7 +10,7 @@ from perflint.rules._sources import returned, sources
 from perflint.semantics.around import class_around
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-from perflint.semantics.structure import CONSTRUCTORS, path_of
+from perflint.semantics.structure import CONSTRUCTORS, grouped, path_of
 
 COMPILE = "torch.compile"
 
@@ -47,11 +47,8 @@ def _assigned(model: Model, node: ast.expr, path: str) -> Iterator[ast.expr]:
 @once
 def assignments(model: Model) -> Mapping[str, list[ast.Assign]]:
     """The assignments of the file by the paths that they assign to."""
-    found: dict[str, list[ast.Assign]] = {}
-    for assignment in model.nodes(ast.Assign):
-        for path in {path_of(target) for target in assignment.targets}:
-            found.setdefault(path, []).append(assignment)
-    return found
+    assigning = model.nodes(ast.Assign)
+    return grouped((path, each) for each in assigning for path in {path_of(target) for target in each.targets})
 
 
 def _assigned_to_self(model: Model, node: ast.expr, path: str) -> list[ast.expr]:

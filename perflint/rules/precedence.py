@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from perflint.findings import Confidence, Effect, Finding, Span, surest
 from perflint.frozen import dataclass, replace
 from perflint.rules.base import Rule
+from perflint.semantics.structure import grouped
 
 _IMPLIED = {
     Effect.GRAPH_BREAK: (Effect.SYNC,),
@@ -54,10 +55,7 @@ def most_precise(findings: Sequence[Finding], rules: Iterable[Rule]) -> Speaking
     """
     replaces = {rule.code: rule.replaces for rule in rules if rule.replaces}
     general = {code for codes in replaces.values() for code in codes}
-    places: dict[tuple[str, Span], list[Finding]] = {}
-    for finding in findings:
-        if finding.code in general:
-            places.setdefault((finding.code, finding.span), []).append(finding)
+    places = grouped(((each.code, each.span), each) for each in findings if each.code in general)
     if not places:
         return Speaking(list(findings), [])
     replaced: dict[int, Replaced] = {}
@@ -102,11 +100,7 @@ def _gravest(findings: Sequence[Finding]) -> Speaking:
 
 def _by_line(findings: Sequence[Finding]) -> dict[int, list[int]]:
     """The indices of findings by each line of their places."""
-    found: dict[int, list[int]] = {}
-    for number, finding in enumerate(findings):
-        for line in _lines(finding.span):
-            found.setdefault(line, []).append(number)
-    return found
+    return grouped((line, number) for number, finding in enumerate(findings) for line in _lines(finding.span))
 
 
 def _lines(span: Span) -> range:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
 from perflint.frozen import dataclass, field
 
 _Node = TypeVar("_Node", bound=ast.AST)
 _Other = TypeVar("_Other", bound=ast.AST)
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
 CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
 """Methods that make a module, or the values of its parameters."""
@@ -205,6 +207,14 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         # Most nodes are names and literals.
         if FIELDS[type(node)]:
             stack += reversed(children(node))
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """The second parts of pairs by the first, both in the order of the pairs."""
+    found: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def calls_in(*nodes: ast.AST) -> Iterator[ast.Call]:

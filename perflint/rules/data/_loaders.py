@@ -19,7 +19,7 @@ from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import grouped, path_of, walk
 from perflint.semantics.values import NONE, Class, Device, Function, Instance, Origin, Sequence, Tensor, Unknown, Value
 
 LOADERS = (
@@ -80,13 +80,10 @@ def loops_over(model: Model, call: ast.Call) -> Iterator[For]:
 @once
 def _loops_by_origin(model: Model) -> dict[Origin | None, list[For]]:
     """The loops of a file, by the places that made the objects in their iterables."""
-    found: dict[Origin | None, list[For]] = {}
     loops: list[For] = [*model.nodes(ast.For), *model.nodes(ast.AsyncFor), *model.nodes(ast.While)]
-    for loop, part in _iterated(model, loops):
-        for member in model.value(part).members if isinstance(part, ast.expr) else ():
-            if isinstance(member, Instance) and member.origin is not None:
-                found.setdefault(member.origin, []).append(loop)
-    return found
+    parts = ((loop, part) for loop, part in _iterated(model, loops) if isinstance(part, ast.expr))
+    made = ((member, loop) for loop, part in parts for member in model.value(part).members)
+    return grouped((member.origin, loop) for member, loop in made if isinstance(member, Instance) and member.origin)
 
 
 def _iterated(model: Model, loops: Iterable[For]) -> Iterator[tuple[For, ast.AST]]:
@@ -100,12 +97,8 @@ def _iterated(model: Model, loops: Iterable[For]) -> Iterator[tuple[For, ast.AST
 @once_per_node
 def _loops(model: Model, code: ast.AST) -> dict[str, list[For]]:
     """The loops of a function, by the names and attributes in their iterables."""
-    found: dict[str, list[For]] = {}
     loops = (node for node in walk(code) if isinstance(node, LOOPS))
-    for loop, part in _iterated(model, loops):
-        if isinstance(part, (ast.Name, ast.Attribute)) and (path := path_of(part)):
-            found.setdefault(path, []).append(loop)
-    return found
+    return grouped((path, loop) for loop, part in _iterated(model, loops) if (path := path_of(part)))
 
 
 def bound_to(model: Model, call: ast.Call) -> str:

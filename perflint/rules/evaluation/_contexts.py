@@ -9,7 +9,7 @@ from functools import cached_property
 from perflint.rules.evaluation._scopes import OfFile, Scope, Survey, reached
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once, once_per_key, once_per_node
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import grouped, last_name, path_of, walk
 
 _TORCHS_OWN = frozenset({"inference_mode", "no_grad"})
 
@@ -70,13 +70,9 @@ class Contexts(OfFile):
     @cached_property
     def _wrapping(self) -> dict[str, list[ast.expr]]:
         """The decorators that are called, by the name of the function: `evaluate = torch.no_grad()(evaluate)`."""
-        found: dict[str, list[ast.expr]] = {}
-        for node in self._survey.model.nodes(ast.Assign):
-            target, value = node.targets[0], node.value
-            if isinstance(target, ast.Name) and isinstance(value, ast.Call):
-                if [path_of(each) for each in value.args] == [target.id]:
-                    found.setdefault(target.id, []).append(value.func)
-        return found
+        made = ((path_of(each.targets[0]), each.value) for each in self._survey.model.nodes(ast.Assign))
+        calls = ((name, value) for name, value in made if name.isidentifier() and isinstance(value, ast.Call))
+        return grouped((name, call.func) for name, call in calls if [*map(path_of, call.args)] == [name])
 
     @once_per_node
     def _suspends(self, outer: ast.AST) -> bool:

@@ -14,7 +14,7 @@ from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.heat.training import is_optimizer
 from perflint.semantics.memo import once, once_per_key, once_per_node
-from perflint.semantics.structure import calls_in, last_name, path_of, walk
+from perflint.semantics.structure import calls_in, grouped, last_name, path_of, walk
 from perflint.semantics.values import Instance
 
 _COPIES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_copy_", "_foreach_lerp_"})
@@ -92,10 +92,8 @@ class Modules(OfFile):
 
     @cached_property
     def _by_path(self) -> dict[str, list[ast.expr]]:
-        found: dict[str, list[ast.expr]] = {}
-        for node in (*self._survey.model.nodes(ast.Name), *self._survey.model.nodes(ast.Attribute)):
-            found.setdefault(path_of(node), []).append(node)
-        return found
+        model = self._survey.model
+        return grouped((path_of(node), node) for node in (*model.nodes(ast.Name), *model.nodes(ast.Attribute)))
 
     def uses(self, holder: Holder) -> list[ast.expr]:
         """All places where a variable is read or written."""
@@ -103,10 +101,7 @@ class Modules(OfFile):
 
     @once_per_key
     def _by_holder(self, path: str) -> Mapping[Holder, list[ast.expr]]:
-        found: dict[Holder, list[ast.expr]] = {}
-        for node in self._by_path.get(path, ()) if path else ():
-            found.setdefault(self.holder(node, path), []).append(node)
-        return found
+        return grouped((self.holder(node, path), node) for node in self._by_path.get(path, ()) if path)
 
     def is_made(self, holder: Holder) -> bool:
         """True if each assignment to an attribute or to a global name is the result of a call: it has no other name."""

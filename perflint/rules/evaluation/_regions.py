@@ -18,7 +18,7 @@ from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
-from perflint.semantics.structure import GROWS, last_name, walk
+from perflint.semantics.structure import GROWS, grouped, last_name, walk
 
 _HOST_READS = frozenset(
     {"argmax", "argsort", "cpu", "detach", "item", "numpy", "save", "save_image", "tolist", "topk", "update"}
@@ -196,12 +196,10 @@ def is_other_code(survey: Survey, scope: Scope) -> bool:
 
 def _loops(survey: Survey, scope: Scope, found: tuple[Run, ...]) -> Iterator[Region]:
     """The outermost loops without training that run a model which was put into evaluation mode, or held-out data."""
-    grouped: dict[Loop, list[Run]] = {}
-    for run in found:
-        loop = _outermost_evaluating(survey, run)
-        if loop is not None:
-            grouped.setdefault(loop, []).append(run)
-    for loop, inside in grouped.items():
+    runs_by_loop = grouped((_outermost_evaluating(survey, run), run) for run in found)
+    for loop, inside in runs_by_loop.items():
+        if loop is None:
+            continue
         region = Region(survey, scope, loop, tuple(inside))
         if region.switched or _is_held_out(loop):
             yield region

@@ -15,7 +15,7 @@ from perflint.semantics.dataflow.flow import Flow
 from perflint.semantics.facts.modules import WRAP_MODULE, module_in
 from perflint.semantics.memo import Memo, once, once_per_key
 from perflint.semantics.model import Model
-from perflint.semantics.structure import ClassInfo, arguments, children, is_of_super, last_name, path_of
+from perflint.semantics.structure import ClassInfo, arguments, children, grouped, is_of_super, last_name, path_of
 from perflint.semantics.values import Function, Instance
 
 LOOPS = (*binders.LOOPS, *binders.COMPREHENSIONS)
@@ -88,10 +88,7 @@ class Scope:
 
     @cached_property
     def _modes_by_receiver(self) -> Mapping[str, list[Mode]]:
-        found: dict[str, list[Mode]] = {}
-        for mode in sorted(self.modes, key=lambda mode: mode.line):
-            found.setdefault(mode.receiver, []).append(mode)
-        return found
+        return grouped((mode.receiver, mode) for mode in sorted(self.modes, key=lambda mode: mode.line))
 
     @cached_property
     def switched(self) -> Switched:
@@ -128,14 +125,9 @@ class Survey:
         for names in model.symbols.scopes:
             if isinstance(names.node, (ast.Module, *_DEFINITIONS)):
                 self._add(names, names.node)
-        self.by_name: dict[str, list[Scope]] = {}
-        for scope in self.scopes[1:]:
-            self.by_name.setdefault(scope.name, []).append(scope)
-        self.callers: dict[Scope, list[tuple[Scope, ast.Call]]] = {}
-        for scope in self.scopes:
-            for call in scope.calls:
-                for called in self.called(call):
-                    self.callers.setdefault(called, []).append((scope, call))
+        self.by_name = grouped((scope.name, scope) for scope in self.scopes[1:])
+        calls = ((scope, call) for scope in self.scopes for call in scope.calls)
+        self.callers = grouped((called, each) for each in calls for called in self.called(each[1]))
 
     @property
     def memo(self) -> Memo:
@@ -226,11 +218,7 @@ class Survey:
     @cached_property
     def callees(self) -> Mapping[Scope, Sequence[Scope]]:
         """The functions of the file that each function calls, or may."""
-        found: dict[Scope, list[Scope]] = {}
-        for scope, calls in self.callers.items():
-            for caller, _ in calls:
-                found.setdefault(caller, []).append(scope)
-        return found
+        return grouped((caller, scope) for scope, calls in self.callers.items() for caller, _ in calls)
 
     def is_code(self, name: ast.Name) -> bool:
         """True if a name is bound by an import, or by the definition of a function or class."""
@@ -243,11 +231,7 @@ class Survey:
 
     @cached_property
     def _nested(self) -> Mapping[Scope, list[Scope]]:
-        found: dict[Scope, list[Scope]] = {}
-        for scope in self.scopes:
-            if scope.outer is not None:
-                found.setdefault(scope.outer, []).append(scope)
-        return found
+        return grouped((scope.outer, scope) for scope in self.scopes if scope.outer is not None)
 
     def _switches(self, call: ast.Call) -> Iterator[Mode]:
         """The models whose mode a call sets: its receiver, or the targets that `Net().eval()` is assigned to."""
@@ -333,11 +317,7 @@ class Survey:
 
     @cached_property
     def _by_class(self) -> Mapping[ast.ClassDef, list[Scope]]:
-        found: dict[ast.ClassDef, list[Scope]] = {}
-        for scope in self.scopes:
-            if scope.owner is not None:
-                found.setdefault(scope.owner, []).append(scope)
-        return found
+        return grouped((scope.owner, scope) for scope in self.scopes if scope.owner is not None)
 
 
 class OfFile:

@@ -25,7 +25,7 @@ from perflint.semantics.facts.concepts import words
 from perflint.semantics.heat.training import differentiates
 from perflint.semantics.memo import once, once_per_key
 from perflint.semantics.model import Model
-from perflint.semantics.structure import arguments, keyword, last_name, path_of
+from perflint.semantics.structure import arguments, grouped, keyword, last_name, path_of
 from perflint.semantics.values import Instance, Value
 
 _WITHOUT = re.compile(
@@ -54,12 +54,8 @@ class _Beside(OfFile):
     @once_per_key
     def _attributes(self, holder: Holder) -> Mapping[Scope, list[ast.expr]]:
         """The reads of attributes of a model, and the calls of its methods without arguments, by function."""
-        found: dict[Scope, list[ast.expr]] = {}
-        for use in self._modules.uses(holder):
-            node = self._attribute_of(use)
-            if node is not None:
-                found.setdefault(self._survey.scope_around(use), []).append(node)
-        return found
+        uses = ((use, self._attribute_of(use)) for use in self._modules.uses(holder))
+        return grouped((self._survey.scope_around(use), node) for use, node in uses if node is not None)
 
     def _attribute_of(self, use: ast.expr) -> ast.expr | None:
         around = self._survey.model.parent(use)

@@ -28,6 +28,7 @@ from perflint.semantics.around import statement_of
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
+from perflint.semantics.structure import grouped
 
 _ELSEWHERE = Fate.PASSED | Fate.STORED
 
@@ -199,11 +200,7 @@ def _may_evaluate(model: Model) -> bool:
 
 def _by_statement(site: FileSite, lost: list[Wasted]) -> dict[ast.AST, list[Wasted]]:
     """The wasted runs inside each function and loop that holds any."""
-    found: dict[ast.AST, list[Wasted]] = {}
-    for each in lost:
-        for outer in site.model.ancestors(each.call):
-            found.setdefault(outer, []).append(each)
-    return found
+    return grouped((outer, each) for each in lost for outer in site.model.ancestors(each.call))
 
 
 def _recorded(region: Region) -> Run | None:
@@ -306,8 +303,5 @@ def _results(survey: Survey) -> list[tuple[Scope, Scope, Fate]]:
 
 def _returning(survey: Survey, found: set[Scope]) -> set[Scope]:
     """Some functions, and those whose results these return."""
-    returned: dict[Scope, list[Scope]] = {}
-    for scope, caller, fate in _results(survey):
-        if Fate.RETURNED in fate:
-            returned.setdefault(caller, []).append(scope)
+    returned = grouped((caller, scope) for scope, caller, fate in _results(survey) if Fate.RETURNED in fate)
     return reached(found, lambda scope: returned.get(scope, ()))

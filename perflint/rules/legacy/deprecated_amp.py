@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, combinations
 
@@ -19,7 +20,7 @@ from perflint.rules.legacy._amp import Reference
 from perflint.semantics.binders import Import
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.takers import is_taken
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import grouped, last_name, walk
 from perflint.semantics.symbols import Symbols
 from perflint.source.concrete import cst
 
@@ -160,14 +161,9 @@ class _Imports:
     def __init__(self, model: Model, names: Symbols, found: list[Reference]) -> None:
         self._model = model
         self._names = names
-        self._by_root: dict[str, list[Reference]] = {}
-        for reference in found:
-            self._by_root.setdefault(reference.root.id, []).append(reference)
+        self._by_root = grouped((reference.root.id, reference) for reference in found)
         self._exported = _exported(model.source.tree)
-        self._loads: dict[str, int] = {}
-        for node in model.everything():
-            if isinstance(node, ast.Name):
-                self._loads[node.id] = self._loads.get(node.id, 0) + 1
+        self._loads = Counter(node.id for node in model.everything() if isinstance(node, ast.Name))
         self._moved: dict[Import, Fix | None] = {}
         self._asks_for_scalers = some_file_says(model, _ASKS_FOR_SCALERS)
         """True if a file that may run in the same process tests whether an object is of the old class."""

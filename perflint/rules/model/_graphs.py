@@ -15,7 +15,7 @@ from perflint.semantics.around import inside
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.dataflow.flow import Bound, Use
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.structure import keyword, names_in, walk
+from perflint.semantics.structure import grouped, keyword, names_in, walk
 from perflint.semantics.values import Class, Const, DeviceValue, Dtype, Function, Instance, Scalar, Value
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data shape size dtype device ndim numel dim".split())
@@ -53,11 +53,9 @@ class Turn:
         return self._by_name(lambda node: isinstance(self.loop, LOOPS) and node not in self.inner)
 
     def _by_name(self, is_wanted: Callable[[ast.AST], bool]) -> Mapping[str, list[Bound]]:
-        found: dict[str, list[Bound]] = {}
-        for node, bound in self.flow.stored.items():
-            if is_wanted(node) and self._value(bound) is not None and not self._is_of_comprehension(bound):
-                found.setdefault(bound.name, []).append(bound)
-        return found
+        wanted = (bound for node, bound in self.flow.stored.items() if is_wanted(node))
+        valued = (bound for bound in wanted if self._value(bound) is not None)
+        return grouped((bound.name, bound) for bound in valued if not self._is_of_comprehension(bound))
 
     def _value(self, bound: Bound) -> ast.expr | None:
         """The expression that a name takes a value from; that which is added to it, if it is changed in place."""

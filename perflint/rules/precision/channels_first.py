@@ -19,7 +19,7 @@ from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
-from perflint.semantics.structure import FunctionNode, calls_in, keyword, last_name, path_of, walk
+from perflint.semantics.structure import FunctionNode, calls_in, grouped, keyword, last_name, path_of, walk
 from perflint.semantics.values import Const, Dtype, Instance, Value
 
 _CONVOLUTIONS = re.compile(r"(Lazy)?Conv(Transpose)?2d$")
@@ -279,17 +279,16 @@ def _converts(model: Model, call: ast.Call) -> bool:
 @once_per_node
 def _bound(model: Model, tree: ast.Module) -> dict[str, list[ast.Assign | ast.Expr]]:
     """The assignments of a file, and the statements that only call methods, by the names and attributes of these."""
-    found: dict[str, list[ast.Assign | ast.Expr]] = {}
+    found: list[tuple[str, ast.Assign | ast.Expr]] = []
     for node in model.nodes(ast.Assign):
-        for path in dict.fromkeys(map(path_of, node.targets)):
-            found.setdefault(path, []).append(node)
+        found += ((path, node) for path in dict.fromkeys(map(path_of, node.targets)))
     for statement in model.nodes(ast.Expr):
         called = statement.value
         while isinstance(called, ast.Call) and isinstance(called.func, ast.Attribute):
             called = called.func.value
         if called is not statement.value and (path := path_of(called)):
-            found.setdefault(path, []).append(statement)
-    return found
+            found.append((path, statement))
+    return grouped(found)
 
 
 def _is_made_by_library(model: Model, call: ast.Call) -> bool:

@@ -34,7 +34,7 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import calls_in, walk
+from perflint.semantics.structure import calls_in, grouped, walk
 from perflint.semantics.values import Evidence, Instance, Kind, Tensor, scalar_type
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -157,11 +157,8 @@ def _of_run(model: Model, run: list[tuple[Read, ast.stmt]], names: set[str]) -> 
 
     Adds their names to `names`, the names that other joins of the block have.
     """
-    classes: dict[object, list[tuple[Read, ast.stmt]]] = {}
-    for read, statement in run if len(run) >= _FEWEST else []:
-        if _is_fit(model, read, statement):
-            for key in _keys(model, read):
-                classes.setdefault(key, []).append((read, statement))
+    fit = [each for each in run if _is_fit(model, *each)] if len(run) >= _FEWEST else []
+    classes = grouped((key, each) for each in fit for key in _keys(model, each[0]))
     taken: set[ast.expr] = set()
     for members in sorted(classes.values(), key=len, reverse=True):
         together: list[tuple[Read, ast.stmt]] = []

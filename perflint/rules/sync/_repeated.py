@@ -18,7 +18,7 @@ from perflint.semantics.around import parts_cells, statement_of
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.sites import SubscriptSite
-from perflint.semantics.structure import stands_in
+from perflint.semantics.structure import grouped, stands_in
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 _MOST = 16
@@ -89,10 +89,8 @@ def _by_index(model: Model, around: ast.AST, sought: Sought) -> list[tuple[Part,
 @once
 def _by_function(model: Model) -> dict[ast.AST, list[ast.Subscript]]:
     """The indexings of a file by their function, or its top level, in the order of the source."""
-    found: dict[ast.AST, list[ast.Subscript]] = {}
-    for node in sorted(model.nodes(ast.Subscript), key=lambda each: (each.slice.lineno, each.slice.col_offset)):
-        found.setdefault(model.function(node) or model.source.tree, []).append(node)
-    return found
+    nodes = sorted(model.nodes(ast.Subscript), key=lambda each: (each.slice.lineno, each.slice.col_offset))
+    return grouped((model.function(node) or model.source.tree, node) for node in nodes)
 
 
 def _free(taken: set[str], part: Part) -> str:
