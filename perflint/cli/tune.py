@@ -41,7 +41,7 @@ from perflint.source.text import Source
 from perflint.tracer.file import read_trace
 from perflint.tracer.probe import ProbeOptions
 from perflint.tracer.trace import Trace
-from perflint.tune.changes import COMPILE, GRAPH, LAYOUT, LOADER, PRECISION, Change, fixes
+from perflint.tune.changes import COLLECTIVES, COMPILE, GRAPH, LAYOUT, LOADER, PRECISION, Change, fixes
 from perflint.tune.evidence import Evidence, Loader
 from perflint.tune.graphs.outlining import Seen
 from perflint.tune.log import Log
@@ -54,7 +54,7 @@ from perflint.verify.workspace import Workspace, project_root
 
 COMMAND_FOLLOWS = True
 """The words after `--` are a command."""
-CHANGES = (LOADER, GRAPH, COMPILE, LAYOUT)
+CHANGES = (LOADER, GRAPH, COMPILE, LAYOUT, COLLECTIVES)
 NAMES = ("fixes", *(each.name for each in CHANGES))
 INEXACT = tuple(each.name for each in PRECISION)
 """Those that need --allow."""

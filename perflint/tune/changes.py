@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from perflint.frozen import dataclass, replace
+from perflint.tune.collectives import joined
 from perflint.tune.compiled import OVERHEAD, compiled
 from perflint.tune.evidence import Evidence
 from perflint.tune.graphs.failing import failing
@@ -137,6 +138,12 @@ COMPILE = Change(
     is_slow=True,
     parts=lambda: [KERNELS],
     beside=LOADER,
+)
+COLLECTIVES = Change(
+    "collectives",
+    "collectives of several tensors are joined",
+    joined,
+    lambda each: max(1 - (each.busy or 0.0) - each.loading, 0.0),
 )
 LAYOUT = Change(
     "channels_last",

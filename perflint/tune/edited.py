@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from perflint.findings import Edit, Span
 from perflint.source.text import Source
@@ -30,3 +32,12 @@ def edited(source: Source, edits: Iterable[Edit], within: Span | None = None) ->
     parts.append(source.text[at:end])
     text = "".join(parts)
     return text if within is None or not text or text.endswith("\n") else text + "\n"
+
+
+def behind_imports(body: Sequence[ast.stmt]) -> tuple[int, Sequence[ast.stmt]] | None:
+    """The line behind the first imports of a file, and these; None if there are none, or another statement is there."""
+    start = 1 if body and isinstance(body[0], ast.Expr) else 0
+    imports = list(takewhile(lambda each: isinstance(each, (ast.Import, ast.ImportFrom)), body[start:]))
+    line = (imports[-1].end_lineno or 0) + 1 if imports else 0
+    rest = body[start + len(imports) :]
+    return None if not imports or (rest and rest[0].lineno < line) else (line, imports)

@@ -6,7 +6,6 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from itertools import takewhile
 
 from perflint.findings import Edit
 from perflint.fixes.edits import insert
@@ -16,7 +15,7 @@ from perflint.source.text import Source
 from perflint.tracer.changes import base, tf32
 from perflint.tracer.changes.autocast import FORMATS, under_autocast
 from perflint.tune.compiled import Finder
-from perflint.tune.edited import edited
+from perflint.tune.edited import behind_imports, edited
 from perflint.tune.evidence import Evidence
 from perflint.tune.refused import Refused
 
@@ -29,10 +28,11 @@ def in_tf32(texts: Mapping[str, str], evidence: Evidence) -> dict[str, str]:
     _require(texts, evidence, tf32.SINCE, _CHOICES, "the precision of float32")
     for path in sorted(evidence.seen.steps):
         source = Source(path, texts[path])
-        place = _behind_imports(source.tree.body)
-        if place is not None:
-            line, torch = place
-            statement = f'{torch}.set_float32_matmul_precision("high")\n'
+        line, imports = behind_imports(source.tree.body) or (0, ())
+        modules = (alias for each in imports if isinstance(each, ast.Import) for alias in each.names)
+        torch = next((alias.asname or "torch" for alias in modules if alias.name == "torch"), None)
+        if torch is not None:
+            statement = f'\n{torch}.set_float32_matmul_precision("high")\n'
             return {path: edited(source, [insert(line, 1, statement)])}
     raise Refused("no file that steps an optimizer imports torch at its beginning", 1)
 
@@ -89,14 +89,3 @@ def _require(
         raise Refused(f"the project allows a torch older than {'.'.join(map(str, since))}", 1)
     if (path := next((path for path, text in sorted(texts.items()) if choices.search(text)), None)) is not None:
         raise Refused(f"{path} chooses {chosen} itself", 1)
-
-
-def _behind_imports(body: list[ast.stmt]) -> tuple[int, str] | None:
-    """The line behind the first imports of a file, and its name for torch; None if they do not import it."""
-    start = 1 if body and isinstance(body[0], ast.Expr) else 0
-    imports = list(takewhile(lambda each: isinstance(each, (ast.Import, ast.ImportFrom)), body[start:]))
-    modules = (alias for each in imports if isinstance(each, ast.Import) for alias in each.names)
-    torch = next((alias.asname or "torch" for alias in modules if alias.name == "torch"), None)
-    line = (imports[-1].end_lineno or 0) + 1 if imports else 0
-    rest = body[start + len(imports) :]
-    return None if torch is None or (rest and rest[0].lineno < line) else (line, torch)

@@ -33,6 +33,7 @@ from perflint.verify.execution import Program, Run
 
 RECORDED = Path(__file__).parent / "recorded"
 OPTIONS = {
+    "collectives": ["--only", "collectives"],
     "compiled": ["--only", "compile"],
     "images": ["--only", "loader"],
     "layout": ["--allow", "precision", "--only", "tf32,bf16,channels_last"],
@@ -40,6 +41,8 @@ OPTIONS = {
     "precision": ["--allow", "precision", "--only", "tf32,bf16,channels_last"],
     "reads": ["--only", "fixes"],
 }
+LAUNCHERS = {"collectives": ["-m", "torch.distributed.run", "--nproc-per-node", "2"]}
+"""What stands between the interpreter and the program."""
 _CPUS = 16
 """Those of the machine with the GPU: the number of workers follows from them."""
 
@@ -114,7 +117,8 @@ def _searched(name: str, folder: Path, log: Path, is_recording: bool) -> Searche
 
 
 def _words(name: str, interpreter: str) -> list[str]:
-    return ["tune", "--repeat", "2", *OPTIONS.get(name, []), "--", interpreter, "train.py"]
+    launcher = LAUNCHERS.get(name, [])
+    return ["tune", "--repeat", "2", *OPTIONS.get(name, []), "--", interpreter, *launcher, "train.py"]
 
 
 def main(target: str, *names: str) -> None:

@@ -34,7 +34,7 @@ def written(
     ],
 )
 def test_it_stands_behind_the_imports(imports: str, torch: str) -> None:
-    assert written(imports + STEP) == f'{imports}{torch}.set_float32_matmul_precision("high")\n{STEP}'
+    assert written(imports + STEP) == f'{imports}\n{torch}.set_float32_matmul_precision("high")\n{STEP}'
 
 
 def test_it_runs() -> None:
