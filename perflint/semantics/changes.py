@@ -113,7 +113,9 @@ class Changes:
 
     def _same_members(self, answer: object, project: Project, belongs: Callable[[FileText], bool]) -> bool:
         """True if the edited files belong to an answer now if they did before."""
-        assert isinstance(answer, tuple)
+        if not isinstance(answer, tuple):
+            # Another process has removed it from the cache.
+            return False
         for path in self._differences:
             file = self._file(path, project)
             if (file is not None and belongs(file)) != (path in answer):
@@ -124,7 +126,8 @@ class Changes:
         module, name = question.arguments
         assert isinstance(module, str) and isinstance(name, str)
         answer = answers[question]
-        assert isinstance(answer, tuple)
+        if not isinstance(answer, tuple):
+            return False
         others = [file for path in answer if (file := self._file(path, project)) is not None]
         for path, difference in self._differences.items():
             file = self._file(path, project)

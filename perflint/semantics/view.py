@@ -7,7 +7,7 @@ not on earlier checks. Everything that it takes from other files goes through he
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -48,6 +48,28 @@ EveryCall = Callable[[Module, FunctionInfo], Every]
 
 _SPELLED = {"False": "[Ff]alse|no|off", "True": "[Tt]rue|yes|on", "None": "None|null|~"}
 """The spellings of a value in files of settings, as patterns."""
+
+
+class Answers(Mapping[Question, object]):
+    """The answers to the questions of several runs. Those of the cache are read when they are asked for."""
+
+    def __init__(self, every: Iterable[Mapping[Question, object]]) -> None:
+        self._sources: dict[Question, Mapping[Question, object]] = {}
+        for each in every:
+            self._sources.update(each._sources if isinstance(each, Answers) else dict.fromkeys(each, each))
+
+    def __getitem__(self, question: Question) -> object:
+        return self._sources[question][question]
+
+    def __iter__(self) -> Iterator[Question]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __reduce__(self) -> tuple[type[dict[Question, object]], tuple[dict[Question, object]]]:
+        """They travel to other machines without the cache."""
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +185,10 @@ class View:
     @property
     def record(self) -> Record:
         """The reads of the run, and of those whose results it uses."""
-        code, texts = {*self.reads, *self._entered}, set(self.texts)
-        questions: dict[Question, object] = {}
-        for other in self.records:
-            code |= other.code
-            texts |= other.texts
-            questions.update(other.questions)
-        return Record(frozenset(code), frozenset(texts), questions | self.questions)
+        code = frozenset((*self.reads, *self._entered)).union(*(other.code for other in self.records))
+        texts = frozenset(self.texts).union(*(other.texts for other in self.records))
+        questions = Answers((*(other.questions for other in self.records), dict(self.questions)))
+        return Record(code, texts, questions)
 
     def passed_to(self, module: Module, info: FunctionInfo) -> list[Arguments]:
         """The arguments that known calls pass to a method that sets attributes."""

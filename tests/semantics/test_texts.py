@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ from perflint.semantics.changes import changes_of
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.texts import Question
-from perflint.semantics.view import View
+from perflint.semantics.view import Answers, Record, View
 from perflint.source.text import Source
 
 FILES = {
@@ -235,3 +236,34 @@ def test_users_come_first_also_through_packages(tmp_path: Path) -> None:
         assert order.index(user) < order.index(used)
     assert order.index("train.py") < order.index("losses.py")
     assert project.texts.users_first([tmp_path / "base.py", tmp_path / "gone.py"]) == [tmp_path / "base.py"]
+
+
+class Kept(dict[Question, object]):
+    """Answers in a cache, which cost something to read."""
+
+    def __getitem__(self, question: Question) -> object:
+        raise LookupError(question)
+
+
+def test_records_are_joined_without_reading_their_answers(tmp_path: Path) -> None:
+    ask = {word: Question("mentioning", (word,)) for word in ("a", "b", "c")}
+    view = View(project_of(tmp_path, {"a.py": "a\n"}))
+    view.rests_on(Record(frozenset(), frozenset(), Kept({ask["a"]: (), ask["b"]: ()})))
+    view.rests_on(Record(frozenset(), frozenset(), {ask["b"]: (tmp_path,)}))
+    again = View(view.project)
+    again.rests_on(view.record)
+    again.mentioning("c")
+    record = again.record
+    assert set(record.questions) == {*ask.values()}
+    assert (record.questions[ask["b"]], record.questions[ask["c"]]) == ((tmp_path,), ())
+    with pytest.raises(LookupError):
+        record.questions[ask["a"]]
+    assert pickle.loads(pickle.dumps(Answers([{ask["b"]: 1}]))) == {ask["b"]: 1}
+
+
+@pytest.mark.parametrize("asks", ["mentioning", "naming", "around", "matching", "importers"])
+def test_an_answer_that_the_cache_has_forgotten_holds_no_more(tmp_path: Path, asks: str) -> None:
+    arguments = (re.compile("a"),) if asks == "matching" else ("a", "a")[: 2 if asks == "importers" else 1]
+    record = Record(frozenset(), frozenset(), {Question(asks, arguments): None})
+    edited = project_of(tmp_path, {"a.py": "a\n"}).overlay({tmp_path / "a.py": "b\n"})
+    assert not changes_of(edited).spare(record, edited)

@@ -202,7 +202,7 @@ class Store:
         code: set[int],
         texts: set[int],
         words: Collection[str] | None,
-        keeps: Callable[[Question, Answers], bool],
+        keeps: Callable[[Question, StoredAnswers], bool],
     ) -> None:
         """Remove the results that rest on the code or texts of some files, or on a question with a new answer.
 
@@ -210,7 +210,7 @@ class Store:
         """
         # Answers rest on results about files, so those of the edited files go first.
         self._remove(lambda in_code, in_texts, _: not (code.isdisjoint(in_code) and texts.isdisjoint(in_texts)))
-        answers = Answers(self)
+        answers = StoredAnswers(self)
         gone = {id for id in self._touched(texts, words) if not keeps(self._question(id), answers)}
         if gone:
             self._remove(lambda _in_code, _in_texts, asked: not gone.isdisjoint(asked))
@@ -289,7 +289,7 @@ class Store:
             (str(path), kind),
         ).fetchone()
         code, texts, questions = map(_numbers, row)
-        asked = Answers(self, [self._question(id) for id in questions])
+        asked = StoredAnswers(self, [self._question(id) for id in questions])
         return Record(frozenset(map(self._path, code)), frozenset(map(self._path, texts)), asked)
 
     def add(self, results: Sequence[Result], unknown: Callable[[Path], Row]) -> None:
@@ -367,6 +367,7 @@ class Store:
         if known is None:
             content = self._one("SELECT content FROM question WHERE id = ?", id)
             known = self._questions[id] = _read(content)
+            self._asked[known] = id
         return known
 
     def _id(self, path: Path, unknown: Callable[[Path], Row]) -> int:
@@ -395,15 +396,18 @@ class Store:
         return [value for (value,) in self._base.execute(statement)]
 
 
-class Answers(Mapping[Question, object]):
-    """The answers to some questions, read when they are asked for."""
+class StoredAnswers(Mapping[Question, object]):
+    """The answers to some questions, read when they are asked for; None if the database has none any more."""
 
     def __init__(self, store: Store, questions: Iterable[Question] = ()) -> None:
         self._store = store
         self._own = dict.fromkeys(questions)
 
     def __getitem__(self, question: Question) -> object:
-        return self._store.answer(question)
+        try:
+            return self._store.answer(question)
+        except DAMAGE:
+            return None
 
     def __iter__(self) -> Iterator[Question]:
         return iter(self._own)
