@@ -218,7 +218,7 @@ class _Prover:
         for outer, inner in outward_in_function(self._model, node):
             if isinstance(outer, (ast.If, ast.IfExp)) and _is_guarded(outer, inner):
                 for name in _tested(self._model, outer.test, types):
-                    if name.id == node.id and flow.used.get(name) is flow.used.get(node):
+                    if name.id == node.id and name in flow.used and flow.used[name] is flow.used.get(node):
                         return True
         return False
 

@@ -108,6 +108,10 @@ class SetBy:
     """By name, those that declare it, each with `ast.Global` or `ast.Nonlocal`."""
     attributes: dict[str, set[ast.AST | None]] = field(default_factory=dict)
     """By the name of an attribute, those that set it, but for constructors."""
+    stored: set[str] = field(default_factory=set)
+    """The names of all attributes that are set, also by `setattr`."""
+    outside: dict[str, list[ast.expr | None]] = field(default_factory=dict)
+    """By the name of an attribute, the values that code gives to it of other objects than `self`; None if unknown."""
     captured: set[str] = field(default_factory=set)
     """The attributes that functions set of objects that a function around them has."""
     written: dict[str, list[tuple[ast.Name | ast.Attribute, ast.AST | None]]] = field(default_factory=dict)

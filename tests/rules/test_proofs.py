@@ -137,6 +137,28 @@ def test_a_tensor_of_one_dimension(before: str, read: str, safety: Safety | None
     assert safeties("TPF103", text) == [safety]
 
 
+@pytest.mark.parametrize(("declared", "safety"), [("x", Safety.UNSAFE), ("y", Safety.SAFE)])
+def test_a_shape_that_another_function_may_change(declared: str, safety: Safety) -> None:
+    text = (
+        "import torch\n\ndef f():\n    x, y = torch.arange(3, device='cuda'), 0\n"
+        f"    def inner():\n        nonlocal {declared}\n        {declared} = torch.tensor(2)\n    inner()\n"
+        "    rows = x.unsqueeze(0).repeat(4, 1)\n    return torch.cat([rows, rows])\n"
+    )
+    assert safeties("TPF212", text) == [safety]
+
+
+@pytest.mark.parametrize(("declared", "is_offered"), [("number", False), ("other", True)])
+def test_a_number_that_is_tested_and_that_another_function_may_change(declared: str, *, is_offered: bool) -> None:
+    text = (
+        "import torch\nfrom elsewhere import given\n\n"
+        f"def change():\n    global {declared}\n    {declared} = [1]\n\n"
+        "number = given()\n\ndef f(other):\n"
+        "    if isinstance(number, float) and isinstance(other, float):\n        change()\n"
+        f"        return torch.tensor({declared}, device='cuda')\n"
+    )
+    assert [each is not None and each is not Safety.DISPLAY for each in safeties("TPF116", text)] == [is_offered]
+
+
 COUNTS = """
 import torch
 

@@ -101,7 +101,7 @@ Child().b               # -> cuda float 2
 Child().width           # -> 4
 Child().get()           # -> cuda float 2
 Child().old()           # -> cpu float 2
-Base().get()            # -> cpu float 2
+Base().get()            # -> cpu float 2 | ?
 
 class Base:
     @dataclasses.dataclass

@@ -280,7 +280,7 @@ class Fields:
         return self
 class Child(Fields):
     def total(self):
-        self.table      # -> tensor float 2
+        self.table      # -> tensor float 2 | ?
 
 class Stays:
     def __init__(self, model):

@@ -370,6 +370,43 @@ class Stepwise:
         self.z = host
         list(steps)
         self.z          # -> cpu float 2 | ?
+class Base:
+    def __init__(self, name):
+        self.w = self.u = self.v = host
+        self.device, self.target = "cuda", "cuda"
+    def one(self): return host
+    def two(self): return host
+    def three(self): return host
+    def use(self):
+        self.one()          # -> cpu float 2 | ?
+        self.two()          # -> cpu float 2 | ?
+        self.three()        # -> cpu float 2
+        self.w              # -> cpu float 2 | ?
+        self.u              # -> cpu float 2 | ?
+        self.v              # -> cpu float 2
+        self.device         # -> 'cuda'
+        self.target         # -> 'cuda' | ?
+        self.w.contiguous() # -> cpu
+        self.below          # -> cpu float 2 | ?
+        self.mixed()        # -> cpu float 2 | ?
+    below = host
+    def mixed(self): return host
+class Mixed:
+    def mixed(self): return None
+class Sub(Mixed, Base):
+    below = None
+    def one(self): return None
+class Guarded:
+    def __init__(self):
+        self.x = host
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, None)
+    def use(self):
+        self.x              # -> cpu float 2 | ?
+def outside(base, value):
+    base.w, base.two, base.target = None, value, torch.float64
+    base.device = "cpu"
+    setattr(base, "u", value)
 class Hooked:
     def __init__(self):
         self.last = host

@@ -176,7 +176,13 @@ def _is_only_use(model: Model, use: ast.expr) -> bool:
 
 @once_per_node
 def _flow_of(model: Model, body: Body) -> Flow:
-    return flow_of(body, lambda item: lets_pass(model, item), _records(model).get(body, ()))
+    flow = flow_of(body, lambda item: lets_pass(model, item), _records(model).get(body, ()))
+    declared = {name for each in model.module.structure.every(ast.Global, ast.Nonlocal) for name in each.names}
+    for use in [use for use in flow.used if isinstance(use, ast.Name) and use.id in declared]:
+        if any(use.id in scope.declared and scope.node is not body for scope in model.symbols.variable(use).seen_in):
+            # Another function may have set it since.
+            del flow.used[use]
+    return flow
 
 
 @once

@@ -31,6 +31,7 @@ from perflint.semantics.values import (
     Evidence,
     Function,
     Instance,
+    Kind,
     Mapping,
     Name,
     Partial,
@@ -251,13 +252,20 @@ def _of_device(frame: Frame, value: DeviceValue, name: str) -> Value:
 def _of_union(frame: Frame, value: Union, name: str) -> Value:
     known = [inner for inner in value.members if not isinstance(inner, Unknown)]
     if name in torch_api.tensor_only_methods() and any(isinstance(inner, Tensor) for inner in known):
-        # The unknown members are used as tensors: they are assumed to be like the known ones.
-        return union(attribute(frame, inner, name) for inner in known)
+        # The unknown members are used as tensors: they are assumed to be on the device of the known ones.
+        return union(attribute(frame, inner, name) for inner in _of_any_form(value, known))
     found = [(inner, attribute(frame, inner, name)) for inner in value.members]
     if any(each.tensor is not None for _, each in found):
         # Code that reads a tensor has no object of a class that lacks it.
         found = [(inner, each) for inner, each in found if not (each.is_unknown and lacks(frame, inner, name))]
     return union(each for _, each in found)
+
+
+def _of_any_form(value: Union, known: list[Value]) -> list[Value]:
+    """The known members of a union; beside something unknown, tensors of any dtype and number of dimensions."""
+    if len(known) == len(value.members):
+        return known
+    return [inner.with_(kind=Kind.UNKNOWN, rank=None) if isinstance(inner, Tensor) else inner for inner in known]
 
 
 def _of_partial(frame: Frame, value: Partial, name: str) -> Value:

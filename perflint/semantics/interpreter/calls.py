@@ -69,6 +69,8 @@ def call(frame: Frame, node: ast.Call) -> Value:
             shown = frame.evaluate(ast.Attribute(argument, attribute, ast.Load()))
             frame.recorder.shown.setdefault(argument, {})[attribute] = shown
     target, value = apply(frame, callee, arguments, node)
+    if isinstance(callee, Function) and elsewhere.may_run_other(frame, callee):
+        value = union([value, UNKNOWN])
     value = unmoved.beside_operand(node, target, unmoved.of_method(frame, node, callee, arguments, value))
     if frame.view.project.declared.gives_gpu_tensor(target):
         value = _on_gpu(value)

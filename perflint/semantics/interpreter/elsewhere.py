@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from perflint.semantics.binders import DEFINITIONS, parameters
+from perflint.semantics.facts.conventions import is_device
 from perflint.semantics.interpreter.builtin_calls import CHANGES
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import derived, info_of, lineage
+from perflint.semantics.interpreter.members import binds, body_of
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import SetBy
-from perflint.semantics.values import UNKNOWN, Function, Mapping, Sequence, Value
+from perflint.semantics.structure import SetBy, last_name, name_in, path_of
+from perflint.semantics.values import UNKNOWN, Const, DeviceValue, Function, Instance, Mapping, Sequence, Value
 
 _SCOPES = (*DEFINITIONS, ast.Lambda)
+_OWN = frozenset(("self", "cls"))
 
 
 def sets_name(frame: Frame, name: str) -> bool:
@@ -51,6 +56,42 @@ def sets_captured(frame: Frame, name: str) -> bool:
     return name in _set_by(frame.module).captured
 
 
+def beside_outside(frame: Frame, receiver: Value, name: str, value: Value) -> Value:
+    """An attribute that the class of `self` has by its own code, beside what other code may have set before."""
+    if frame.recorder is None or receiver != frame.receiver or not isinstance(receiver, Instance):
+        return value
+    outside = _set_by(frame.module).outside
+    given = [*outside.get(name, ()), *outside.get("*", ())]
+    changed = bool(_CHANGING & _defined(frame, lineage(frame, receiver.cls))) or name in _defined(
+        frame, _in_front(frame, receiver.cls)
+    )
+    if not (given or changed) or not binds(frame, receiver, name):
+        return value
+    names_device = isinstance(value, DeviceValue) or (isinstance(value, Const) and isinstance(value.value, str))
+    return value if names_device and not changed and all(map(_names_device, given)) else union([value, UNKNOWN])
+
+
+_CHANGING = frozenset(("__setattr__", "__getattribute__"))
+
+
+def _in_front(frame: Frame, cls: str) -> set[str]:
+    """The classes whose members the objects of subclasses in the same file have in place of those of a class."""
+    return {each for sub in derived(frame, cls) for each in takewhile(lambda one: one != cls, lineage(frame, sub))}
+
+
+def _defined(frame: Frame, classes: Iterable[str]) -> set[str]:
+    """The names of the methods of some classes, and of the attributes that they assign."""
+    known = [(cls, info) for cls in classes if (info := info_of(frame, cls)) is not None]
+    return {name for cls, info in known for name in (*info.methods, *info.assigned_in, *body_of(frame, cls))}
+
+
+def _names_device(node: ast.expr | None) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _names_device(node.body) and _names_device(node.orelse)
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return is_text or (node is not None and is_device(last_name(node)) is not None)
+
+
 def sets_without_call(frame: Frame, name: str) -> bool:
     """True if code may set an attribute where no call shows: a nested function, an iterator, a special method."""
     return sets_captured(frame, name) or any(_runs_by_itself(frame.module, scope) for scope in _setters(frame, name))
@@ -84,6 +125,16 @@ def as_written(frame: Frame, node: ast.Name | ast.Attribute, value: Value) -> Va
         if scope is not here and _is_same(module, root, node):
             return of_anything(value)
     return value
+
+
+def may_run_other(frame: Frame, method: Function) -> bool:
+    """True if a call of a method may run another one: put in its place, or that of `self` in a subclass of the file."""
+    receiver, name = method.receiver, method.qualname.rpartition(".")[2]
+    if not isinstance(receiver, Instance):
+        return False
+    if name in _set_by(frame.module).stored:
+        return True
+    return receiver == frame.receiver and name in _defined(frame, _in_front(frame, receiver.cls))
 
 
 def writes_argument(frame: Frame, function: Function) -> bool:
@@ -124,23 +175,42 @@ def _set_by(module: Module) -> SetBy:
                 found.declared.setdefault(name, set()).add((type(statement), _scope(module, statement)))
         for node in structure.every(ast.Attribute):
             if isinstance(node.ctx, ast.Store):
+                found.stored.add(node.attr)
                 scope = _scope(module, node)
                 info = module.defined_by(scope)
                 if info is not None and not info.constructs:
                     found.attributes.setdefault(node.attr, set()).add(scope)
                 root = node.value
+                if not isinstance(root, ast.Name) or root.id not in _OWN:
+                    around = structure.parents.get(node)
+                    given = around.value if isinstance(around, ast.Assign) and node in around.targets else None
+                    found.outside.setdefault(node.attr, []).append(given)
                 if scope is not None and isinstance(root, ast.Name):
                     if module.symbols.variable(root).scope.node not in (scope, module.symbols.module.node):
                         found.captured.add(node.attr)
+        for call in structure.every(ast.Call):
+            if last_name(call) in ("setattr", "__setattr__") and len(call.args) > 1:
+                found.stored.add(name_in(call.args[1]))
+                if path_of(call.args[0]) not in _OWN or not _constructs(module, call):
+                    given = call.args[2] if call.args[2:] else None
+                    found.outside.setdefault(name_in(call.args[1]), []).append(given)
         for part in structure.every(ast.Subscript, ast.Attribute):
             if not isinstance(part.ctx, ast.Load) or (isinstance(part, ast.Attribute) and part.attr in CHANGES):
                 root = part.value
                 while isinstance(root, ast.Subscript):
                     root = root.value
+                if last_name(root) in ("__dict__", "vars") and not _constructs(module, part):
+                    found.outside.setdefault("*", []).append(None)
                 if isinstance(root, (ast.Name, ast.Attribute)):
                     name = root.id if isinstance(root, ast.Name) else root.attr
                     found.written.setdefault(name, []).append((root, _scope(module, part)))
     return structure.set_by
+
+
+def _constructs(module: Module, node: ast.AST) -> bool:
+    """True for code of a constructor or of `__setattr__`, which each assignment to an attribute calls."""
+    info = module.defined_by(_scope(module, node))
+    return info is not None and (info.constructs or info.name == "__setattr__")
 
 
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda

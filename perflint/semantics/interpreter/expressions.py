@@ -102,6 +102,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
                 found = union([found, attributes.attribute(frame, receiver, node.attr)])
             return elsewhere.as_written(frame, node, attributes.as_seen(frame, found))
     found = attributes.attribute(frame, receiver, node.attr)
+    found = elsewhere.beside_outside(frame, receiver, node.attr, found)
     return union([found, UNKNOWN]) if elsewhere.sets_captured(frame, node.attr) else found
 
 
