@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from perflint.rules._operators import operators
+
 AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast")
 AUTOCAST_OF_MODULE = (*AUTOCAST, "torch.amp.autocast_mode.autocast")
 """Also by the module that defines it."""
@@ -15,16 +17,9 @@ FULLY_SHARD = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composa
 """The second version, a function."""
 LIGHTNING = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 """Trainers."""
-TRAINING_ARGUMENTS = tuple(
-    f"transformers.{home}{name}TrainingArguments"
-    for home in ("", "training_args.", "training_args_seq2seq.")
-    for name in ("", "Seq2Seq")
-)
+TRAINING_ARGUMENTS = operators("data", "training_arguments")
 """The settings of the trainer of Transformers."""
-READS = frozenset(
-    """torch.load numpy.load numpy.loadtxt numpy.genfromtxt pandas.read_csv pandas.read_parquet pandas.read_pickle
-    pandas.read_json pandas.read_excel pickle.load json.load safetensors.torch.load_file yaml.safe_load""".split()
-)
+READS = operators("data", "reads_whole_files")
 """Functions that read a whole file."""
 OPENS = frozenset("h5py.File zipfile.ZipFile tarfile.open lmdb.open sqlite3.connect numpy.memmap".split())
 """Functions that open a file, of which the program then reads a part."""

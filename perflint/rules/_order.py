@@ -15,9 +15,7 @@ _BUILTINS = frozenset("int float bool complex abs len round pow isinstance id ty
 _OF_TORCH = frozenset(("torch", "torch.Tensor", "torch.fft", "torch.linalg", "torch.special"))
 _HAVE_EFFECTS = operators("effects", "have_effects")
 """Functions of torch that draw random numbers or change an argument, without a name that says so by its end."""
-_OTHERS = frozenset(
-    ("torch.device", "torch.cuda.current_device", "torch.cuda.device_count", "torch.finfo", "torch.iinfo")
-)
+_OTHERS = operators("effects", "asks_devices")
 
 
 def may_swap(model: Model, *expressions: ast.expr) -> bool:

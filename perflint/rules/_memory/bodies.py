@@ -27,12 +27,8 @@ _PLAIN: tuple[type[Value], ...] = (Scalar, Const, Dtype, DeviceValue)
 """Values that hold no memory."""
 _MOST_OWNERS = 32
 """The number of objects with an attribute of one name that are kept apart."""
-_OF_MODULE_STATE = frozenset(
-    "state_dict parameters named_parameters buffers named_buffers get_parameter get_buffer trainable_parameters".split()
-)
-"""Methods whose results share the memory of a module's parameters and buffers."""
 _STATE = ".state_dict()"
-"""The place of all results of these methods."""
+"""The place of all results of the methods that give a module's state."""
 _LETS_OTHERS_RUN = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 LAST = (1 << 30, 0)
 """A position behind all code."""
@@ -218,7 +214,7 @@ class Memory:
                 if each.attr not in operators.FACTS:
                     found.append(f".{each.attr}")
             elif isinstance(each, ast.Call):
-                if isinstance(each.func, ast.Attribute) and each.func.attr in _OF_MODULE_STATE:
+                if isinstance(each.func, ast.Attribute) and each.func.attr in operators.MODULE_STATE:
                     found.append(_STATE)
                 waiting += self._handed_on(each)
             elif isinstance(each, (ast.IfExp, ast.BoolOp, ast.Tuple, ast.List, ast.Set, ast.Dict)):

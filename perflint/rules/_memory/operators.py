@@ -43,6 +43,8 @@ LAYOUT_OF_FIRST = operators("memory", "layout_of_first")
 """Operators whose result takes its strides from the first operand alone."""
 LAYOUT_OF_NONE = operators("memory", "layout_of_none")
 """Operators whose result takes its strides from no operand."""
+MODULE_STATE = operators("memory", "module_state")
+"""Methods whose results share the memory of a module's parameters and buffers."""
 RESHAPES = operators("memory", "reshapes")
 """Methods that give a tensor another shape while it keeps its name."""
 _NAMES_RESHAPES = re.compile(rf"\b(?:{'|'.join(sorted(RESHAPES))}|setattr|register\w*_forward\w*_hook)\b")
@@ -59,27 +61,15 @@ _KNOWN = (
     *("torch.", "builtins.", "math.", "numpy.", "typing.", "warnings.", "logging.", "operator.", "functools."),
     *GATHERS,
 )
-_RUNS_OTHERS = frozenset(
-    f"builtins.{name}" for name in "next map filter exec eval getattr setattr __import__ super".split()
-) | {"functools.reduce", "functools.partial", "operator.methodcaller", "operator.call"}
+_RUNS_OTHERS = operators("memory", "runs_others")
 """Functions of Python that run, or look up, code of others."""
-PASSES_ON = frozenset(
-    f"builtins.{name}"
-    for name in "zip enumerate list tuple iter next reversed dict sorted set frozenset min max".split()
-).union(GATHERS)
+PASSES_ON = operators("memory", "passes_on")
 """Functions whose results hold their arguments or the elements of them. Of one process, nothing is gathered."""
 _ARRAY_WRITES = operators("memory", "array_writes")
-_ARRAY_FUNCTIONS = frozenset(
-    f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
-) | {"numpy.random.shuffle", "random.shuffle"}
+_ARRAY_FUNCTIONS = operators("memory", "array_functions")
 _OPERATOR_WRITES = operators("memory", "operator_writes")
 _SPECIAL_WRITES = operators("memory", "special_writes")
-_FACTORIES = "zeros ones full empty eye arange linspace rand randn randint randperm tensor"
-_LIKE = "zeros_like ones_like full_like empty_like rand_like randn_like"
-_MAKES = "cat concat stack hstack vstack where repeat_interleave index_select gather take_along_dim tile"
-FRESH = frozenset(f"torch.{name}" for name in f"{_FACTORIES} {_LIKE} {_MAKES}".split()) | frozenset(
-    f"torch.Tensor.{name}" for name in "repeat repeat_interleave index_select gather clone new_zeros new_ones".split()
-)
+FRESH = operators("memory", "fresh")
 """Operators that create a tensor of their own, and do not keep it for the backward pass."""
 _DECIDES = operators("memory", "decides")
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)

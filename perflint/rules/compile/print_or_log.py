@@ -6,16 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
+from perflint.rules._operators import operators
 from perflint.rules.base import Calls, CallSite, FormatSite, device_confidence, shown
 from perflint.rules.compile._breaks import Break, BreakRule, guarded, in_compiled
 from perflint.rules.compile._device_blind import device_blind
 
 _LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
-_WRITES = (
-    "builtins.print",
-    "warnings.warn",
-    *(f"{owner}.{level}" for owner in ("logging", "logging.Logger", "logging.LoggerAdapter") for level in _LEVELS),
-)
+_WRITES = operators("graphs", "writes")
 _TEXTS = ("f-string", "str", "repr", "format", "str.format", "%")
 _SETTINGS = ("reorderable_logging_functions", "ignore_logger_methods", "ignore_logging_functions")
 

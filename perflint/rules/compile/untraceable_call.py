@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
+from perflint.rules._operators import operators
 from perflint.rules.base import Calls, CallSite, shown
 from perflint.rules.compile._breaks import Break, BreakRule, guarded
 from perflint.semantics.structure import keyword
@@ -17,15 +18,10 @@ _RANDOM = tuple(f"random.{name}" for name in "random choice shuffle sample gauss
 _NUMPY_RANDOM = tuple(f"numpy.random.{name}" for name in "choice randint random uniform normal".split())
 _SYSTEM = ("builtins.open", "os.system", "os.getpid", "os.urandom", "os.path.exists", "uuid.uuid4", "gc.collect")
 _TEXTS = ("json.dumps", "json.loads", "torch.save", "torch.load")
-_STATE = (
-    *("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.Generator.manual_seed"),
-    *("torch.get_rng_state", "torch.set_rng_state", "torch.random.fork_rng"),
-    *("torch.set_num_threads", "torch.get_num_threads", "torch.cuda.memory_allocated"),
-)
+_STATE = operators("graphs", "state")
 _TENSORS = ("torch.Tensor.is_inference", "torch.Tensor.data_ptr", "torch.Tensor.to_sparse")
 _COPIES = ("copy.deepcopy", "copy.copy")
-_MADE = ("torch.nn.Parameter", "torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Embedding",
-         "torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.LayerNorm")  # fmt: skip
+_MADE = operators("graphs", "made")
 _BREAKS = ("torch._dynamo.graph_break", "torch._dynamo.decorators.graph_break")
 _SURE = (*_BREAKS, *_CLOCKS, *_NOW, *_RANDOM, *_SYSTEM, *_TEXTS, *_STATE, *_TENSORS)
 

@@ -8,6 +8,7 @@ from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, surest
 from perflint.rules._methods import is_false, is_true
+from perflint.rules._operators import operators
 from perflint.rules.base import CallSite, Files, FileSite, OutsideRule, Rule, Site, often, shown
 from perflint.rules.precedence import most_precise
 from perflint.rules.registry import RuleSet, all_rules
@@ -150,10 +151,7 @@ def _confidence(captures: Captures, site: Site, confidence: Confidence) -> Confi
     return confidence if captures.is_certain(site.node) else Confidence.LOW
 
 
-_BY_THEMSELVES = (
-    *("torch.cuda.synchronize", "torch.cuda.Stream.synchronize", "torch.cuda.Event.synchronize"),
-    *("torch.cuda.Event.query", "torch.cuda.Stream.query"),
-)
+_BY_THEMSELVES = operators("waits", "by_themselves")
 """They wait, or ask whether work is done, whatever their arguments."""
 
 

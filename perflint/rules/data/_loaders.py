@@ -10,6 +10,7 @@ from perflint.findings import Fix, Safety
 from perflint.fixes.edits import with_one_more
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._numbers import integer
+from perflint.rules._operators import operators
 from perflint.rules._sources import unpacked
 from perflint.rules._turns import heads, nodes_of
 from perflint.rules.placement import MOVES, move
@@ -22,13 +23,7 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import grouped, path_of, walk
 from perflint.semantics.values import NONE, Class, Device, Function, Instance, Origin, Sequence, Tensor, Unknown, Value
 
-LOADERS = (
-    "torch.utils.data.DataLoader",
-    "torch.utils.data.dataloader.DataLoader",
-    # It collates graphs, and passes all else on.
-    "torch_geometric.loader.DataLoader",
-    "torch_geometric.data.DataLoader",
-)
+LOADERS = operators("data", "loaders")
 _POSITIONS = {
     "dataset": 0,
     "batch_size": 1,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from perflint.frozen import dataclass
 from perflint.rules._bindings import derived
+from perflint.rules._operators import operators
 from perflint.rules._turns import called_here
 from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
@@ -14,9 +15,7 @@ from perflint.semantics.purpose.given import named_arguments
 from perflint.semantics.structure import calls_in, names_in
 from perflint.semantics.values import Instance
 
-_DATASETS = frozenset(
-    f"torch.utils.data.{name}" for name in ("Dataset", "IterableDataset", "dataset.Dataset", "dataset.IterableDataset")
-)
+_DATASETS = operators("data", "datasets")
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 

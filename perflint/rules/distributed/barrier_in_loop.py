@@ -6,14 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._operators import operators
 from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.around import inside
 
 _BARRIERS = tuple(f"torch.distributed.{name}" for name in ("barrier", "monitored_barrier"))
-_OBJECTS = tuple(
-    f"torch.distributed.{name}"
-    for name in ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list")
-)
+_OBJECTS = operators("waits", "objects")
 
 
 class BarrierInLoop(Rule):

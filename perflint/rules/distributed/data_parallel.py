@@ -7,15 +7,11 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import LIGHTNING
+from perflint.rules._operators import operators
 from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.values import Const
 
-_WRAPPERS = (
-    "torch.nn.DataParallel",
-    "torch.nn.parallel.DataParallel",
-    "torch.nn.parallel.data_parallel",
-    "torch.nn.parallel.data_parallel.DataParallel",
-)
+_WRAPPERS = operators("distributed", "data_parallel")
 
 
 class DataParallel(Rule):

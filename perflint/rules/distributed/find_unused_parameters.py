@@ -9,17 +9,12 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import replace
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
-from perflint.rules._names import DDP, LIGHTNING
+from perflint.rules._names import LIGHTNING
+from perflint.rules._operators import operators
 from perflint.rules.base import Calls, CallSite, Mentions, Rule
 from perflint.source.quoting import quoted
 
-_WRAPPERS = (
-    *DDP,
-    "accelerate.DistributedDataParallelKwargs",
-    "accelerate.utils.DistributedDataParallelKwargs",
-    "lightning.pytorch.strategies.DDPStrategy",
-    "pytorch_lightning.strategies.DDPStrategy",
-)
+_WRAPPERS = operators("distributed", "wrappers")
 _ON = "find_unused_parameters_true"
 _TRAINS = ("backward", "optim", "Strategy", "strategy", "Accelerat", "accelerat", "wrap")
 

@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._names import FSDP, FULLY_SHARD
+from perflint.rules._operators import operators
 from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.around import loops_around
 from perflint.semantics.values import Instance
 
-_WHOLES = tuple(
-    f"torch.nn.{name}"
-    for name in ("Module", "Sequential", "Transformer", "TransformerEncoder", "TransformerDecoder", "ModuleList")
-)
+_WHOLES = operators("distributed", "wholes")
 _NESTS = re.compile(r"\benable_wrap\b|auto_wrap_policy|apply_fsdp|parallelize")
 _WRAP = "torch.distributed.fsdp.wrap.wrap"
 _SHARDS = re.compile(r"fully_shard\(|FSDP\(|FullyShardedDataParallel\(")

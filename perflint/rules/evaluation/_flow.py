@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from perflint.rules._memory.operators import ALIASES, ASKS, ASKS_IDENTITY, ASKS_LAYOUT, FACTS, LAYS_OUT, MOVES, VIEWS
+from perflint.rules._operators import operators
 from perflint.rules._visible import is_local
 from perflint.rules.evaluation._callees import (
     DETACHES,
@@ -32,10 +33,7 @@ _ABOUT = (FACTS | ASKS | ASKS_LAYOUT | ASKS_IDENTITY | {"storage"}) - {"_base"}
 """Attributes of a tensor that have nothing of its graph."""
 _PAIRS = frozenset({"cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort", "topk"})
 _DIMENSIONS = frozenset({"axis", "dim", "dimension"})
-_FRESH = frozenset(
-    {"Counter", "OrderedDict", "clone", "defaultdict", "deque", "dict", "empty", "empty_like", "full", "full_like",
-     "list", "new_empty", "new_full", "new_zeros", "ones", "ones_like", "set", "zeros", "zeros_like"}
-)  # fmt: skip
+_FRESH = operators("gradient", "fresh")
 """Callees that make a new container or a new tensor."""
 _MAY_SHARE = VIEWS | LAYS_OUT | MOVES | ALIASES
 """Operators whose result may be their operand, or share its memory."""

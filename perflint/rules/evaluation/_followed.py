@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator, Set
 
 from perflint.rules._methods import is_self_or_cls
+from perflint.rules._operators import operators
 from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Function, Instance
 
-_KEEPS_SIGNATURE = frozenset(
-    {"classmethod", "compile", "inference_mode", "no_grad", "script", "staticmethod", "torch_compile"}
-)
+_KEEPS_SIGNATURE = operators("gradient", "keeps_signature")
 
 
 def followed(survey: Survey, call: ast.Call) -> Scope | None:

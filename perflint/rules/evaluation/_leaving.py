@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from perflint.rules._operators import operators
 from perflint.rules.evaluation._callees import is_host
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate, Flow
@@ -16,10 +17,7 @@ from perflint.semantics.structure import last_name, path_of, walk
 _HOST_BUILTINS = frozenset({"bool", "float", "int", "len", "range", "repr", "round", "str", "time"})
 _HOST_METHODS = frozenset({"item", "numpy", "tolist"})
 _READS = _HOST_METHODS | {"cpu", "device", "dtype", "numel", "shape", "size"}
-_CONTAINERS = frozenset(
-    {"Counter", "OrderedDict", "defaultdict", "deque", "dict", "enumerate", "iter", "list", "max", "min", "next",
-     "reversed", "set", "sorted", "sum", "tuple", "zip"}
-)  # fmt: skip
+_CONTAINERS = operators("gradient", "containers")
 """Callees whose result holds their arguments, and nothing else."""
 
 

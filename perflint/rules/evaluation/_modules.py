@@ -8,6 +8,7 @@ from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import called_on, is_false
+from perflint.rules._operators import operators
 from perflint.rules.evaluation._scopes import PARAMETERS, OfFile, Survey
 from perflint.semantics.around import statement_of
 from perflint.semantics.binders import How
@@ -19,10 +20,7 @@ from perflint.semantics.values import Instance
 
 _COPIES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_copy_", "_foreach_lerp_"})
 _HARMLESS_CALLS = frozenset({"id", "isinstance", "len", "next", "print", "repr", "save", "str", "summary", "type"})
-_HARMLESS_METHODS = frozenset(
-    {"__call__", "buffers", "cpu", "cuda", "double", "eval", "float", "forward", "half", "load_state_dict",
-     "named_buffers", "share_memory", "state_dict", "to", "train", "training"}
-)  # fmt: skip
+_HARMLESS_METHODS = operators("gradient", "leaves_weights")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from itertools import takewhile
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
+from perflint.rules._operators import operators
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, runs
 from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, reached
 from perflint.semantics.around import Loop, loops_around, targets
@@ -20,9 +21,7 @@ from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import GROWS, grouped, last_name, walk
 
-_HOST_READS = frozenset(
-    {"argmax", "argsort", "cpu", "detach", "item", "numpy", "save", "save_image", "tolist", "topk", "update"}
-)
+_HOST_READS = operators("gradient", "reads_results")
 _LOADS = "from_pretrained"
 _PLAIN_BASES = frozenset({"ABC", "Module", "object", "Protocol", "Generic"})
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests
+from perflint.rules._operators import operators
 from perflint.rules._turns import places, turn_around
 from perflint.rules.base import Calls, CallSite, Files, FileSite, Rule, often, shown
 from perflint.rules.worth import sentence
@@ -20,11 +21,7 @@ from perflint.semantics.values import Instance
 
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
 _MOVES = tuple(f"torch.nn.Module.{name}" for name in _METHODS)
-_LOADS = (
-    *("torch.load", "transformers.pipeline", "torch.hub.load", "torch.jit.load", "timm.create_model"),
-    *(f"sentence_transformers.{name}" for name in ("SentenceTransformer", "CrossEncoder", "SparseEncoder")),
-    *("whisper.load_model", "open_clip.create_model_and_transforms", "ultralytics.YOLO"),
-)
+_LOADS = operators("data", "loads_models")
 _PRETRAINED = "from_pretrained"
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._operators import operators
 from perflint.rules._turns import turn_around
 from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.semantics.heat.training import goes_backward
 
-_GATHERS = tuple(
-    f"accelerate.{home}Accelerator.{name}"
-    for home in ("", "accelerator.")
-    for name in ("gather", "gather_for_metrics", "reduce", "print")
-)
+_GATHERS = operators("distributed", "gathers")
 
 
 class GatherEachStep(Rule):

@@ -9,6 +9,7 @@ from functools import cached_property
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.operators import records
 from perflint.rules._methods import is_self_or_cls
+from perflint.rules._operators import operators
 from perflint.rules._turns import Call, call_in_loop, heads
 from perflint.rules.transfer._loops import Loop
 from perflint.semantics.around import inside
@@ -19,10 +20,7 @@ from perflint.semantics.structure import grouped, keyword, names_in, walk
 from perflint.semantics.values import Class, Const, DeviceValue, Dtype, Function, Instance, Scalar, Value
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data shape size dtype device ndim numel dim".split())
-_TENSOR_METHODS = frozenset(
-    "abs clone cpu cuda exp flatten float log max mean min mul pow reshape sqrt square squeeze sum t to "
-    "transpose unsqueeze view".split()
-)
+_TENSOR_METHODS = operators("graphs", "only_of_tensors")
 _MOST = 200
 """Bindings and uses of one name that are followed."""
 _HARMLESS = ("torch.", "numpy.", "builtins.", "random.", "math.", "time.")

@@ -10,6 +10,7 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import made
 from perflint.rules._methods import is_false
+from perflint.rules._operators import operators
 from perflint.rules._sources import called, given, operands, sources
 from perflint.rules.base import Calls, CallSite, Mentions, Rule, often
 from perflint.semantics.model import Model
@@ -54,10 +55,7 @@ _TRIANGLES: dict[tuple[str, object], _Part] = {
     ("triu", 1): _Part.LATER,
     ("triu", 0): _Part.FROM_DIAGONAL,
 }
-_KEEP = frozenset(
-    """to type type_as cuda cpu float half bfloat16 long int bool contiguous clone detach view reshape unsqueeze squeeze
-    expand expand_as""".split()
-)
+_KEEP = operators("masks", "keep")
 """Methods that change neither which elements are zero nor their order."""
 _MAKES = frozenset({"ones", "ones_like", "new_ones", "full", "full_like", "new_full"})
 _CLEARS = frozenset({"zeros", "zeros_like", "new_zeros"})

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import made
+from perflint.rules._operators import operators
 from perflint.rules._turns import heads
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in
 
 _METHODS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
-_PASS_ON = frozenset(f"builtins.{name}" for name in ("zip", "list", "enumerate", "filter", "tuple", "reversed")) | {
-    "itertools.chain",
-    "itertools.chain.from_iterable",
-}
+_PASS_ON = operators("optimizers", "pass_on")
 _Nothing: frozenset[str] = frozenset()
 
 

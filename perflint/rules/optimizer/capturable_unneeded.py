@@ -10,6 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
 from perflint.rules._project_text import project_says
+from perflint.rules._since import CAPTURABLE
 from perflint.rules.base import Calls, CallSite, Rule
 from perflint.rules.optimizer._graphs import CAPTURES, COMPILES
 from perflint.semantics.model import Model
@@ -18,10 +19,6 @@ from perflint.semantics.values import Const, Mapping, Sequence, Value
 _NAMES = ("lr", "betas", "eps", "weight_decay", "momentum")
 _WRITES = re.compile(rf"[\"'](?:{'|'.join(_NAMES)})[\"']\](?:\[\d\])?\s*(?:\.\w+_\(|=\s*torch\.)")
 """`group["lr"].fill_(…)` and `group["lr"] = torch.tensor(…)`."""
-_CAPTURABLE = tuple(
-    f"torch.optim.{name}"
-    for name in ("Adam", "AdamW", "Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop")
-)
 
 
 class CapturableUnneeded(Rule):
@@ -79,7 +76,7 @@ class CapturableUnneeded(Rule):
     effect, severity = Effect.COMPUTE, Severity.WARNING
     measured = ("adamw-capturable-step-gpt",)
     costs = "`capturable=True` costs GPT-2 training {0}"
-    listens = (Calls(*_CAPTURABLE),)
+    listens = (Calls(*CAPTURABLE),)
     since = (2, 0)
 
     def check(self, site: CallSite) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
+from perflint.rules._operators import operators
 from perflint.rules._statements import removal
 from perflint.rules.base import Calls, CallSite, Rule, shown
 from perflint.rules.worth import sentence
@@ -19,9 +20,7 @@ from perflint.semantics.values import NONE, Const
 
 _SWITCHES = ("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly")
 _CONTEXTS = ("torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly")
-_GRADCHECKS = tuple(
-    f"torch.autograd.{home}{name}" for home in ("", "gradcheck.") for name in ("gradcheck", "gradgradcheck")
-)
+_GRADCHECKS = operators("checks", "gradients")
 _RANGES = tuple(f"torch.autograd.profiler.{name}" for name in ("emit_nvtx", "emit_itt"))
 _PROFILES = ("torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile")
 _UNMEASURED = frozenset((*_GRADCHECKS, *_RANGES, *_PROFILES))

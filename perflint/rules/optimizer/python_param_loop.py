@@ -10,6 +10,7 @@ from itertools import chain
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
 from perflint.rules._bindings import derived
+from perflint.rules._operators import operators
 from perflint.rules.base import Files, FileSite, Rule, Site, often, shown
 from perflint.rules.optimizer._parameters import ParameterLoop, parameter_loops
 from perflint.rules.worth import sentence
@@ -17,10 +18,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.structure import calls_in, children, keyword, last_name, names_in, root_of, walk
 from perflint.semantics.values import Function
 
-_UPDATES = frozenset(
-    """mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sqrt_ pow_ sign_ neg_ copy_
-    normal_ uniform_ nan_to_num_""".split()
-)
+_UPDATES = operators("optimizers", "updates")
 _LOOSE = frozenset({"copy_", "normal_", "uniform_"})
 """Names of work that is mostly done once; it counts only in code that runs each step."""
 _OUT_OF_PLACE = "a moving average computed out of place, parameter by parameter, makes GPT-2 training {2} slower"

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
+from perflint.rules._operators import operators
 from perflint.rules.sync._dimensions import has_dimensions
 from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.binders import How
@@ -14,9 +15,7 @@ from perflint.semantics.facts import torch_api
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Instance, Kind, Sequence, Tensor, Unknown, Value, scalar_type
 
-_PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
-    f"math.{name}" for name in "sqrt log log2 log10 exp pow floor ceil sin cos tan isnan isinf isfinite prod".split()
-)
+_PYTHON = operators("numbers", "takes_numbers")
 _BOUNDS = {f"torch.{name}": 1 for name in ("clamp", "clamp_", "clip", "clip_")} | {
     f"torch.Tensor.{name}": 0 for name in ("clamp", "clamp_", "clip", "clip_")
 }

@@ -27,10 +27,7 @@ _REDUCES = operators("dimensions", "reduces")
 """Functions whose result lacks the dimension that the argument `dim` names."""
 _KEEPS = frozenset("topk sort argsort cumsum cumprod softmax log_softmax flip".split())
 """Functions whose results have as many dimensions as their first operand, which has the dimension `dim`."""
-_ADDS = frozenset(
-    """unsqueeze stack cat concat hstack vstack nonzero argwhere flatten ravel bincount unfold repeat_interleave
-    masked_select indices""".split()
-)
+_ADDS = operators("dimensions", "adds")
 """Functions whose result has a dimension in any case."""
 _SHAPES = frozenset("view reshape repeat tile expand permute".split())
 """Functions whose result has as many dimensions as they are passed numbers, or more."""

@@ -5,17 +5,12 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._memory.flows import behind
+from perflint.rules._operators import operators
 from perflint.semantics.model import Model
 
 _HOST_TESTS = frozenset(f"{owner}.{name}" for owner in ("math", "numpy") for name in ("isnan", "isinf", "isfinite"))
-_TESTS = frozenset(
-    f"{owner}.{name}"
-    for owner in ("torch", "torch.Tensor")
-    for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf")
-)
-_TRANSPARENT = frozenset(
-    ("any", "all", "sum", "item", "max", "min", "count_nonzero", "float", "int", "long", "bool", "mean", "detach")
-)
+_TESTS = operators("checks", "nan")
+_TRANSPARENT = operators("checks", "keeps_nan")
 
 
 def checks_for_nan(model: Model, node: ast.expr, tensor: ast.expr) -> bool:

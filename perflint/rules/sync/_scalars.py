@@ -11,6 +11,7 @@ import ast
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
+from perflint.rules._operators import operators
 from perflint.rules.placement import of_computed
 from perflint.semantics.facts import conventions
 from perflint.semantics.lattice import union
@@ -24,10 +25,7 @@ TRUTH_OF_TENSOR = "TPF105"
 NAN_CHECK = "TPF107"
 DEVICE_TO_HOST_COPY = "TPF109"
 
-NUMBERS = (
-    *(f"torch.Tensor.{name}" for name in ("item", "tolist", "__float__", "__int__", "__index__", "__complex__")),
-    *("builtins.float", "builtins.int", "builtins.complex"),
-)
+NUMBERS = operators("numbers", "reads")
 """Calls that make Python numbers of a tensor."""
 
 _TRUTHS = ("builtins.bool", "operator.truth", "operator.not_", "torch.is_nonzero", "torch.Tensor.is_nonzero")

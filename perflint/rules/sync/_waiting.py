@@ -24,9 +24,7 @@ from perflint.semantics.structure import FUNCTIONS, GROWS, calls_in, keyword, la
 from perflint.semantics.values import Const, Device, DeviceValue, Value
 
 _CLOCKS = operators("waits", "clocks")
-_CAPTURES = frozenset(
-    f"torch.cuda.{name}" for name in ("graph", "CUDAGraph", "CUDAGraph.capture_begin", "make_graphed_callables")
-)
+_CAPTURES = operators("waits", "captures")
 _STREAMS = frozenset(f"torch.{name}" for name in ("cuda.stream", "cuda.Stream", "Stream", "cuda.ExternalStream"))
 _PROFILES_OR_SHARES = tuple(sorted(operators("waits", "profiles_or_shares")))
 _METHODS_THAT_NEED_IT = frozenset(("elapsed_time", "wait_stream", "record_stream"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, surest
 from perflint.rules._memory.flows import flow_around
+from perflint.rules._operators import operators
 from perflint.semantics.dataflow.flow import Flow
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
@@ -14,12 +15,7 @@ from perflint.semantics.values import Class, Device, Function, Instance, Kind, M
 
 _SAVES = ("torch.save", "safetensors.torch.save_file")
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
-_DRAWS = (
-    *("torchvision.utils.save_image", "torchvision.transforms.functional.to_pil_image"),
-    *("torchvision.transforms.ToPILImage.__call__", "torchvision.transforms.v2.ToPILImage.__call__"),
-    *(f"{name}.{method}" for name in _WRITERS for method in ("add_image", "add_images", "add_video", "add_embedding")),
-    "wandb.Image",
-)
+_DRAWS = operators("copies", "draws")
 WRITES = (*_SAVES, *_DRAWS)
 """Functions that copy the tensors among their arguments to the CPU at once."""
 

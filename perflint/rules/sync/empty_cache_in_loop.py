@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Need, Safety, Severity
 from perflint.rules._methods import serves_tests
+from perflint.rules._operators import operators
 from perflint.rules._statements import block_of, removal
 from perflint.rules.base import Calls, CallSite, ExpressionSite, Group, Rule, device_confidence, often, shown
 from perflint.rules.worth import cost, sentence
@@ -19,10 +20,7 @@ from perflint.semantics.structure import calls_in, last_name, names_in, walk
 from perflint.semantics.values import Instance
 
 _HOUSEKEEPING = ("gc.", "time.", "logging.", "psutil.", "os.", "ctypes.", "torch.cuda.", "torch.accelerator.")
-_MEASURES = frozenset(
-    """max_memory_allocated max_memory_reserved memory_allocated memory_reserved memory_stats mem_get_info
-    reset_peak_memory_stats reset_max_memory_allocated memory_summary""".split()
-)
+_MEASURES = operators("waits", "measures_memory")
 _LEAVE = (ast.Return, ast.Break)
 _COLLECT = "gc.collect"
 _OF_TENSORS = frozenset("forward backward argmax softmax log_softmax matmul unsqueeze squeeze permute item".split())

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import ahead, made
+from perflint.rules._operators import operators
 from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, CallSite, Rule, device_confidence, shown
 from perflint.semantics.around import statement_of
@@ -15,10 +16,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in, walk
 
 _CLOCKS = tuple(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns"))
-_WAITS = frozenset(
-    """item tolist cpu numpy synchronize wait nonzero unique any all allclose equal elapsed_time backward_and_wait
-    generate print format info debug barrier""".split()
-)
+_WAITS = operators("waits", "by_name")
 _WAITING_CALLS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "print", "str"))
 
 

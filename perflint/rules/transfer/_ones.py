@@ -16,9 +16,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Array, Const, Tensor, scalar_type
 
-_SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn")) | frozenset(
-    f"torch.Tensor.{name}" for name in ("view", "reshape", "new_zeros", "new_ones", "new_empty")
-)
+_SIZED = operators("sizes", "sized")
 _SIZE_FIRST = frozenset(("torch.full", "torch.Tensor.new_full"))
 _SAME = operators("sizes", "same")
 _REDUCES = frozenset("sum mean amax amin all any prod std var norm argmax argmin logsumexp softmax".split())

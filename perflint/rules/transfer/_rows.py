@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from perflint.findings import Confidence, weakest
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import body_around
+from perflint.rules._operators import operators
 from perflint.rules.placement import FACTORIES
 from perflint.rules.transfer._loops import is_bound_before
 from perflint.semantics.facts import conventions
@@ -20,10 +21,7 @@ from perflint.semantics.values import Const, Device, Scalar, Tensor, Unknown
 FEW = 8
 """Turns of a loop that are hardly worth a thought."""
 _JOINS = frozenset({"torch.stack", "torch.cat", "torch.concat", "torch.hstack", "torch.vstack", "builtins.sum"})
-_SIZED_BY_DATA = frozenset(
-    """argwhere bincount masked_select nms batched_nms nonzero repeat_interleave unique unique_consecutive
-    numpy tolist cpu item""".split()
-)
+_SIZED_BY_DATA = operators("sizes", "by_data")
 """Operations whose result has another size in each iteration, or is on the CPU."""
 _BLOCKS = (ast.If, ast.For, ast.With)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert, ast.Pass, ast.Continue, ast.Raise)

@@ -32,12 +32,7 @@ from perflint.semantics.structure import arguments, keyword, last_name
 from perflint.semantics.values import Const, Dtype, Kind, scalar_type
 from perflint.source.concrete import code, cst
 
-_EXACT = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")) | {
-    "torch.eye",
-    "torch.arange",
-    "torch.tril_indices",
-    "torch.triu_indices",
-}
+_EXACT = operators("creation", "exact")
 """Factories that give the same bits on every device (arange: of integers)."""
 _PLAIN = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty") for like in ("", "_like"))
 """Those whose tensors each dtype holds exactly."""

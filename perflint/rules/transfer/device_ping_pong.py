@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
 from perflint.rules._memory.flows import made
+from perflint.rules._operators import operators
 from perflint.rules.base import Calls, CallSite, Mentions, Rule, device_confidence, often, shown
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.semantics.model import Model
@@ -15,10 +16,7 @@ from perflint.semantics.structure import calls_in, walk
 
 _MAKES = ("torch.tensor", "torch.as_tensor")
 _LEAVES = frozenset(f"torch.Tensor.{name}" for name in ("cpu", "numpy", "tolist"))
-_ARRAY_METHODS = frozenset(
-    """astype reshape sum mean max min argmax argmin argsort sort copy flatten transpose squeeze ravel clip any all std
-    var cumsum tolist item nonzero round repeat take dot swapaxes""".split()
-)
+_ARRAY_METHODS = operators("copies", "array_methods")
 _LONGEST_TRAIL = 16
 """Expressions that are looked at, from one assignment to the next."""
 
