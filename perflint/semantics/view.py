@@ -20,6 +20,7 @@ from perflint.semantics.search_path import ADDS_FOLDERS
 from perflint.semantics.structure import ClassInfo, FunctionInfo
 from perflint.semantics.test_files import is_test_file
 from perflint.semantics.texts import FileText, Question
+from perflint.semantics.values import Function, Value
 
 
 def no_arguments(module: Module, info: FunctionInfo) -> list[Arguments]:
@@ -161,6 +162,14 @@ class View:
         module, _, qualname = name.rpartition(".")
         home = self.loaded(module if facts is None else facts.module)
         info = None if home is None else home.klass(qualname if facts is None else facts.qualname)
+        return None if home is None or info is None else (home, info)
+
+    def function(self, value: Value) -> tuple[Module, FunctionInfo] | None:
+        """The function of a module that the run has met that a value is, with its module; None for other values."""
+        if not isinstance(value, Function):
+            return None
+        home = self.loaded(value.module)
+        info = None if home is None else home.function(value.line, value.column)
         return None if home is None or info is None else (home, info)
 
     def at(self, path: Path) -> Module | None:

@@ -11,7 +11,7 @@ from perflint.rules.base import CallSite, Files, FileSite, Rule, often, shown
 from perflint.semantics.model import Model
 from perflint.semantics.module import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name, path_of
-from perflint.semantics.values import Function, Instance
+from perflint.semantics.values import Instance
 
 _GENERATE = "torch.nn.Module.generate"
 """The method of transformers: its models come from calls whose class no file of the project has."""
@@ -132,10 +132,9 @@ def _runs_layers(call: CallSite) -> Confidence | None:
     if call.target == _GENERATE:
         return Confidence.MEDIUM
     for value in call.value(call.node.func).members:
-        module = call.model.view.loaded(value.module) if isinstance(value, Function) else None
-        info = None if module is None or not isinstance(value, Function) else module.function(value.line, value.column)
-        owner = None if module is None or info is None else module.klass(info.owner)
-        if module is not None and info is not None and owner is not None and _calls_layers(module, owner, info, set()):
+        found = call.model.view.function(value)
+        owner = None if found is None else found[0].klass(found[1].owner)
+        if found is not None and owner is not None and _calls_layers(found[0], owner, found[1], set()):
             return Confidence.HIGH
     return None
 

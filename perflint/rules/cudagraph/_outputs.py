@@ -85,10 +85,10 @@ def _graphs_of(model: Model, callee: Function | Instance) -> str:
 
 def _graphs_by_decorator(model: Model, callee: Function) -> str:
     """The decorator that compiles a function of another file to CUDA graphs; empty if it has none."""
-    home = model.view.loaded(callee.module)
-    info = None if home is None else home.function(callee.line, callee.column)
-    if home is None or info is None:
+    found = model.view.function(callee)
+    if found is None:
         return ""
+    home, info = found
     for node in getattr(info.node, "decorator_list", ()):
         if isinstance(node, ast.Call) and home.symbols.full_name(node.func) == "torch.compile":
             given = {each.arg: getattr(each.value, "value", None) for each in node.keywords}

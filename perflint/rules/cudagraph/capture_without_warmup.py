@@ -11,7 +11,7 @@ from perflint.rules.base import Files, FileSite, Rule
 from perflint.rules.cudagraph._replays import Recorded, recorded
 from perflint.semantics.around import is_inside
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import calls_in
 from perflint.semantics.values import Function, Instance
 
 _WARMED = re.compile(r"warm_?up|wait_stream|cuda\.Stream\(|cuda\.stream\(|num_warmup", re.IGNORECASE)
@@ -101,30 +101,26 @@ class CaptureWithoutWarmup(Rule):
 
 def _first_work(model: Model, block: Recorded) -> ast.Call | None:
     """The first call in a block of a module or of a function of the project."""
-    for statement in block.capture.body:
-        for node in walk(statement):
-            if isinstance(node, ast.Call):
-                value = model.value(node.func)
-                is_module = isinstance(value, Instance) and model.is_module(value)
-                if is_module or isinstance(value, Function) or model.target(node) == "torch.nn.Module.__call__":
-                    return node
+    for call in calls_in(*block.capture.body):
+        value = model.value(call.func)
+        is_module = isinstance(value, Instance) and model.is_module(value)
+        if is_module or isinstance(value, Function) or model.target(call) == "torch.nn.Module.__call__":
+            return call
     return None
 
 
 def _is_warmed(model: Model, block: Recorded) -> bool:
     """True if the scope of a block runs the recorded code before, or mentions a warm-up."""
-    inside = [node for statement in block.capture.body for node in walk(statement)]
-    called = {ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)}
+    called = {ast.unparse(call.func) for call in calls_in(*block.capture.body)}
     scope = block.scope if block.scope is not None else model.source.tree
     if _WARMED.search(_text_before(model, scope, block)):
         return True
+    before = (call for call in calls_in(scope) if call.lineno < block.capture.start.lineno)
     return any(
-        isinstance(node, ast.Call)
-        and node.lineno < block.capture.start.lineno
-        and ast.unparse(node.func) in called
-        and isinstance(model.value(node.func), (Instance, Function))
-        and not any(is_inside(model, node, statement) for statement in block.capture.body)
-        for node in walk(scope)
+        ast.unparse(call.func) in called
+        and isinstance(model.value(call.func), (Instance, Function))
+        and not any(is_inside(model, call, statement) for statement in block.capture.body)
+        for call in before
     )
 
 

@@ -123,17 +123,14 @@ def _loops_of_takers(model: Model, call: ast.Call) -> Iterator[tuple[Module, For
         return
     for each, given in _passing(model, model.function(call) or model.source.tree).get(path, ()):
         for taker in model.value(each.func).members:
-            if not isinstance(taker, Function):
+            found = model.view.function(taker)
+            if found is None or not isinstance(taker, Function) or not isinstance(found[1].node, ast.FunctionDef):
                 continue
-            home = model.view.loaded(taker.module)
-            info = None if home is None else home.function(taker.line, taker.column)
-            if home is None or info is None or not isinstance(info.node, ast.FunctionDef):
-                continue
+            home, function = found[0], found[1].node
             # A bound method gets its object first.
-            ordered = [arg.arg for arg in info.node.args.args][taker.receiver is not None :]
+            ordered = [arg.arg for arg in function.args.args][taker.receiver is not None :]
             name = given if isinstance(given, str) else ordered[given] if given < len(ordered) else ""
-            for loop in _loops(model, info.node).get(name, ()):
-                yield home, loop, each
+            yield from ((home, loop, each) for loop in _loops(model, function).get(name, ()))
 
 
 def takers(model: Model, call: ast.Call) -> Iterator[Path]:

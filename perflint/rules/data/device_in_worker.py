@@ -11,7 +11,7 @@ from perflint.rules.data._loaders import LOADERS, passed, workers
 from perflint.rules.data._workers import worker_functions
 from perflint.rules.placement import CONSTRUCTORS, FACTORIES, MOVES, creation_confidence, move
 from perflint.semantics.model import Model
-from perflint.semantics.structure import ClassInfo, last_name, path_of, walk
+from perflint.semantics.structure import ClassInfo, calls_in, last_name, path_of, walk
 from perflint.semantics.values import Instance
 
 
@@ -90,9 +90,7 @@ class DeviceInWorker(Rule):
     def check(self, site: FileSite) -> Iterator[Finding]:
         alone = _without_workers(site.model)
         for worker in worker_functions(site.model):
-            for part in walk(worker.node):
-                if not isinstance(part, ast.Call):
-                    continue
+            for part in calls_in(worker.node):
                 call = site.model.call(part)
                 sure = _confidence(call)
                 if sure is None:

@@ -10,7 +10,7 @@ from perflint.rules._names import OPENS, READS
 from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
-from perflint.semantics.structure import keyword, names_in, root_of, walk
+from perflint.semantics.structure import calls_in, keyword, names_in, root_of, walk
 
 _MAKES = (".from_pretrained", "tiktoken.get_encoding", "spacy.load")
 
@@ -106,9 +106,7 @@ def _heavy(model: Model, worker: Worker) -> Iterator[ast.Call]:
     """The calls in a function that read a file or load a model, unless they are kept or only made when missing."""
     if any(_is_kept(model, call, function) for call, function in _ways(model, worker)):
         return
-    for part in walk(worker.node):
-        if not isinstance(part, ast.Call):
-            continue
+    for part in calls_in(worker.node):
         target = model.target(part)
         if (target in READS | OPENS or target.endswith(_MAKES)) and not _is_kept(model, part, worker.node):
             yield part

@@ -16,7 +16,7 @@ from perflint.rules.worth import sentence
 from perflint.semantics.around import loops_around, statement_of
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
-from perflint.semantics.structure import last_name, names_in, path_of, walk
+from perflint.semantics.structure import calls_in, last_name, names_in, path_of, walk
 from perflint.semantics.values import Instance
 
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
@@ -174,14 +174,8 @@ def _step(site: CallSite) -> ast.AST | None:
 
 def _comes_and_goes(around: ast.AST, path: str, call: ast.Call) -> bool:
     """True if the same code moves the model elsewhere as well."""
-    return any(
-        isinstance(part, ast.Call)
-        and part is not call
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr in (*_METHODS, "cpu")
-        and path_of(part.func.value) == path
-        for part in walk(around)
-    )
+    moves = {f"{path}.{method}" for method in (*_METHODS, "cpu")}
+    return any(part is not call and path_of(part.func) in moves for part in calls_in(around))
 
 
 def _is_made_in(around: ast.AST, path: str) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, CallSite, Mentions, Rule
 from perflint.semantics.model import Model
-from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import NONE, Function
+from perflint.semantics.structure import calls_in, last_name
+from perflint.semantics.values import NONE
 
 _TRAINERS = ("transformers.Trainer", "transformers.trainer.Trainer")
 _FEW_CLASSES = (
@@ -98,10 +98,5 @@ class AllLogitsKept(Rule):
 
 def _takes_largest(model: Model, metrics: ast.expr) -> bool:
     """True if a function of the project takes an `argmax`."""
-    for value in model.value(metrics).members:
-        home = model.view.loaded(value.module) if isinstance(value, Function) else None
-        info = None if home is None or not isinstance(value, Function) else home.function(value.line, value.column)
-        for part in () if info is None else walk(info.node):
-            if isinstance(part, ast.Call) and last_name(part) == "argmax":
-                return True
-    return False
+    functions = filter(None, map(model.view.function, model.value(metrics).members))
+    return any(last_name(call) == "argmax" for _, info in functions for call in calls_in(info.node))

@@ -16,7 +16,7 @@ from perflint.rules.model._graphs import Turn
 from perflint.rules.transfer._loops import Loop
 from perflint.semantics.around import statement_of
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.structure import keyword, last_name, names_in, walk
+from perflint.semantics.structure import calls_in, keyword, last_name, names_in, walk
 
 _KEEPS_STATE = r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph"
 _TAKES = frozenset({"backward", "manual_backward", "grad", "vjp", "jvp"})
@@ -161,11 +161,9 @@ def _takes_gradients(call: ast.Call, steppers: set[str]) -> bool:
 
 
 def _steps_after(loop: Loop | FunctionNode, call: ast.Call) -> bool:
-    for node in walk(loop):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
-            if "sched" not in ast.unparse(node.func.value).lower() and node.lineno > call.lineno:
-                return True
-    return False
+    later = (node.func for node in calls_in(loop) if node.lineno > call.lineno)
+    steps = (method for method in later if isinstance(method, ast.Attribute) and method.attr == "step")
+    return any("sched" not in ast.unparse(method.value).lower() for method in steps)
 
 
 def _is_alone(model: Model, loop: Loop | FunctionNode, call: ast.Call, steppers: set[str]) -> bool:
@@ -179,8 +177,8 @@ def _is_alone(model: Model, loop: Loop | FunctionNode, call: ast.Call, steppers:
     if _is_kept(loop, shared):
         return False
     in_loop = set(walk(loop))
-    for other in walk(function or model.source.tree):
-        if not isinstance(other, ast.Call) or other is call or not _takes_gradients(other, steppers):
+    for other in calls_in(function or model.source.tree):
+        if other is call or not _takes_gradients(other, steppers):
             continue
         if other not in in_loop:
             return False

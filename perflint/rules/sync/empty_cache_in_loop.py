@@ -137,12 +137,8 @@ def _is_between_work(site: CallSite) -> bool:
 
 def _computes(model: Model, statements: list[ast.stmt]) -> bool:
     """True if statements make tensors that may be on the device."""
-    return any(
-        isinstance(part, ast.Call)
-        and (last_name(part) in _OF_TENSORS or device_confidence(model.value(part)) is not None)
-        for statement in statements
-        for part in walk(statement)
-    )
+    calls = calls_in(*statements)
+    return any(last_name(call) in _OF_TENSORS or device_confidence(model.value(call)) is not None for call in calls)
 
 
 def _is_meant(site: CallSite) -> bool:
@@ -193,10 +189,7 @@ def _deletes_module(model: Model, statement: ast.Delete) -> bool:
 
 def _builds_module(model: Model, loop: ast.AST) -> bool:
     """True if each iteration of a loop constructs a model of its own: then each iteration is a phase."""
-    return any(
-        isinstance(node, ast.Call) and isinstance(model.value(node), Instance) and _is_model(model.value(node))
-        for node in walk(loop)
-    )
+    return any(_is_model(model.value(call)) for call in calls_in(loop))
 
 
 def _is_model(value: object) -> bool:
@@ -266,7 +259,7 @@ def _measures_memory(model: Model, node: ast.AST) -> bool:
 
 def _asks_for_memory(model: Model, test: ast.expr) -> bool:
     """True if a test measures memory."""
-    return any(isinstance(node, ast.Call) and "mem" in model.target(node) for node in walk(test))
+    return any("mem" in model.target(call) for call in calls_in(test))
 
 
 def _is_retry(loop: Loop) -> bool:

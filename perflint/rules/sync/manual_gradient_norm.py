@@ -18,7 +18,7 @@ from perflint.rules.base import Files, FileSite, Group, Mentions, Rule, Site, sh
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.sync._scalars import SCALAR_READ
 from perflint.semantics.model import Model
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import arguments, calls_in, names_in, walk
 
 _READS = frozenset({"item", "tolist"})
 
@@ -218,12 +218,9 @@ def _adds_square(model: Model, node: ast.expr) -> bool:
 
 def _is_second(loop: ast.For) -> bool:
     """True if the norm is the Euclidean one: `.norm()`, `.norm(2)`."""
-    for part in walk(loop):
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "norm":
-            given = [*part.args, *(item.value for item in part.keywords)]
-            if not all(isinstance(each, ast.Constant) and each.value == 2 for each in given):
-                return False
-    return True
+    norms = (each for each in calls_in(loop) if isinstance(each.func, ast.Attribute) and each.func.attr == "norm")
+    given = [value for norm in norms for value in arguments(norm)]
+    return all(isinstance(each, ast.Constant) and each.value == 2 for each in given)
 
 
 def _is_root(model: Model, node: ast.expr, name: str) -> bool:

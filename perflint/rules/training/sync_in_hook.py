@@ -10,7 +10,7 @@ from perflint.rules._methods import calls_named
 from perflint.rules._operators import operators
 from perflint.rules.base import Files, FileSite, Rule, shown
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import calls_in
 
 _REGISTERS = tuple(sorted(operators("hooks", "registers")))
 _WAITS = frozenset({"cpu", "item", "tolist", "numpy"})
@@ -109,7 +109,5 @@ def _body(model: Model, hook: ast.expr) -> ast.AST | None:
 
 
 def _wait(body: ast.AST) -> ast.Call | None:
-    for part in walk(body):
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _WAITS:
-            return part if not part.args else None
-    return None
+    waits = (call for call in calls_in(body) if isinstance(call.func, ast.Attribute) and call.func.attr in _WAITS)
+    return next((call if not call.args else None for call in waits), None)

@@ -199,8 +199,8 @@ def _keeps(model: Model, call: ast.Call, given: ast.expr) -> bool:
     members = model.value(call.func).members
     if len(members) != 1 or not isinstance(callee := members[0], Function) or not isinstance(callee.receiver, Instance):
         return False
-    module = model.view.loaded(callee.module)
-    info = None if module is None else module.function(callee.line, callee.column)
+    found = model.view.function(callee)
+    info = None if found is None else found[1]
     if info is None or not isinstance(info.node, ast.FunctionDef) or info.node.decorator_list:
         return False
     name = next((name for name, each in named_arguments(call, info).items() if each is given), "")

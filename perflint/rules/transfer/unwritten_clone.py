@@ -11,7 +11,7 @@ from perflint.rules._memory.operators import is_fresh
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules.base import Calls, CallSite, Rule, often, shown
 from perflint.rules.transfer._clones import without_clone
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import calls_in, last_name
 from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
 
 _BY_FUNCTION = ("torch.tensor", "torch.cat", "torch.concat")
@@ -170,11 +170,7 @@ def _would_be_a_name(site: CallSite, copied: ast.expr) -> bool:
 def _is_asked_for_its_type(site: CallSite) -> bool:
     """True if a test around a call looks at types, whatever annotations say."""
     tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
-    return any(
-        isinstance(part, ast.Call) and last_name(part) in ("isinstance", "is_tensor", "hasattr", "callable")
-        for test in tests
-        for part in walk(test)
-    )
+    return any(last_name(call) in ("isinstance", "is_tensor", "hasattr", "callable") for call in calls_in(*tests))
 
 
 def _holds_tensors(site: CallSite) -> bool:
