@@ -65,7 +65,7 @@ def test_models_are_known_by_the_line_that_calls_them(tmp_path: Path) -> None:
         exec(compile(text, str(path), "exec"), {"torch": torch})
     finally:
         calls.stop()
-    assert calls.report()["models"] == [("a.py", 3, "a.py", 3, "inner", 1, (("a.py", 1, "inner"),))]
+    assert calls.report()["models"] == [("a.py", 3, "a.py", 3, "inner", 1, (("a.py", 1, "inner"),), False)]
 
 
 CLEARING = """
