@@ -7,12 +7,13 @@ in one scope, in the order in which statements run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from perflint.frozen import dataclass
-from perflint.semantics.binders import COMPREHENSIONS, DEFINITIONS, Binding, How, bound_names, parameters, targets
-from perflint.semantics.structure import GROWS, FunctionNode, path_of, stands_in, walk
+from perflint.frozen import dataclass, replace
+from perflint.semantics.binders import COMPREHENSIONS, DEFINITIONS, Binding, How, binding_of, bound_names
+from perflint.semantics.dataflow.flow import Bound, Use
+from perflint.semantics.dataflow.scope_flow import Reader
+from perflint.semantics.structure import GROWS, FunctionNode, calls_in, path_of, stands_in
 from perflint.semantics.symbols import Symbols
 
 Scope = ast.Module | ast.ClassDef | FunctionNode
@@ -40,307 +41,119 @@ def definitions(symbols: Symbols, node: ast.AST, path: str) -> Definitions:
         is_home = scope is variable.scope
         if isinstance(outer, ast.Module):
             # A function sees the bindings that the module ends with: calls are assumed to come after all of it.
-            return _reaching(outer, path, None if is_later else use)
+            return _reaching(symbols, outer, path, None if is_later else use)
         if isinstance(outer, COMPREHENSIONS):
             if is_home:
                 return Definitions((variable.bindings[0],), False) if path == root else Definitions()
         elif isinstance(outer, ast.ClassDef):
-            found = Definitions() if is_later else _reaching(outer, path, use)
+            found = Definitions() if is_later else _reaching(symbols, outer, path, use)
             if found.bindings:
                 return found
             use = outer
             if is_home and scope.outer is not None:
                 variable = symbols.resolve(scope.outer, root)
         elif is_home:
-            return _reaching(outer, path, use, is_later)
+            return _reaching(symbols, outer, path, use, is_later)
         elif not isinstance(outer, ast.Lambda):
             use, is_later = outer, True
     return Definitions()
 
 
-def _reaching(scope: Scope, path: str, use: ast.AST | None, is_later: bool = False) -> Definitions:
+def _reaching(symbols: Symbols, scope: Scope, path: str, use: ast.AST | None, is_later: bool = False) -> Definitions:
     """The bindings that reach a node, or the end of a scope; with `is_later`, all of the scope's if none does."""
-    flow = _Flow(path, use)
-    flow.enter(scope)
-    state = flow.state if use is None else flow.found
-    if is_later and state is not None and state == {_UNBOUND}:
-        state = frozenset(flow.ever)
-    if state is None:
-        return Definitions(scope=scope)
-    bindings = sorted(state - {_UNBOUND}, key=lambda binding: binding.line)
-    return Definitions(tuple(bindings), _UNBOUND in state, scope)
+    way = _Way(path, use)
+    way.enter(scope)
+    origins = way.flow.behind(way.found)
+    if is_later and all(bound.node is _GONE for bound in origins):
+        origins = [bound for bound in way.flow.bounds if bound.node is not None]
+    bindings = [_binding(symbols, bound) for bound in origins]
+    found = sorted(filter(None, bindings), key=lambda binding: binding.line)
+    return Definitions(tuple(dict.fromkeys(found)), not bindings or None in bindings, scope)
 
 
-_State = frozenset[Binding] | None
-_UNBOUND = Binding(How.DECLARED, ast.Pass(), 0)
+_GONE = ast.Pass()
+"""The binding of a path that has no value, or an unknown one."""
 
 
-def _join(left: _State, right: _State) -> _State:
-    if left is None or right is None:
-        return right if left is None else left
-    return left | right
+class _Way(Reader):
+    """Reads a scope for one path as if that were a name, and finds its bindings at a use or at the end."""
 
-
-_DEEPEST_REPEATED_LOOP = 6
-"""Loops nested deeper run once a pass: twice each would take time without end."""
-
-
-class _Flow:
-    """Runs through a scope and follows one path. `state` is None if code cannot be reached."""
+    _binds_declared = True
 
     def __init__(self, path: str, use: ast.AST | None) -> None:
-        self.path = path
-        self.root = path.partition(".")[0]
-        self.use = use
-        self.found: _State = None
-        self.state: _State = frozenset({_UNBOUND})
-        self.breaks: _State = None
-        self.continues: _State = None
-        self.loops = 0
-        self.ever: set[Binding] = set()
-        """All bindings, wherever they reach."""
-        self.bound: set[Binding] = set()
-        """The bindings of the running `try`."""
+        super().__init__(lambda item: True)
+        self._path, self._asked = path, use
+        self._met: Bound | None = None
+        self.bind(path, _GONE)
 
-    def enter(self, scope: Scope) -> None:
-        if isinstance(scope, (ast.Module, ast.ClassDef)):
-            self.run(scope.body)
-            return
-        arg = parameters(scope).get(self.path)
-        if arg is not None:
-            self.state = frozenset({Binding(How.PARAMETER, arg, arg.lineno)})
-        if isinstance(scope, ast.Lambda):
-            self.read(scope.body)
-        else:
-            self.run(scope.body)
+    @property
+    def found(self) -> Bound | None:
+        """The binding that the use sees, or that the scope ends with."""
+        return self._now.get(self._path) if self._asked is None else self._met
 
-    def run(self, body: list[ast.stmt]) -> None:
-        for statement in body:
-            if statement is self.use:
-                self.found = _join(self.found, self.state)
-            handler = _STATEMENTS.get(type(statement))
-            if handler is None:
-                self.read(statement)
-            else:
-                handler(self, statement)
-
-    # Reading and binding
+    def bind(self, name: str, node: ast.AST | None, value: ast.expr | None = None, whole: bool = True) -> Bound:
+        if node is not None and node is self._asked:
+            self._met = self._now.get(self._path)
+        return super().bind(name, node, value, whole) if name == self._path else Bound(name, node)
 
     def read(self, *nodes: ast.AST | None) -> None:
-        """Evaluate expressions: the one that is asked for may be among them."""
-        for root in nodes:
-            for node in () if root is None else walk(root):
-                if node is self.use:
-                    self.found = _join(self.found, self.state)
-                elif isinstance(node, ast.NamedExpr):
-                    self.bind(node.target, How.NAMED, node.value)
-                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                    if node.func.attr in GROWS and path_of(node.func.value) == self.path and node.args:
-                        self.add(Binding(How.GROWN, node, node.lineno, node.args[-1], False))
+        super().read(*nodes)
+        for call in calls_in(*filter(None, nodes)):
+            if self._is_grown(call):
+                self._grow(call, call.args[-1])
 
-    def bind(self, target: ast.expr, how: How, value: ast.expr | None) -> None:
-        """Bind a target, or several."""
-        for part in targets(target):
-            path = path_of(part)
-            if path == self.path:
-                self.become(Binding(how, part, part.lineno, value, part is target))
-            elif path and self.path.startswith(f"{path}."):
-                self.become(_UNBOUND)
-            elif isinstance(part, ast.Subscript):
-                self.read(part)
-                if path_of(part.value) == self.path:
-                    self.add(Binding(How.GROWN, part, part.lineno, value, False))
-            elif not path or part is self.use:
-                self.read(part)
-            elif isinstance(part, ast.Attribute):
-                self.read(part.value)
+    def _grow(self, node: ast.AST, value: ast.expr | None) -> None:
+        before = self._now[self._path]
+        before.into.append(self.bind(self._path, node, value, False))
 
-    def bind_name(self, name: str | None, how: How, node: ast.AST, line: int, value: ast.expr | None = None) -> None:
-        if name == self.path:
-            self.become(Binding(how, node, line, value, value is None))
+    def _is_grown(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            return node.func.attr in GROWS and path_of(node.func.value) == self._path
+        return isinstance(node, ast.Subscript) and path_of(node.value) == self._path
 
-    def become(self, binding: Binding) -> None:
-        """Bind, where this can be reached."""
-        if self.state is not None:
-            self.state = frozenset({binding})
-            self.ever.add(binding)
-            self.bound.add(binding)
+    def _name(self, node: ast.AST) -> str:
+        return self._path if path_of(node) == self._path else ""
 
-    def add(self, binding: Binding) -> None:
-        """Add a binding to those that may hold."""
-        if self.state is not None:
-            self.state = self.state | {binding}
-            self.bound.add(binding)
+    def _bound_names(self, node: ast.AST) -> Iterable[str]:
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Store):
+            return ()
+        path = path_of(node)
+        is_bound = self._path in bound_names(node) or (path and f"{self._path}.".startswith(f"{path}."))
+        return [self._path] if is_bound or self._is_grown(node) else ()
 
-    # Statements
+    def _inside(self, function: ast.Lambda) -> list[ast.AST]:
+        return [function.body, function.args]
 
-    def _assign(self, node: ast.Assign) -> None:
-        self.read(node.value)
-        for target in node.targets:
-            self.bind(target, How.ASSIGNED, node.value)
+    def _use(self, node: Use, inner: dict[str, Bound]) -> None:
+        if node is self._asked:
+            self._met = inner.get(self._path) or self._now.get(self._path)
+        super()._use(node, inner)
 
-    def _ann_assign(self, node: ast.AnnAssign) -> None:
-        self.read(node.value)
-        self.bind(node.target, How.DECLARED if node.value is None else How.ASSIGNED, node.value)
-
-    def _aug_assign(self, node: ast.AugAssign) -> None:
-        self.read(node.target, node.value)
-        if path_of(node.target) == self.path:
-            before = self.state
-            self.bind(node.target, How.AUGMENTED, node.value)
-            # The new value depends on the old one.
-            self.state = _join(self.state, before)
-
-    def _for(self, node: ast.For | ast.AsyncFor) -> None:
-        self.read(node.iter)
-        self._loop(node, lambda: self.bind(node.target, How.LOOP, node.iter))
-
-    def _while(self, node: ast.While) -> None:
-        self._loop(node, lambda: self.read(node.test))
-
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, start: Callable[[], None]) -> None:
-        outer = self.breaks, self.continues
-        breaks: _State = None
-        self.loops += 1
-        for _ in range(2 if self.loops <= _DEEPEST_REPEATED_LOOP else 1):
-            self.breaks = self.continues = None
-            before = self.state
-            start()
-            self.run(node.body)
-            self.state = _join(before, _join(self.state, self.continues))
-            breaks = _join(breaks, self.breaks)
-            if self.state == before:
-                break
-        self.loops -= 1
-        self.breaks, self.continues = outer
-        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
-            # Endless: only a `break` leads to the code after it.
-            self.state = None
-        self.run(node.orelse)
-        self.state = _join(self.state, breaks)
-
-    def _if(self, node: ast.If) -> None:
-        self.read(node.test)
-        before = self.state
-        self.run(node.body)
-        after, self.state = self.state, before
-        self.run(node.orelse)
-        self.state = _join(after, self.state)
-
-    def _with(self, node: ast.With | ast.AsyncWith) -> None:
-        for item in node.items:
-            self.read(item.context_expr)
-            if item.optional_vars is not None:
-                self.bind(item.optional_vars, How.WITH, item.context_expr)
-        self.run(node.body)
-
-    def _try(self, node: ast.Try) -> None:
-        if not node.finalbody:
-            self._handled(node)
-            return
-        jumps = self.breaks, self.continues
-        left = self._left(lambda: self._handled(node))
-        done = self.state
-        # It also runs on the way out: after an error, a jump or a `return`.
-        self.state = before = _join(left, done)
-        self.run(node.finalbody)
-        if self.state != before and jumps != (self.breaks, self.continues):
-            self.breaks, self.continues = _join(self.breaks, self.state), _join(self.continues, self.state)
-        if done is None or self.state == before:
-            self.state = done
-
-    def _handled(self, node: ast.Try) -> None:
-        """Run all of a `try` but its `finally`."""
-        failed = self._left(lambda: self.run(node.body))
-        self.run(node.orelse)
-        done = self.state
-        for handler in node.handlers:
-            self.state = failed
-            self.read(handler.type)
-            self.bind_name(handler.name, How.EXCEPT, handler, handler.lineno)
-            self.run(handler.body)
-            done = _join(done, self.state)
-        self.state = done
-
-    def _left(self, run: Callable[[], None]) -> _State:
-        """Run statements; the bindings where an error or a jump leaves one of them."""
-        before = self.state
-        outer, self.bound = self.bound, set()
-        run()
-        left = _join(before, frozenset(self.bound) or self.state)
-        self.bound |= outer
-        return left
-
-    def _match(self, node: ast.Match) -> None:
-        self.read(node.subject)
-        before = self.state
-        done = before
-        for case in node.cases:
-            self.state = before
-            for part in walk(case.pattern):
-                for name in bound_names(part):
-                    self.bind_name(name, How.PATTERN, part, case.pattern.lineno, node.subject)
-            self.read(case.guard)
-            self.run(case.body)
-            done = _join(done, self.state)
-        self.state = done
-
-    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        self.read(*node.decorator_list)
-        if isinstance(node, ast.ClassDef):
-            self.read(*node.bases, *node.keywords)
+    def _target(self, target: ast.expr, value: ast.expr | None, whole: bool = True) -> None:
+        path = path_of(target)
+        if path and self._path.startswith(f"{path}."):
+            self.bind(self._path, _GONE)
         else:
-            self.read(node.args, node.returns)
-        self.bind_name(node.name, How.DEFINITION, node, node.lineno)
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for name in bound_names(node):
-            self.bind_name(name, How.IMPORT, node, node.lineno)
-
-    def _return(self, node: ast.Return) -> None:
-        self.read(node.value)
-        self.state = None
-
-    def _raise(self, node: ast.Raise) -> None:
-        self.read(node.exc, node.cause)
-        self.state = None
-
-    def _break(self, node: ast.Break) -> None:
-        self.breaks, self.state = _join(self.breaks, self.state), None
-
-    def _continue(self, node: ast.Continue) -> None:
-        self.continues, self.state = _join(self.continues, self.state), None
-
-    def _delete(self, node: ast.Delete) -> None:
-        self.read(*node.targets)
-        if any(path_of(target) == self.path for target in node.targets):
-            self.become(_UNBOUND)
+            super()._target(target, value, whole)
+            if self._is_grown(target):
+                self._grow(target, value)
 
 
-_STATEMENTS: dict[type[ast.stmt], Callable[[_Flow, Any], None]] = {
-    ast.Assign: _Flow._assign,
-    ast.AnnAssign: _Flow._ann_assign,
-    ast.AugAssign: _Flow._aug_assign,
-    ast.For: _Flow._for,
-    ast.AsyncFor: _Flow._for,
-    ast.While: _Flow._while,
-    ast.If: _Flow._if,
-    ast.With: _Flow._with,
-    ast.AsyncWith: _Flow._with,
-    ast.Try: _Flow._try,
-    ast.TryStar: _Flow._try,
-    ast.Match: _Flow._match,
-    ast.FunctionDef: _Flow._definition,
-    ast.AsyncFunctionDef: _Flow._definition,
-    ast.ClassDef: _Flow._definition,
-    ast.Import: _Flow._import,
-    ast.ImportFrom: _Flow._import,
-    ast.Return: _Flow._return,
-    ast.Raise: _Flow._raise,
-    ast.Break: _Flow._break,
-    ast.Continue: _Flow._continue,
-    ast.Delete: _Flow._delete,
-}
+def _binding(symbols: Symbols, bound: Bound) -> Binding | None:
+    """The binding that a reader noted; None if it leaves no value, or an unknown one."""
+    node = bound.node
+    if isinstance(node, (ast.Call, ast.Subscript)):
+        return Binding(How.GROWN, node, node.lineno, bound.value, False)
+    if isinstance(node, ast.expr):
+        found = binding_of(node, symbols.ancestors(node))
+        return found if found is not None and found.how is not How.DELETED else None
+    if isinstance(node, ast.alias):
+        statement = next(each.statement for each in symbols.imports if each.alias is node)
+        return Binding(How.IMPORT, statement, statement.lineno)
+    if node is None or node is _GONE:
+        return None
+    known = next(each for each in symbols.variable(node).bindings if each.node is node)
+    return replace(known, value=bound.value, whole=bound.whole)
 
 
 # Tests on the way

@@ -76,7 +76,10 @@ class Flow:
 
     def origins(self, use: ast.Name) -> list[Bound]:
         """The places that may have given a name the value that a use sees; empty if that is outside."""
-        bound = self.used.get(use)
+        return self.behind(self.used.get(use))
+
+    def behind(self, bound: Bound | None) -> list[Bound]:
+        """The bindings at single places that meet in one; empty for None."""
         waiting = [] if bound is None else [bound]
         seen = set(waiting)
         found = []

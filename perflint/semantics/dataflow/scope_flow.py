@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from perflint.frozen import dataclass, field
 from perflint.semantics.binders import COMPREHENSIONS, Loop, bound_names, local_name, names_of_loops, parameters
@@ -31,15 +31,8 @@ def flow_of(
     `lets_pass` says that a context of a `with` lets errors pass; any other may swallow them. `records` are the names of
     objects that nothing uses as a whole.
     """
-    reader = _Reader(lets_pass, records, [] if isinstance(scope, ast.Lambda) else scope.body)
-    if not isinstance(scope, ast.Module):
-        for name, argument in parameters(scope).items():
-            reader.bind(name, argument)
-    if isinstance(scope, ast.Lambda):
-        reader.read(scope.body)
-    else:
-        reader.run(scope.body)
-    reader.flow.settle()
+    reader = Reader(lets_pass, records)
+    reader.enter(scope)
     return reader.flow
 
 
@@ -57,16 +50,17 @@ class _Turn:
     jumps: int = 0
 
 
-class _Reader:
+class Reader:
     """Reads a scope in the order in which it runs. `run` returns True if the end of a block can be reached."""
 
-    def __init__(
-        self, lets_pass: Callable[[ast.withitem], bool], records: Collection[str], body: list[ast.stmt]
-    ) -> None:
+    _binds_declared: ClassVar = False
+    """True if an annotation without a value binds a name."""
+
+    def __init__(self, lets_pass: Callable[[ast.withitem], bool], records: Collection[str] = ()) -> None:
         self.flow = Flow()
         self._lets_pass = lets_pass
         self._records = records
-        self._names_of_loops = names_of_loops(body, self._bound_names if records else bound_names)
+        self._names_of_loops: dict[ast.AST, dict[str, None]] = {}
         self._now: dict[str, Bound] = {}
         self._log: list[tuple[str, Bound | None]] = []
         """Earlier bindings, latest last, so that a branch can be undone."""
@@ -74,6 +68,18 @@ class _Reader:
         """All that was bound so far, but for the names of comprehensions."""
         self._turns: list[_Turn] = []
         self._depth = 0
+
+    def enter(self, scope: FunctionNode | ast.ClassDef | ast.Module) -> None:
+        """Read all of a scope."""
+        if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            for name, argument in parameters(scope).items():
+                self.bind(name, argument)
+        if isinstance(scope, ast.Lambda):
+            self.read(scope.body)
+        else:
+            self._names_of_loops = names_of_loops(scope.body, self._bound_names)
+            self.run(scope.body)
+        self.flow.settle()
 
     # Names
 
@@ -137,8 +143,13 @@ class _Reader:
         return found[0] + found[1] if found is not None and found[0] in self._records else ""
 
     def _bound_names(self, node: ast.AST) -> Iterable[str]:
-        stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
-        return [self._name(node)] if stored and self._name(node) else bound_names(node)
+        if self._records and isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            return filter(None, [self._name(node)])
+        return bound_names(node)
+
+    def _inside(self, function: ast.Lambda) -> list[ast.AST]:
+        """The parts of a lambda that are read where it stands."""
+        return [function.args]
 
     # Expressions
 
@@ -161,7 +172,7 @@ class _Reader:
                 bound = self.bind(node.target.id, node.target, node.value)
                 self._meet(bound.name, [before, bound])
             elif isinstance(node, ast.Lambda):
-                stack.append(node.args)
+                stack += self._inside(node)
             elif isinstance(node, COMPREHENSIONS):
                 self._comprehension(node, inner)
             else:
@@ -237,7 +248,7 @@ class _Reader:
 
     def _ann_assign(self, node: ast.AnnAssign) -> None:
         self.read(node.value)
-        if node.value is not None:
+        if node.value is not None or self._binds_declared:
             self._target(node.target, node.value)
 
     def _aug_assign(self, node: ast.AugAssign) -> None:
@@ -301,7 +312,10 @@ class _Reader:
                 if start_of is not None and bound is not start_of and start_of not in bound.into:
                     bound.into.append(start_of)
         self.run(node.orelse)
-        return self._join([[], *turn.out])
+        is_endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
+        # Only a `break` leads to the code after an endless loop.
+        past: list[_Ways | None] = [] if is_endless and turn.jumps <= _MOST_JUMPS else [[]]
+        return self._join([*past, *turn.out])
 
     def _jump(self, node: ast.Break | ast.Continue) -> bool:
         if self._turns:
@@ -385,7 +399,7 @@ class _Reader:
         if isinstance(node, ast.ClassDef):
             self.read(*node.bases, *node.keywords)
         else:
-            self.read(*node.args.defaults, *node.args.kw_defaults)
+            self.read(node.args, node.returns)
         self.bind(node.name, node)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -404,27 +418,27 @@ class _Reader:
         return False
 
 
-_STATEMENTS: dict[type[ast.stmt], Callable[[_Reader, Any], bool | None]] = {
-    ast.Assign: _Reader._assign,
-    ast.AnnAssign: _Reader._ann_assign,
-    ast.AugAssign: _Reader._aug_assign,
-    ast.If: _Reader._if,
-    ast.For: _Reader._for,
-    ast.AsyncFor: _Reader._for,
-    ast.While: _Reader._while,
-    ast.Break: _Reader._jump,
-    ast.Continue: _Reader._jump,
-    ast.With: _Reader._with,
-    ast.AsyncWith: _Reader._with,
-    ast.Try: _Reader._try,
-    ast.TryStar: _Reader._try,
-    ast.Match: _Reader._match,
-    ast.FunctionDef: _Reader._definition,
-    ast.AsyncFunctionDef: _Reader._definition,
-    ast.ClassDef: _Reader._definition,
-    ast.Import: _Reader._import,
-    ast.ImportFrom: _Reader._import,
-    ast.Delete: _Reader._delete,
-    ast.Return: _Reader._leave,
-    ast.Raise: _Reader._leave,
+_STATEMENTS: dict[type[ast.stmt], Callable[[Reader, Any], bool | None]] = {
+    ast.Assign: Reader._assign,
+    ast.AnnAssign: Reader._ann_assign,
+    ast.AugAssign: Reader._aug_assign,
+    ast.If: Reader._if,
+    ast.For: Reader._for,
+    ast.AsyncFor: Reader._for,
+    ast.While: Reader._while,
+    ast.Break: Reader._jump,
+    ast.Continue: Reader._jump,
+    ast.With: Reader._with,
+    ast.AsyncWith: Reader._with,
+    ast.Try: Reader._try,
+    ast.TryStar: Reader._try,
+    ast.Match: Reader._match,
+    ast.FunctionDef: Reader._definition,
+    ast.AsyncFunctionDef: Reader._definition,
+    ast.ClassDef: Reader._definition,
+    ast.Import: Reader._import,
+    ast.ImportFrom: Reader._import,
+    ast.Delete: Reader._delete,
+    ast.Return: Reader._leave,
+    ast.Raise: Reader._leave,
 }
