@@ -114,10 +114,22 @@ def _rank(value: Value) -> int:
     return _RANKS[type(value)]
 
 
-def _place_in_union(value: Value) -> tuple[int, str, str]:
+def _place_in_union(value: Value) -> tuple[int, str, _Held]:
     kind = type(value)
     name = _DISTINGUISHED.get(kind)
-    return _RANKS[kind], "" if name is None else name(value), repr(value) if kind in _HOLDING else ""
+    return _RANKS[kind], "" if name is None else name(value), _Held(value)
+
+
+class _Held:
+    """The order of values of one kind and name by what they hold. Their texts are long, and seldom needed."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+
+    def __lt__(self, other: _Held) -> bool:
+        return type(self._value) in _HOLDING and repr(self._value) < repr(other._value)
 
 
 def _merge(left: Value, right: Value) -> Value | None:

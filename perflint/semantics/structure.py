@@ -116,6 +116,8 @@ class SetBy:
     """The attributes that functions set of objects that a function around them has."""
     written: dict[str, list[tuple[ast.Name | ast.Attribute, ast.AST | None]]] = field(default_factory=dict)
     """By the name of a variable or attribute, where a container that it may hold is written to, and by whom."""
+    writers: set[ast.AST] = field(default_factory=set)
+    """The functions that write to a container that they are passed."""
 
 
 @dataclass(slots=True)

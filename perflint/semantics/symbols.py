@@ -23,10 +23,9 @@ from perflint.semantics.binders import (
     bound_names,
     imported,
 )
-from perflint.semantics.structure import FunctionNode, Structure
+from perflint.semantics.structure import FUNCTIONS, FunctionNode, Structure
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_SCOPES = (*_FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)
+_SCOPES = (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)
 ScopeNode = ast.Module | FunctionNode | ast.ClassDef | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
@@ -60,13 +59,13 @@ class Variable:
     def is_private(self) -> bool:
         """True if it belongs to a function, and only the code of that function, not of those inside it, mentions it."""
         home = self.scope.frame
-        return isinstance(home.node, _FUNCTIONS) and all(scope.frame is home for scope in self.seen_in)
+        return isinstance(home.node, FUNCTIONS) and all(scope.frame is home for scope in self.seen_in)
 
     @property
     def is_captured(self) -> bool:
         """True if a function or lambda inside its scope binds, reads or declares it."""
         return any(
-            isinstance(inner.node, _FUNCTIONS)
+            isinstance(inner.node, FUNCTIONS)
             for scope in self.seen_in
             for inner in takewhile(lambda inner: inner is not self.scope, scope.chain)
         )

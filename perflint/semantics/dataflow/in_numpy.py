@@ -12,12 +12,11 @@ from perflint.frozen import dataclass
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.dataflow.destinations import Destinations, Use
 from perflint.semantics.heat.training import helps_to_train
-from perflint.semantics.structure import children, last_name, root_of, walk
+from perflint.semantics.structure import FUNCTIONS, children, last_name, root_of, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.heated import Heated
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _TENSORS = frozenset(
     {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor.new_tensor"}
 )
@@ -93,7 +92,7 @@ class InNumpy:
         """True if a list gathers one value in each step: a loop of steps is around the place, or the caller's is."""
         is_in_loop = False
         for outer in self._model.ancestors(node):
-            if isinstance(outer, _FUNCTIONS):
+            if isinstance(outer, FUNCTIONS):
                 break
             if isinstance(outer, LOOPS):
                 is_in_loop = True

@@ -26,7 +26,7 @@ from perflint.semantics.interpreter.lineage import decorator_names, facts_of, li
 from perflint.semantics.interpreter.resolve import resolve
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, last_name, path_of, walk
+from perflint.semantics.structure import FUNCTIONS, ClassInfo, FunctionInfo, FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import (
     UNKNOWN,
     Class,
@@ -51,7 +51,6 @@ _MOST_STEPS = 4
 _MOST_BINDINGS = 3
 _WORK = 10_000
 """Nodes that may be run to look up annotations and bases of classes."""
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class Reasons:
         """The function that has a parameter."""
         arguments = self._model.parent(arg)
         function = None if arguments is None else self._model.parent(arguments)
-        return function if isinstance(function, _FUNCTIONS) else None
+        return function if isinstance(function, FUNCTIONS) else None
 
     def _follow(self, current: ast.expr | None, asked: ast.expr | None, told: Collection[ast.AST]) -> list[Step]:
         steps: list[Step] = []
@@ -187,7 +186,7 @@ class Reasons:
     def _binding(self, binding: Binding, found: Definitions) -> Steps:
         """A binding's code, and words on where its value comes from."""
         if isinstance(binding.node, ast.arg):
-            assert isinstance(found.scope, _FUNCTIONS)
+            assert isinstance(found.scope, FUNCTIONS)
             return self._parameter(found.scope, binding.node)
         code = self._code_of(binding.node)
         words, decides = self._part(binding), binding.value

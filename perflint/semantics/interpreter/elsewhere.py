@@ -14,7 +14,7 @@ from perflint.semantics.interpreter.lineage import derived, info_of, lineage
 from perflint.semantics.interpreter.members import binds, body_of
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import SetBy, last_name, name_in, path_of
+from perflint.semantics.structure import FUNCTIONS, SetBy, last_name, name_in, path_of
 from perflint.semantics.values import UNKNOWN, Const, DeviceValue, Function, Instance, Mapping, Sequence, Value
 
 _SCOPES = (*DEFINITIONS, ast.Lambda)
@@ -143,12 +143,7 @@ def writes_argument(frame: Frame, function: Function) -> bool:
     info = None if module is None else module.function(function.line, function.column)
     if module is None or info is None:
         return False
-    written = _set_by(module).written
-    return any(
-        isinstance(root, ast.Name) and module.symbols.variable(root).scope.node is info.node
-        for name in parameters(info.node)
-        for root, _ in written.get(name, ())
-    )
+    return info.node in _set_by(module).writers
 
 
 def of_anything(value: Value) -> Value:
@@ -204,6 +199,10 @@ def _set_by(module: Module) -> SetBy:
                 if isinstance(root, (ast.Name, ast.Attribute)):
                     name = root.id if isinstance(root, ast.Name) else root.attr
                     found.written.setdefault(name, []).append((root, _scope(module, part)))
+                if isinstance(root, ast.Name):
+                    home = module.symbols.variable(root).scope.node
+                    if isinstance(home, FUNCTIONS) and root.id in parameters(home):
+                        found.writers.add(home)
     return structure.set_by
 
 

@@ -9,9 +9,7 @@ from perflint.semantics.around import loops_around
 from perflint.semantics.heat.training import takes_steps
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import names_in, walk
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+from perflint.semantics.structure import FUNCTIONS, names_in, walk
 
 
 def is_beside_epoch(model: Model, node: ast.AST) -> bool:
@@ -44,7 +42,7 @@ def is_step(model: Model, around: ast.AST) -> bool:
 @once_per_node
 def holds_steps(model: Model, around: ast.AST) -> bool:
     """True if a function or loop holds a loop that runs a model in each iteration, not one over its layers."""
-    function = around if isinstance(around, _FUNCTIONS) else model.function(around)
+    function = around if isinstance(around, FUNCTIONS) else model.function(around)
     return any(
         isinstance(node, (ast.For, ast.AsyncFor, ast.While))
         and node is not around

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.regions.compile_calls import Reader, is_untested
-from perflint.semantics.structure import ancestors
+from perflint.semantics.structure import FUNCTIONS, ancestors
 from perflint.semantics.values import Instance, Sequence
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ GRAPHS = frozenset({"torch.cuda.CUDAGraph", "torch.xpu.XPUGraph", "torch.acceler
 CONTEXTS = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph", "torch.xpu.graph", "torch.accelerator.Graph"})
 GRAPHED = frozenset(f"torch.{name}.make_graphed_callables" for name in ("cuda", "cuda.graphs", "xpu", "xpu.graphs"))
 _DEEPEST = 4
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ class Captures:
     def is_certain(self, node: ast.AST) -> bool:
         """True if no test in the functions that a capture runs decides whether it comes to a node in one of them."""
         parents = self._module.structure.parents
-        function = next(each for each in ancestors(parents, node) if isinstance(each, _FUNCTIONS))
+        function = next(each for each in ancestors(parents, node) if isinstance(each, FUNCTIONS))
         place = (self._module.name, function.lineno, function.col_offset)
         return place in self._certain and is_untested(parents, node)
 
@@ -137,7 +136,7 @@ class Captures:
         while outer is not None:
             if isinstance(outer, ast.stmt) and outer in self._statements:
                 return self._statements[outer]
-            if isinstance(outer, _FUNCTIONS):
+            if isinstance(outer, FUNCTIONS):
                 found = self.functions.get((self._module.name, outer.lineno, outer.col_offset))
                 if found is not None or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
                     return found
@@ -147,7 +146,7 @@ class Captures:
     def _block(self, node: ast.AST) -> Capture | None:
         parents = self._module.structure.parents
         outer: ast.AST | None = node
-        while outer is not None and not isinstance(outer, _FUNCTIONS):
+        while outer is not None and not isinstance(outer, FUNCTIONS):
             if isinstance(outer, ast.stmt) and outer in self._statements:
                 return self._statements[outer]
             outer = parents.get(outer)

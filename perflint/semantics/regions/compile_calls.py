@@ -11,7 +11,7 @@ from perflint.semantics.binders import COMPREHENSIONS, How
 from perflint.semantics.dataflow.definitions import tests_before
 from perflint.semantics.facts.containers import CONTAINERS, children
 from perflint.semantics.interpreter.frame import Budget, Frame
-from perflint.semantics.structure import ancestors, keyword, last_name, stands_in
+from perflint.semantics.structure import FUNCTIONS, ancestors, keyword, last_name, stands_in
 from perflint.semantics.values import Const, Function, Instance, Name, Partial, Value
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Place = tuple[str, int, int]
 """A function by its module and the position of its `def` or `lambda`."""
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _TAKES_FUNCTIONS = ("torch.utils.checkpoint.", "torch.vmap", "torch.func.", "torch.cond", "torch.while_loop")
 _OPAQUE = frozenset(
     """script script_if_tracing script_method unused ignore allow_in_graph nonstrict_trace custom_op leaf_function
@@ -187,7 +186,7 @@ class Reader:
         in_loop = False
         inner, outer = node, self._parents.get(node)
         while outer is not None:
-            if isinstance(outer, _FUNCTIONS):
+            if isinstance(outer, FUNCTIONS):
                 return outer, in_loop
             in_loop = in_loop or gives_up(outer, inner)
             inner, outer = outer, self._parents.get(outer)
@@ -321,7 +320,7 @@ def is_skipped(module: Module, node: ast.AST) -> bool:
     """
     parents = module.structure.parents
     inner, outer = node, parents.get(node)
-    while outer is not None and not isinstance(inner, _FUNCTIONS):
+    while outer is not None and not isinstance(inner, FUNCTIONS):
         if isinstance(outer, (ast.Raise, ast.ExceptHandler)) or _is_other_branch(module, outer, inner):
             return True
         if isinstance(inner, ast.stmt) and _is_after_leaving(module, outer, inner):
