@@ -6,8 +6,10 @@ import importlib
 import pkgutil
 from collections.abc import Collection, Mapping
 from functools import cache
+from pathlib import Path
 
 import perflint.tracer.judges as package
+from perflint.semantics.facts.tables import table
 from perflint.tracer.judges.base import Judge
 
 
@@ -33,14 +35,12 @@ def waits_elsewhere(code: str) -> bool:
 @cache
 def _tables() -> tuple[Mapping[str, Judge], Mapping[str, str], Collection[str]]:
     judges: dict[str, Judge] = {}
-    reasons: dict[str, str] = {}
     elsewhere: set[str] = set()
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
-        for table, name in ((judges, "JUDGES"), (reasons, "UNDECIDED")):
-            mine = vars(module).get(name, {})
-            if twice := table.keys() & mine.keys():
-                raise JudgeError(f"{module.__name__} judges {', '.join(sorted(twice))} again")
-            table.update(mine)
+        mine = vars(module).get("JUDGES", {})
+        if twice := judges.keys() & mine.keys():
+            raise JudgeError(f"{module.__name__} judges {', '.join(sorted(twice))} again")
+        judges.update(mine)
         elsewhere |= vars(module).get("WAITS_ELSEWHERE", frozenset())
-    return judges, reasons, elsewhere
+    return judges, table(Path(package.__file__).with_name("undecided.toml")), elsewhere

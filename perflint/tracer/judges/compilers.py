@@ -131,34 +131,3 @@ JUDGES: dict[str, Judge] = {
     "TPF807": _mutated,
     "TPF809": _captured,
 }
-_NOT_COMPILED = (
-    "torch.compile did not come to this line (a simulation runs compiled code eagerly); trace on a GPU, "
-    "or see `TORCH_LOGS=graph_breaks`"
-)
-_NOT_CAPTURED = "no CUDA graph recorded this code in the run; trace on a GPU"
-UNDECIDED: dict[str, str] = {
-    **dict.fromkeys(_BREAKS, _NOT_COMPILED),
-    "TPF710": "the result lived on, or the compiler was off; `TORCH_LOGS=dynamo` prints what is compiled",
-    "TPF711": "no call of `torch.compile` was seen here",
-    "TPF712": "torch.compile did not come to this line; `TORCH_LOGS=recompiles` prints each compilation with its guard",
-    "TPF713": "nothing was compiled in this run; trace without `--simulate`",
-    "TPF715": "a trace does not show the backend; a profile shows the kernels of the eager program",
-    "TPF716": "a trace does not know the method's object; a profile shows whether it ran a `Torch-Compiled Region`",
-    "TPF801": _NOT_CAPTURED,
-    "TPF802": "a trace does not show which work the graph recorded; compare its first replay with an eager run",
-    "TPF803": "a trace does not show which memory a replay reads; compare its results with an eager run",
-    "TPF804": "a trace does not see how graphed callables are called; run the call once on a GPU: torch raises",
-    "TPF805": "a trace does not show what a replay overwrites; compare the kept value before and after the next call",
-    "TPF807": "the compiler named no skipped CUDA graph for this line; `TORCH_LOGS=cudagraphs` prints them",
-    "TPF810": "a trace does not show which memory a replay reads; capture with `check_input_liveness=True`",
-    "TPF809": _NOT_CAPTURED,
-    "TPF811": "a trace does not show what Python does at a capture; compare two replays with an eager run",
-    "TPF812": _NOT_CAPTURED,
-    "TPF813": "a trace does not record the memory of a graph; `torch.cuda.memory_reserved()` shows it",
-    "TPF814": "a trace does not count the shapes of an input; `TORCH_LOGS=cudagraphs` prints the recordings",
-    "TPF717": "a trace does not know the numbers of a call; `TORCH_LOGS=recompiles` prints them",
-    "TPF815": "a trace does not count captures; a profile shows `cudaGraphInstantiate` in each step",
-    "TPF816": "a trace does not show the gradients after a replay; look whether they are None",
-    "TPF817": _NOT_CAPTURED,
-    "TPF948": "a trace does not record the cache of `generate`; `TORCH_LOGS=recompiles` prints its shapes",
-}

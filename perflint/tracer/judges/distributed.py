@@ -103,22 +103,3 @@ JUDGES: dict[str, Judge] = {
     "TPF944": _gathered,
 }
 _NO_GROUP = "no collective was seen here; trace all processes: `perflint trace -m torch.distributed.run …`"
-UNDECIDED: dict[str, str] = {
-    "TPF604": "no backward pass of a `DistributedDataParallel` was seen here; trace all processes",
-    "TPF714": "the trace does not know the wrapped module; trace a run with several processes",
-    "TPF921": "no call with several GPUs was seen; trace on a machine that has them",
-    "TPF922": "torch noted no statistics of a `DistributedDataParallel`; trace a run with several processes",
-    "TPF923": _NO_GROUP,
-    "TPF924": _NO_GROUP,
-    "TPF926": "the trace is of the first process; give `--trace` those of the others, too",
-    "TPF927": "a trace does not compare the parameters of the processes; do it after a step",
-    "TPF944": _NO_GROUP,
-    "TPF928": "a trace does not join the collectives of a loop; a profile shows one NCCL kernel for each parameter",
-    "TPF929": "a trace is of one process; compare the batches of two",
-    "TPF930": "a trace does not record the backend of a group; a profile shows the copies",
-    "TPF931": "a trace does not record what is gathered; a profile shows one gathering for each unit",
-    "TPF932": "a trace is of one process; a timeline of all shows when each is idle",
-    "TPF933": "a trace is of one process; nvidia-smi shows which use the first GPU",
-    "TPF934": "a trace does not record what is gathered; a profile shows the bytes",
-    "TPF935": "a trace does not record which gradients are views; compare the peak of the memory",
-}

@@ -161,26 +161,9 @@ def _times(count: int) -> str:
     return times(float(count))
 
 
-_NO_MODULE = "no call of a module was seen here, or its graph did not end before the trace"
 JUDGES: dict[str, Judge] = {
     "TPF501": _needless_graph,
     "TPF502": _inference_mode,
     "TPF503": _training_mode,
     "TPF504": _moved,
-}
-UNDECIDED: dict[str, str] = {
-    "TPF501": _NO_MODULE,
-    "TPF502": "no call of a module was seen under this context",
-    "TPF503": "no call of a module was seen here",
-    "TPF504": "no call on a module was seen here",
-    "TPF505": "a trace does not record what is dropped; compare two runs in evaluation mode",
-    "TPF945": "a trace does not show the type that packed weights compute in; a profile shows the kernels",
-    "TPF947": "a trace does not show which kernels a quantized layer runs; a profile does",
-    "TPF360": "a trace does not record where autocast ends; a profile shows the casts",
-    "TPF949": "a trace does not record what a trainer keeps; compare the peak of the memory",
-    "TPF907": "a trace does not read both kinds of switches; reading either raises an error",
-    "TPF906": "a trace does not know which API made a module",
-    "TPF951": "a trace does not know the settings of a pipeline; a profile shows the copies and kernels of a step",
-    "TPF964": "a trace does not record the peak while a checkpoint is loaded; `max_memory_allocated` does",
-    "TPF950": "a trace does not record the formats of products; a profile shows the kernels",
 }

@@ -69,18 +69,3 @@ JUDGES: dict[str, Judge] = {
     "TPF307": _checkpoint,
     "TPF308": _frozen,
 }
-UNDECIDED: dict[str, str] = {
-    "TPF305": "no retained graph was seen to end here",
-    "TPF307": "no checkpoint was seen here",
-    "TPF308": "no optimizer stepped while the trace watched parameters, or none that it reads was seen",
-    "TPF311": "a trace does not show the kernel of an attention; a profile does",
-    "TPF312": "a trace does not show the kernel of an attention; a profile shows the copies before it",
-    "TPF313": "a trace does not show which rows of a product are used; a profile shows its size",
-    "TPF314": "a trace does not show the kernel of an attention; a profile does",
-    "TPF315": "a trace does not show the kernel of an attention; a profile does",
-    "TPF316": "a trace does not time block masks; a profile shows their kernels",
-    "TPF317": "a trace does not compare the inputs of two calls; see whether the steps take longer and longer",
-    "TPF318": "a trace does not follow a tensor from call to call; a profile shows `CatArrayBatchedCopy`",
-    "TPF359": "a trace does not record gradients; count those that are zero",
-    "TPF319": "a trace does not record the memory of a loss; compare the peak of the memory",
-}

@@ -350,6 +350,3 @@ JUDGES: dict[str, Judge] = {
     "TPF354": _layout,
     "TPF374": _eight_bits,
 }
-UNDECIDED: dict[str, str] = dict.fromkeys(
-    JUDGES, "no call of a layer that is made here was recorded; trace a run that calls it"
-)

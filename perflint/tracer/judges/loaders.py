@@ -232,13 +232,3 @@ JUDGES: dict[str, Judge] = {
     "TPF406": _heavy_item,
     "TPF407": _last_batch,
 }
-UNDECIDED: dict[str, str] = {
-    **dict.fromkeys(("TPF202", "TPF203"), "no copy was seen here; trace on a GPU, or with `perflint trace --simulate`"),
-    **dict.fromkeys(
-        ("TPF401", "TPF402", "TPF403", "TPF404", "TPF405", "TPF406", "TPF407"),
-        "no iteration over a loader of this code was seen in the process that was traced",
-    ),
-    "TPF946": "a trace does not show the items of a pipeline; compare the time of a run in batches",
-    "TPF408": "workers run this code, and their processes are not traced; a profile of one shows it",
-    "TPF409": "a trace does not record the memory of workers; watch it through an epoch",
-}

@@ -117,7 +117,3 @@ JUDGES: dict[str, Judge] = {
         {"reduction.other": "it reduced no differences of all pairs: {detail}"},
     ),
 }
-UNDECIDED: dict[str, str] = dict.fromkeys(
-    ("TPF302", "TPF303", "TPF304", "TPF306", "TPF309", "TPF310"),
-    "its functions are only watched in the first recorded steps, and not in programs that compile",
-)

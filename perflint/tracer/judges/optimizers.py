@@ -80,10 +80,3 @@ JUDGES: dict[str, Judge] = {
 }
 WAITS_ELSEWHERE = frozenset({"TPF608"})
 """The findings are where the state is loaded; the step waits."""
-UNDECIDED: dict[str, str] = {
-    "TPF601": "no step of an optimizer that is made here was recorded; trace a run in which it steps",
-    "TPF602": "no gradients that are cleared here were seen in a recorded step",
-    "TPF603": "no change of a single tensor was seen in the loop",
-    **dict.fromkeys(("TPF607", "TPF608"), "no step of such an optimizer was recorded; trace a run in which it steps"),
-    "TPF609": "a trace does not count the groups of an optimizer; a profile shows its kernels",
-}

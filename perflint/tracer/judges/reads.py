@@ -147,13 +147,4 @@ JUDGES: dict[str, Judge] = {
     "TPF961": _in_hook,
     "TPF963": _saves,
 }
-UNDECIDED: dict[str, str] = {
-    "TPF122": _OTHER_FUNCTION,
-    **dict.fromkeys(
-        ("TPF131", "TPF605", "TPF941", "TPF942", "TPF961"),
-        "no recorded step shows whether this waits; trace on a GPU, or with `perflint trace --simulate`",
-    ),
-    "TPF123": "the cache of a GPU is emptied on a GPU only; trace on one, or with `perflint trace --simulate`",
-    "TPF963": "only `torch.save` is watched",
-}
 WAITS_ELSEWHERE = frozenset({"TPF131", "TPF942", "TPF961"})

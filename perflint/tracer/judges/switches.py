@@ -158,13 +158,3 @@ JUDGES: dict[str, Judge] = {
     "TPF962": _timing,
     **{code: partial(_deprecated, code=code) for code in ("TPF377", "TPF901", "TPF902", "TPF903", "TPF904")},
 }
-UNDECIDED: dict[str, str] = {
-    **dict.fromkeys(("TPF358", "TPF606"), "no recorded step shows whether the switch is on; trace more `--steps`"),
-    "TPF378": "the run does not show whether the name is there; `python -c 'import torch; …'` does",
-    "TPF962": "no wait came right before the clock was read; `torch.cuda.synchronize()` there shows the difference",
-    **dict.fromkeys(
-        ("TPF377", "TPF901", "TPF902", "TPF903", "TPF904"),
-        "the trace does not show whether the line ran; trace without `torch.compile`",
-    ),
-    **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "the finding is about a comment, which no run shows"),
-}

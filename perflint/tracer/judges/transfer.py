@@ -208,15 +208,3 @@ JUDGES: dict[str, Judge] = {
     "TPF213": _unwritten,
     "TPF214": _arrays,
 }
-_CALLS = "the call was not watched: built-in functions of torch are watched in the first two recorded steps"
-UNDECIDED: dict[str, str] = {
-    **dict.fromkeys(("TPF205", "TPF206"), "no copy was seen here; trace on a GPU, or with `perflint trace --simulate`"),
-    **dict.fromkeys(("TPF211", "TPF212", "TPF213"), "no copy that was made here was followed to its end"),
-    "TPF207": f"{_CALLS}, and in all steps with `perflint trace --simulate`",
-    "TPF208": f"{_CALLS}, and in all steps with `perflint trace --simulate`",
-    "TPF209": "no tensor of this expression came to a GPU in the steps that were watched; "
-    "`perflint trace --simulate` watches all",
-    "TPF210": "`backward` ran too rarely to see whether graphs of earlier steps stay; record more steps",
-    "TPF214": f"{_CALLS}, and types such as `torch.FloatTensor` are not watched",
-    "TPF215": "a trace does not show whether a copy has ended; run with `CUDA_LAUNCH_BLOCKING=1` and compare",
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.events import Place
 from perflint.tracer.modules import tensors
@@ -26,13 +26,6 @@ _LEAF = "AccumulateGrad"
 
 class Backwards(Witness):
     """Watches calls of `backward`."""
-
-    facts: ClassVar = {
-        "backward.graph-used-again": "the graph was retained, and another backward pass went through it",
-        "backward.graph-not-used-again": "the graph was retained, and no other backward pass went through it",
-        "backward.graph-kept": "the graph was still there three calls of `backward` and two steps later",
-        "backward.graph-freed": "the graph was freed by then",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

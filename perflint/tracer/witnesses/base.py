@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
 
+from perflint.semantics.facts.tables import table
 from perflint.tracer.events import Place
 from perflint.tracer.places import Locator
 from perflint.tracer.recording import Recording, Where
@@ -35,14 +38,22 @@ Guard = Callable[[Callable[..., object]], Callable[..., None]]
 Made = Callable[[Any], Place | None]
 
 
+@cache
+def _facts() -> Mapping[str, Mapping[str, str]]:
+    return table(Path(__file__).with_name("facts.toml"))
+
+
 class Witness:
     """Watches one kind of behaviour from `start` to `stop`, and records its outcomes with `observe`."""
 
-    facts: ClassVar[Mapping[str, str]] = {}
-    """The facts that it may record, with their meaning."""
+    facts: ClassVar[Mapping[str, str]]
+    """The facts that it may record, with their meaning: the table of its name in `facts.toml`."""
     stays: ClassVar[bool] = False
     """True to watch until the program ends, because what it watches often comes after the recorded steps. Handlers
     of `calls` are called until the last recorded step only."""
+
+    def __init_subclass__(cls) -> None:
+        cls.facts = _facts().get(cls.__name__, {})
 
     def __init__(self, recording: Recording, guarded: Guard, made: Made) -> None:
         self._recording = recording

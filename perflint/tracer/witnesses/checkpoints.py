@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.modules import autocast_dtype, tensors
 from perflint.tracer.witnesses._graphs import nodes_of
@@ -17,14 +17,6 @@ _REENTRANT = "CheckpointFunctionBackward"
 
 class Checkpoints(Witness):
     """Watches calls of `checkpoint` and `checkpoint_sequential`."""
-
-    facts: ClassVar = {
-        "checkpoint.reentrant": "the reentrant form recorded the call",
-        "checkpoint.reentrant-autocast": "the reentrant form recorded the call under autocast",
-        "checkpoint.other-form": "the form without reentrance recorded the call",
-        "checkpoint.without-gradient": "no input required a gradient, so that the parameters inside get none",
-        "checkpoint.nothing": "autograd was off, or nothing inside required a gradient",
-    }
 
     def start(self) -> None:
         self._sequential = 0

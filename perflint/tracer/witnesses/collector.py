@@ -6,7 +6,7 @@ import gc
 import sys
 import time
 from types import FrameType
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.witnesses.base import Witness
 
@@ -15,8 +15,6 @@ _OLDEST = 2
 
 class Collector(Witness):
     """Times the collections of the oldest generation, at the place that the program had reached."""
-
-    facts: ClassVar = {"collector.full": "the garbage collector looked through all objects"}
 
     def start(self) -> None:
         self._began: float | None = None

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import CodeType, TracebackType
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.places import Owner
 from perflint.tracer.recording import Where
@@ -23,16 +23,6 @@ _Line = tuple[str, int, str]
 
 class Compiling(Witness):
     """Notes the lines that torch.compile traces to the end, from its own records. It imports no compiler."""
-
-    facts: ClassVar = {
-        "compile.called": "the program called `torch.compile`",
-        "compile.unused": "a result of `torch.compile` was freed before anything was compiled",
-        "compile.traced": "torch.compile traced the line, and no graph ended there",
-        "compile.gave-up": "torch.compile gave up on the whole function at this line",
-        "compile.failed": "an attempt to compile failed with an error of the compiler",
-        "compile.recompiled": "a function was compiled again, the number of times in bytes",
-        "cudagraph.skipped": "the compiler ran a graph without CUDA graphs",
-    }
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -162,12 +152,6 @@ def _is_forced_eager() -> bool:
 
 class Captures(Witness):
     """Watches captures of CUDA graphs: each ends well or with an error, at the place of the error."""
-
-    facts: ClassVar = {
-        "capture.done": "a CUDA graph recorded the block",
-        "capture.raised": "this raised an error while a CUDA graph recorded it",
-        "capture.failed": "the block of a CUDA graph ended with an error",
-    }
 
     def start(self) -> None:
         import torch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
 
@@ -12,16 +12,6 @@ _METHODS = """to cuda cpu float half bfloat16 double long int short bool char by
 
 class Conversions(Witness):
     """Watches conversions of tensors to devices and dtypes."""
-
-    facts: ClassVar = {
-        "to.same-tensor": "the conversion returned its argument",
-        "to.same-device": "the conversion copied within one device, to another dtype or layout",
-        "to.other-device": "the conversion copied to another device",
-        "arrived.float64": "a float64 tensor was copied from the CPU to a device",
-        "arrived.other-dtype": "a tensor of another dtype was copied from the CPU to a device",
-        "left.device": "data was copied from a device to the CPU",
-        "left.cpu": "the data was on the CPU already",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

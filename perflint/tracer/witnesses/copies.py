@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.copies import is_non_blocking, pageable_direction
 from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
@@ -11,14 +11,6 @@ from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
 
 class Copies(Witness):
     """Watches asynchronous copies, and the pinning of tensors."""
-
-    facts: ClassVar = {
-        "upload.pageable": "an asynchronous copy to the GPU from memory that is not pinned",
-        "upload.pinned": "an asynchronous copy to the GPU from pinned memory",
-        "upload.none": "an asynchronous copy that is none: the tensor stayed on its device",
-        "pin.copied": "a tensor was copied to pinned memory",
-        "pin.same": "a tensor that is to be pinned was pinned already",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

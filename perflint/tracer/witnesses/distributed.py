@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.events import Place
 from perflint.tracer.identity import ByIdentity
@@ -26,14 +26,6 @@ STEPS = 10
 
 class Collectives(Witness):
     """Watches the collectives that the program or a library calls, by the size of their process group."""
-
-    facts: ClassVar = {
-        "collective.number": "one number was sent to the other processes of a group",
-        "collective.tensor": "a tensor was sent to the other processes of a group",
-        "collective.objects": "pickled objects were sent to the other processes of a group",
-        "collective.barrier": "the process waited for the others of a group",
-        "collective.alone": "the process group had one process",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch.distributed as dist
@@ -75,18 +67,6 @@ class Collectives(Witness):
 
 class Replicas(Witness):
     """Watches `DistributedDataParallel` and `DataParallel`, at the places of their construction."""
-
-    facts: ClassVar = {
-        "ddp.of-compiled": "the wrapped module is the result of `torch.compile`",
-        "ddp.of-plain": "the wrapped module is not the result of `torch.compile`",
-        "ddp.unused": "some parameters took no part in a step",
-        "ddp.all-used": "all parameters took part in all steps that were looked at",
-        "backward.reduced": "a backward pass reduced the gradients, the first time since an optimizer's step",
-        "backward.reduced-again": "a backward pass reduced the gradients once more before an optimizer's step",
-        "backward.not-reduced": "a backward pass ran under `no_sync`",
-        "dataparallel.replicated": "the model was copied to several GPUs for a call",
-        "dataparallel.one-device": "the wrapper has one device or none: nothing is copied",
-    }
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

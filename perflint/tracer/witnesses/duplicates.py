@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer import replacing, simulation
 from perflint.tracer.events import Place
@@ -51,18 +51,6 @@ class _Copy:
 
 class Duplicates(Witness):
     """Watches functions that copy a tensor within its device."""
-
-    facts: ClassVar = {
-        "copy.made": "a copy was made; only the first ones of a place are followed",
-        "copy.unwritten": "neither the copy nor its source was written to while the copy lived",
-        "copy.written": "the copy was written to",
-        "copy.source-written": "the source was written to while the copy lived",
-        "copy.kept": "the copy was still there when the recording ended, and nothing had been written to",
-        "copy.unknown": "torch did not count the writes to the copy or its source",
-        "copy.of-temporary": "nothing but the expression held the copied tensor",
-        "copy.of-kept": "the copied tensor was held by something else, too",
-        "copy.returned": "the call copied nothing: it returned its argument",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

@@ -15,7 +15,7 @@ from dataclasses import dataclass, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from types import CodeType, FrameType
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer import simulation
 from perflint.tracer.events import Place
@@ -79,22 +79,6 @@ class Forwards(Witness):
     """Watches calls of modules that the program makes."""
 
     stays = True
-    facts: ClassVar = {
-        "forward.graph-reached": "autograd recorded the call, and a backward pass used the graph",
-        "forward.graph-unread": "a backward pass used the graph, and no optimizer read a gradient of the module",
-        "forward.graph-dropped": "autograd recorded the call, and the graph was freed without a backward pass",
-        "forward.graph-held": "autograd recorded the call, and at the end the graph was still there, unused",
-        "forward.no-graph": "no output required a gradient, although autograd was on",
-        "forward.no-grad": "autograd was off, inference mode too",
-        "forward.inference": "inference mode was on",
-        "forward.result-recorded": "autograd was off, and a call that it recorded took the result",
-        "forward.gpu-done": "the GPU had finished the call when it returned: the CPU set the pace",
-        "forward.gpu-busy": "the GPU was still at work when the call returned",
-        "forward.training-unused": "layers ran in training mode, and no backward pass followed",
-        "forward.training-used": "layers ran in training mode, and a backward pass followed",
-        "forward.eval": "all layers that behave differently in training were in evaluation mode",
-        "forward.modeless": "no layer of the module behaves differently in training",
-    }
 
     def start(self) -> None:
         import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.recording import Where
@@ -18,13 +18,6 @@ _MISSPELT = re.compile(r"requires?d?_?grad\w*")
 
 class Gradients(Witness):
     """Looks at the parameters when optimizers step."""
-
-    facts: ClassVar = {
-        "gradient.unused": "parameters got gradients that no optimizer read",
-        "gradient.used": "optimizers read all gradients",
-        "gradient.misspelt": "a parameter got a gradient although a misspelt attribute says that it should get none",
-        "gradient.misspelt-frozen": "the parameters with a misspelt attribute got no gradient",
-    }
 
     def start(self) -> None:
         self._undo = ExitStack()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.events import Place
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
@@ -15,13 +15,6 @@ from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, siz
 
 class Growth(Witness):
     """Watches `torch.cat` and sums of single numbers."""
-
-    facts: ClassVar = {
-        "cat.grew": "an input was the result of an earlier call here: its bytes were copied again",
-        "cat.apart": "no input was the result of an earlier call here",
-        "sum.with-graph": "a number was added to a sum that has a graph",
-        "sum.without-graph": "a number was added to a sum without a graph",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

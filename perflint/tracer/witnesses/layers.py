@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.modules import STEPS, autocast_dtype
 from perflint.tracer.witnesses.base import Witness, described, size_of
@@ -20,22 +20,6 @@ HALF = ("float16", "bfloat16")
 
 class Layers(Witness):
     """Watches the calls of some layers in the first recorded steps."""
-
-    facts: ClassVar = {
-        "attention.weights": "a MultiheadAttention returned its weights",
-        "attention.hooked": "a MultiheadAttention returned its weights, and a hook of the program got them",
-        "attention.no-weights": "a MultiheadAttention returned no weights",
-        "cell.step": "a recurrent cell computed one step",
-        "softmax.module": "a softmax layer computed weights over the last dimension of one or more matrices",
-        "convolution.channels-first": "a module computed convolutions in 16 bits with channels first",
-        "convolution.channels-last": "a module computed all its convolutions with channels last",
-        "convolution.other-dtype": "a module computed its convolutions in no format of 16 bits",
-        "convolution.on-host": "a module computed its convolutions on the CPU",
-        "float32.tf32-products": "products of float32 matrices may be computed in TF32",
-        "float32.full-products": "products of float32 matrices are computed in float32",
-        "float32.tf32-convolutions": "convolutions of float32 tensors may be computed in TF32",
-        "float32.full-convolutions": "convolutions of float32 tensors are computed in float32",
-    }
 
     def start(self) -> None:
         self._steps = 0

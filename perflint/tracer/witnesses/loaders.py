@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.events import Place
 from perflint.tracer.identity import ByIdentity
@@ -36,24 +36,6 @@ class _Epoch:
 
 class Loaders(Witness):
     """Watches loaders of batches, at the places where they are constructed."""
-
-    facts: ClassVar = {
-        "loader.new": "a loader was iterated over for the first time",
-        "loader.again": "a loader was iterated over again",
-        "loader.no-workers": "an iteration over a loader has no workers",
-        "loader.workers-started": "a loader started its workers; the time is that of starting them",
-        "loader.workers-kept": "a loader was iterated over with the workers of the last time",
-        "loader.first-batch": "the first batch of an iteration; the time is that of the wait for it",
-        "loader.batch": "a batch; the time is that of the wait for it",
-        "loader.pageable": "a batch in memory of the CPU that is not pinned",
-        "loader.pinned": "a batch in pinned memory",
-        "loader.on-gpu": "a batch that is on the GPU when the loader returns it",
-        "loader.smaller-batch": "an iteration that ended with a smaller batch",
-        "loader.even-batches": "an iteration that ended, whose first and last batch are equally large",
-        "item.to-gpu": "code of a data set or its collate function put a tensor on the GPU",
-        "item.on-host": "code of a data set or its collate function created or converted a tensor on the CPU",
-        "padding.sequences": "sequences were padded to one length; the detail has the share of padding",
-    }
 
     def start(self) -> None:
         from torch.utils.data import DataLoader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
 
@@ -14,13 +14,6 @@ DEPTH = 3
 
 class Makers(Witness):
     """Watches the functions that make tensors of data."""
-
-    facts: ClassVar = {
-        "list.of-arrays": "a list of NumPy arrays was read number by number",
-        "list.of-numbers": "the list held no NumPy arrays",
-        "made.float64": "data became a float64 tensor on a device",
-        "made.other-dtype": "data became a tensor of another dtype on a device",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, islice
 from types import CodeType, FrameType
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses._around import wrap
@@ -34,13 +34,6 @@ class _Running:
 
 class Moves(Witness):
     """Watches `Module.to` and its like, and `torch.load`."""
-
-    facts: ClassVar = {
-        "module.moved": "tensors of the module were copied, to another device or dtype",
-        "module.in-place": "all tensors of the module were there already",
-        "load.first": "the file was loaded for the first time, or had changed",
-        "load.again": "the same file was loaded again",
-    }
 
     def start(self) -> None:
         import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.modules import autocast_dtype
 from perflint.tracer.recording import Where
@@ -19,21 +19,6 @@ _PROBABILITIES = ("SoftmaxBackward0", "SigmoidBackward0")
 
 class Operations(Witness):
     """Watches functions of torch that have a faster form."""
-
-    facts: ClassVar = {
-        "softmax.matrix": "a softmax computed weights over the last dimension of one or more matrices",
-        "softmax.other": "a softmax was computed of a vector, or over another dimension",
-        "log.of-probabilities": "a logarithm was computed of the result of a softmax or sigmoid",
-        "log.of-others": "a logarithm was computed of a result that is not of a softmax or sigmoid, as autograd shows",
-        "sort.all": "a sort",
-        "sort.few": "the result of a sort was cut to less than half",
-        "sort.many": "the result of a sort was cut to half of it or more",
-        "reduction.last": "a sum or norm over the last dimension of at least three, of more than one element each",
-        "reduction.other": "a sum or norm over other dimensions",
-        "product.odd": "a product with a weight whose many rows are not a multiple of 8",
-        "product.int8": "a product of INT8 matrices",
-        "product.fp8": "a product of FP8 matrices",
-    }
 
     def start(self) -> None:
         self._sorted: dict[int, tuple[weakref.ref[Any], int, Where]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.recording import Where
@@ -14,17 +14,6 @@ _IN_PLACE = ("mul_", "add_", "sub_", "div_", "lerp_", "copy_", "addcmul_", "addc
 
 class Optimizers(Witness):
     """Watches the steps of optimizers, at the place of their construction."""
-
-    facts: ClassVar = {
-        "optimizer.fused": "the step updated all parameters in fused kernels",
-        "optimizer.foreach": "the step updated groups of parameters, with several kernels for each group",
-        "optimizer.one-by-one": "the step updated the parameters one by one",
-        "optimizer.on-cpu": "the step updated parameters on the CPU",
-        "optimizer.capturable": "the step counted on the GPU, and no CUDA graph captured it",
-        "optimizer.captured": "a CUDA graph captured the step",
-        "optimizer.counters-on-gpu": "the step read its counters back from the GPU",
-        "optimizer.counters-on-cpu": "the counters of the step were on the CPU",
-    }
 
     def start(self) -> None:
         self._end = listen(self._guarded(self._stepped))
@@ -79,14 +68,6 @@ def _is_capturing() -> bool:
 
 class Updates(Witness):
     """Watches gradients that are cleared, and tensors that are changed in place one by one."""
-
-    facts: ClassVar = {
-        "gradients.zeroed": "gradients were filled with zeros, and kept",
-        "gradients.freed": "the gradients were freed, or there were none",
-        "tensor.zeroed": "one tensor was filled with zeros",
-        "tensor.updated-gpu": "one tensor on the GPU was changed in place",
-        "tensor.updated-cpu": "one tensor on the CPU was changed in place",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.modules import STEPS
 from perflint.tracer.witnesses.base import Call, Handler, Witness
@@ -12,13 +12,6 @@ from perflint.tracer.witnesses.base import Call, Handler, Witness
 
 class Recomputation(Witness):
     """Watches checkpoints, and in the first recorded steps the modules that run in a backward pass."""
-
-    facts: ClassVar = {
-        "recomputation.called": "activations are computed again in the backward pass",
-        "recomputation.off": "a checkpoint was called, and there is no backward pass",
-        "recomputation.kept": "the memory that modules in the backward pass of a step allocated and kept",
-        "memory.device": "the memory of the GPU",
-    }
 
     def start(self) -> None:
         self._step = 0

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.hooks import around_forwards
 from perflint.tracer.modules import autocast_dtype
@@ -59,11 +59,6 @@ class _Running:
 
 class Repeats(Witness):
     """Compares the calls of modules in the first recorded steps."""
-
-    facts: ClassVar = {
-        "forward.repeated": "in a step, a module with parameters computed the same as in an earlier call",
-        "forward.watched": "a step in which such repetitions were looked for",
-    }
 
     def start(self) -> None:
         self._step = 0

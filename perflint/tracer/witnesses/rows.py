@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of
 
 
 class Rows(Witness):
     """Watches indexing and iteration of tensors."""
-
-    facts: ClassVar = {
-        "row.read": "a part of a tensor on a device was read",
-        "row.read-on-cpu": "a part of a tensor on the CPU was read",
-        "row.stored": "a tensor was stored into a part of one on a device",
-        "row.stored-on-cpu": "a tensor was stored into a part of one on the CPU",
-        "number.stored": "a Python number was stored into a tensor on a device",
-        "number.stored-on-cpu": "a Python number was stored into a tensor on the CPU",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch

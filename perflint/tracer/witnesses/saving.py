@@ -6,7 +6,7 @@ import gc
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.modules import tensors
 from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
@@ -17,11 +17,6 @@ OLDEST = 2
 
 class Saving(Witness):
     """Watches `torch.save`."""
-
-    facts: ClassVar = {
-        "save.from-device": "tensors on a device were written to a file",
-        "save.from-cpu": "no tensor on a device was written to the file",
-    }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch
@@ -37,8 +32,6 @@ class Saving(Witness):
 
 class Collecting(Witness):
     """Watches the garbage collector of Python."""
-
-    facts: ClassVar = {"gc.full": "the garbage collector looked at all Python objects"}
 
     def start(self) -> None:
         self._began = 0.0

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.events import Place
 from perflint.tracer.recording import Where
@@ -20,18 +20,6 @@ _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 class Switches(Witness):
     """Reads the slow switches at the end of each recorded step. The facts are about the whole process."""
 
-    facts: ClassVar = {
-        "cudnn.off": "cuDNN was off at the end of a step",
-        "cudnn.on": "cuDNN was on at the end of a step",
-        "algorithms.deterministic": "only deterministic algorithms were allowed at the end of a step",
-        "algorithms.any": "all algorithms were allowed at the end of a step",
-        "launches.blocking": "each launch waits for its kernel: the switch was set before CUDA started",
-        "launches.not-blocking": "CUDA started without the switch, or the switch was off",
-        "float32.exact": "matrix products of float32 did not use TF32 at the end of a step",
-        "float32.tf32": "matrix products of float32 could use TF32 at the end of a step",
-        "cudnn.benchmark": "cuDNN measured its algorithms at the end of a step",
-        "convolution.called": "the program called a convolution of `torch` or of `torch.nn.functional`",
-    }
     _blocks: bool | None = None
     """Whether launches block; None until CUDA has started."""
     _called_cudnn = False
@@ -98,13 +86,6 @@ def _is_set() -> bool:
 class Debugging(Witness):
     """Watches debugging of autograd: backward passes under anomaly detection, checks of gradients, ranges."""
 
-    facts: ClassVar = {
-        "anomaly.backward": "a backward pass kept stacks and looked for NaN, because of this switch",
-        "anomaly.unchecked": "a backward pass kept stacks, but did not look for NaN",
-        "backward.plain": "a backward pass ran without anomaly detection",
-        "gradients.checked": "gradients were compared with finite differences",
-        "ranges.recorded": "an event was recorded for each operation",
-    }
     _switch: Place | None = None
     """The place at which anomaly detection was last switched on."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.tracer.events import Place
 from perflint.tracer.optimizer_steps import listen
@@ -18,11 +18,6 @@ _LIMIT = 20_000
 
 class Weights(Witness):
     """Watches conversions of parameters, and whether the parameter has changed since the last one."""
-
-    facts: ClassVar = {
-        "weight.cast-first": "a float32 parameter was cast to 16 bits, for the first time or after it had changed",
-        "weight.cast-again": "a float32 parameter was cast to 16 bits, and had not changed since the last time",
-    }
 
     def start(self) -> None:
         self._updates = 0
