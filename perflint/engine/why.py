@@ -12,6 +12,7 @@ from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Reasons
 from perflint.semantics.heat.heat_map import HeatMap
+from perflint.semantics.memo import remembered
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.purpose.given import given_on_cpu
 from perflint.semantics.purpose.unreached import is_dead
@@ -45,7 +46,6 @@ class Whys:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._reasons = Reasons(model)
-        self._parameters: dict[ast.arg, str] = {}
         self._heats: dict[ast.AST | None, str] = {}
 
     def clause(self, finding: Finding, node: ast.expr | ast.stmt) -> str | None:
@@ -152,12 +152,10 @@ class Whys:
         arguments = ", ".join(ast.unparse(part) for part in (*call.args, *call.keywords))
         return quoted(f".{call.func.attr}({arguments})")
 
+    @remembered
     def _parameter(self, arg: ast.arg, tensor: Tensor) -> str:
-        known = self._parameters.get(arg)
-        if known is None:
-            function = self._reasons.function_of(arg)
-            known = self._parameters[arg] = self._said_of(function, arg, tensor) if function is not None else ""
-        return known
+        function = self._reasons.function_of(arg)
+        return self._said_of(function, arg, tensor) if function is not None else ""
 
     def _said_of(self, function: FunctionNode, arg: ast.arg, tensor: Tensor) -> str:
         steps = self._reasons.of_parameter(function, arg)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
+from perflint.semantics.memo import remembered
+
 _LEAST_FILES = 2
 """Files of a folder that is a copy: programs of one file are often written alike, and each is run."""
 _LEAST_SHARE = 0.8
@@ -24,8 +26,6 @@ class Copies:
             if name != "__init__.py":
                 self._names.setdefault(folder, set()).add(name)
                 self._folders.setdefault(name, []).append(folder)
-        self._lines: dict[str, list[str]] = {}
-        self._shares: dict[tuple[str, str], float] = {}
 
     def originals(self, path: str) -> list[str]:
         """The files of which a file is a copy, those of the largest folders first.
@@ -45,11 +45,9 @@ class Copies:
         return -len(self._names[folder]), folder.count(os.sep), folder
 
     def _is_copy(self, folder: str, other: str) -> bool:
-        share = self._shares.get((folder, other))
-        if share is None:
-            share = self._shares[folder, other] = self._share(folder, other)
-        return share >= _LEAST_SHARE
+        return self._share(folder, other) >= _LEAST_SHARE
 
+    @remembered
     def _share(self, folder: str, other: str) -> float:
         """The share of the lines of a folder that another has in the files of the same names; 0 for few lines."""
         found = count = 0
@@ -60,9 +58,7 @@ class Copies:
             found += sum(line in known for line in lines)
         return found / count if count >= _LEAST_LINES else 0.0
 
+    @remembered
     def _of(self, path: str) -> list[str]:
         """The lines of a file without indentation, none of which is empty."""
-        lines = self._lines.get(path)
-        if lines is None:
-            lines = self._lines[path] = [line for each in self._text(path).splitlines() if (line := each.strip())]
-        return lines
+        return [line for each in self._text(path).splitlines() if (line := each.strip())]

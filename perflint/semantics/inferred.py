@@ -19,7 +19,7 @@ from perflint.semantics.interpreter.analysis import Analysis, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.interpreter.records import field_given
-from perflint.semantics.memo import Memo, once_per_node
+from perflint.semantics.memo import Memo, once_per_node, remembered
 from perflint.semantics.structure import FunctionInfo, FunctionNode, ancestors, walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
@@ -96,7 +96,6 @@ class Inferred(ABC):
         """True if the last round has run anything again."""
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
-        self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
         self.memo: Memo = {}
         """The answers about the file that `memo.once` and its like remember until the model is closed."""
 
@@ -231,14 +230,11 @@ class Inferred(ABC):
         """True if the interpreter reached an expression; if not, its value is unknown."""
         return node in self._recorder.values
 
+    @remembered
     def parameters(self, function: FunctionNode) -> tuple[Names, Names]:
         """The parameters of a function by themselves, and with the arguments of the file's calls."""
-        known = self._parameters.get(function)
-        if known is None:
-            info = self.module.defined_by(function)
-            known = ({}, {}) if info is None else parameters(self.view, self.module, info, self._recorder)
-            self._parameters[function] = known
-        return known
+        info = self.module.defined_by(function)
+        return ({}, {}) if info is None else parameters(self.view, self.module, info, self._recorder)
 
     def function_of(self, value: Value) -> FunctionInfo | None:
         """The function of this file that a value is; None for other values."""

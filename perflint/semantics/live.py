@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perflint.semantics.blocks import Block, Blocks, words_of
+from perflint.semantics.memo import remembered
 from perflint.semantics.test_files import is_test_file, is_test_path
 
 _LEAST_SHARE = 0.5
@@ -80,8 +81,6 @@ class Live:
         self._added: set[tuple[Path, int]] = set()
         self._words: set[str] = set()
         self._said: set[tuple[Path | None, str]] = set()
-        self._named: dict[Path, frozenset[Path]] = {}
-        self._reached: dict[Path, frozenset[Path]] = {}
         self._waiting: list[_Place] = []
 
     def _is_published(self) -> bool:
@@ -142,27 +141,24 @@ class Live:
 
     def _may_name(self, path: Path | None, other: Path) -> bool:
         """True if a file may use definitions of another one, since it imports it, also through other files."""
-        if path is None or path == other:
-            return True
-        found = self._reached.get(path)
-        if found is None:
-            reached, waiting = {path}, [path]
-            while waiting:
-                for each in self._imported(waiting.pop()) - reached:
-                    reached.add(each)
-                    waiting.append(each)
-            found = self._reached[path] = frozenset(reached)
-        return other in found
+        return path is None or path == other or other in self._reached(path)
 
+    @remembered
+    def _reached(self, path: Path) -> set[Path]:
+        reached, waiting = {path}, [path]
+        while waiting:
+            new = self._imported(waiting.pop()) - reached
+            reached |= new
+            waiting += new
+        return reached
+
+    @remembered
     def _imported(self, path: Path) -> frozenset[Path]:
         """The files that a file names in imports or strings, and the packages around it."""
-        found = self._named.get(path)
-        if found is None:
-            words = (word for word in self._blocks[path].named if word in self._modules)
-            named = {each for word in words for each in self._modules[word]}
-            packages = {package for folder in path.parents if (package := folder / "__init__.py") in self._by_file}
-            found = self._named[path] = frozenset(named | packages)
-        return found
+        words = (word for word in self._blocks[path].named if word in self._modules)
+        named = {each for word in words for each in self._modules[word]}
+        packages = {package for folder in path.parents if (package := folder / "__init__.py") in self._by_file}
+        return frozenset(named | packages)
 
     @cached_property
     def _blocks(self) -> dict[Path, Blocks]:

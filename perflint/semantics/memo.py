@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 Memo = dict[object, Any]
 
@@ -35,6 +35,8 @@ _Node = TypeVar("_Node", bound=ast.AST)
 _Key = TypeVar("_Key", bound=Hashable)
 _Asked = TypeVar("_Asked", bound=AboutModel)
 _Answer = TypeVar("_Answer")
+_Self = TypeVar("_Self")
+_Keys = ParamSpec("_Keys")
 
 
 def once(ask: Callable[[_About], _Answer]) -> Callable[[_About], _Answer]:
@@ -73,6 +75,24 @@ def once_per_key(ask: Callable[[_About, _Key], _Answer]) -> Callable[[_About, _K
         return known[key]
 
     return remembered
+
+
+def remembered(
+    ask: Callable[Concatenate[_Self, _Keys], _Answer],
+) -> Callable[Concatenate[_Self, _Keys], _Answer]:
+    """Remember the answers of a method in its object, as long as that lives, for all arguments."""
+    name = f"_answers_of_{ask.__name__}"
+
+    @wraps(ask)
+    def answered(self: _Self, /, *key: _Keys.args, **named: _Keys.kwargs) -> _Answer:
+        known: dict[object, _Answer] | None = vars(self).get(name)
+        if known is None:
+            known = vars(self)[name] = {}
+        if key not in known:
+            known[key] = ask(self, *key, **named)
+        return known[key]
+
+    return answered
 
 
 def once_per_site(ask: Callable[[_Asked], _Answer]) -> Callable[[_Asked], _Answer]:

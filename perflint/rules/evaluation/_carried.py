@@ -13,7 +13,7 @@ from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import OfFile, Scope, Survey
-from perflint.semantics.memo import once, once_per_key
+from perflint.semantics.memo import once, once_per_key, remembered
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Evidence, Instance, Kind, Value
 
@@ -39,20 +39,18 @@ class Carriers(OfFile):
     def __init__(self, survey: Survey) -> None:
         super().__init__(survey)
         self._flows, self._modules = flows(survey), modules(survey)
-        self._known: dict[Scope, dict[Any, Carry]] = {}
         self._open: set[Scope] = set()
 
     def of(self, node: ast.expr) -> Carry:
         """The origin of the gradient of an expression."""
         return self.inside(self._survey.scope_around(node)).get(node, Carry.NONE)
 
+    @remembered
     def inside(self, scope: Scope) -> dict[Any, Carry]:
         """The origins of the gradients of the values of a function."""
-        found = self._known.get(scope)
-        if found is None:
-            self._open.add(scope)
-            found = self._known[scope] = self._follow(scope)
-            self._open.discard(scope)
+        self._open.add(scope)
+        found = self._follow(scope)
+        self._open.discard(scope)
         return found
 
     def _follow(self, scope: Scope) -> dict[Any, Carry]:

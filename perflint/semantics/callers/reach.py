@@ -12,7 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from perflint.semantics.callers.summary import FunctionKey
+from perflint.semantics.memo import remembered
 from perflint.semantics.module import Module
+from perflint.semantics.structure import grouped
 from perflint.semantics.texts import FileText
 from perflint.semantics.view import View
 
@@ -44,8 +46,6 @@ class Reach:
         self._most_read = (_LEAST_READ + _READ_PER_LINE * self._lines) // _STEP * _STEP // 100
         self._files: set[Path] = set()
         """The files that are asked, without the file itself."""
-        self._bases: dict[Path, dict[str, list[str]]] = {}
-        self._families: dict[tuple[Path, str], tuple[tuple[Path, str], ...]] = {}
 
     def importers(self, path: Path) -> tuple[Path, ...]:
         """The files that import the file, or one of those that are asked, and are asked themselves."""
@@ -85,29 +85,22 @@ class Reach:
             waiting += new
             yield from new
 
+    @remembered
     def family(self, path: Path, cls: str) -> tuple[tuple[Path, str], ...]:
         """A class, and those that derive from a class of that name in files that import it: their files and names."""
-        known = self._families.get((path, cls))
-        if known is None:
-            found = {(path, cls): None}
-            waiting = [(path, cls)]
-            for place, name in waiting:
-                for file in (place, *self.importers(place)):
-                    new = [(file, each) for each in self._derived(file).get(name, ()) if (file, each) not in found]
-                    waiting += new[: _MOST_DERIVED - len(waiting)]
-                    found.update(dict.fromkeys(waiting))
-            known = self._families[path, cls] = tuple(found)
-        return known
+        found = {(path, cls): None}
+        waiting = [(path, cls)]
+        for place, name in waiting:
+            for file in (place, *self.importers(place)):
+                new = [(file, each) for each in self._derived(file).get(name, ()) if (file, each) not in found]
+                waiting += new[: _MOST_DERIVED - len(waiting)]
+                found.update(dict.fromkeys(waiting))
+        return tuple(found)
 
+    @remembered
     def _derived(self, path: Path) -> dict[str, list[str]]:
         """The classes of a file by the words among their bases."""
-        known = self._bases.get(path)
-        if known is None:
-            known = self._bases[path] = {}
-            for name, bases in self.view.bases(path):
-                for word in bases:
-                    known.setdefault(word, []).append(name)
-        return known
+        return grouped((word, name) for name, bases in self.view.bases(path) for word in bases)
 
     @cached_property
     def users(self) -> tuple[Path, ...]:

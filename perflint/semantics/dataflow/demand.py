@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from perflint.semantics.dataflow.destinations import Destinations, Use
 from perflint.semantics.dataflow.origins import may_meet
 from perflint.semantics.facts import conventions
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.memo import once_per_node, remembered
+from perflint.semantics.structure import calls_in, last_name, names_in, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.heated import Heated
@@ -33,10 +34,6 @@ class Demand:
     def __init__(self, model: Heated, destinations: Destinations) -> None:
         self._model: Heated = weakref.proxy(model)
         self._destinations = destinations
-        self._shared: dict[ast.AST, list[tuple[int, set[str]]]] = {}
-        self._sent: dict[ast.AST, set[tuple[int, str]]] = {}
-        self._results: dict[tuple[ast.AST, int], bool] = {}
-        self._arrays: dict[ast.AST, list[ast.Attribute]] = {}
 
     def is_on_cpu(self, node: ast.expr) -> bool:
         """True if the CPU needs the value of a read or copy, so that only its time could change."""
@@ -81,23 +78,18 @@ class Demand:
                 return True
         return left > 0 and self._helps_results(function, left)
 
+    @remembered
     def _copies(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Attribute]:
         """The copies of tensors to NumPy in a function that runs no model."""
-        known = self._arrays.get(function)
-        if known is None:
-            runs = self._model.heat_map.work.of(function.body).any
-            copies = (node for node in walk(function) if isinstance(node, ast.Attribute) and _copies_to_array(node))
-            known = self._arrays[function] = [] if runs else list(copies)
-        return known
+        if self._model.heat_map.work.of(function.body).any:
+            return []
+        return [node for node in walk(function) if isinstance(node, ast.Attribute) and _copies_to_array(node)]
 
+    @remembered
     def _helps_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef, left: int) -> bool:
-        known = self._results.get((function, left))
-        if known is None:
-            info = self._model.module.defined_by(function)
-            callers = self._model.heat_map.callers(info) if info is not None else []
-            known = bool(callers) and all(self._makes_results(call, left - 1) for call in callers)
-            self._results[function, left] = known
-        return known
+        info = self._model.module.defined_by(function)
+        callers = self._model.heat_map.callers(info) if info is not None else []
+        return bool(callers) and all(self._makes_results(call, left - 1) for call in callers)
 
     def _outermost(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The outermost function around a node, or None."""
@@ -128,12 +120,8 @@ class Demand:
         The tensor only carries it.
         """
         function, names = self._model.function(node), names_in(node)
-        if function is None:
-            return False
-        known = self._sent.get(function)
-        if known is None:
-            known = self._sent[function] = set(_sent_numbers(function))
-        return any(line < node.lineno and name in names for line, name in known)
+        sent = () if function is None else _sent_numbers(self._model, function)
+        return any(line < node.lineno and name in names for line, name in sent)
 
     def _only_chooses(self, node: ast.expr) -> bool:
         """True if all tests of a value only replace it with a number, as `torch.where` does.
@@ -161,27 +149,31 @@ class Demand:
         `all_reduce(flag)`, then `if flag.item(): break`.
         """
         function, names = self._model.function(node), names_in(node)
-        if function is None:
-            return False
-        known = self._shared.get(function)
-        if known is None:
-            calls = (call for call in walk(function) if isinstance(call, ast.Call) and call.args)
-            shared = [call for call in calls if last_name(call) in _COLLECTIVES]
-            known = self._shared[function] = [(call.lineno, names_in(call.args[0])) for call in shared]
-        return any(line < node.lineno and not names.isdisjoint(given) for line, given in known)
+        shared = () if function is None else _shared(self._model, function)
+        return any(line < node.lineno and not names.isdisjoint(given) for line, given in shared)
 
 
-def _sent_numbers(function: ast.AST) -> Iterator[tuple[int, str]]:
+@once_per_node
+def _shared(model: Heated, function: ast.AST) -> list[tuple[int, set[str]]]:
+    """The lines in which a function calls collectives, with the names in the tensors that these fill."""
+    calls = [call for call in calls_in(function) if call.args and last_name(call) in _COLLECTIVES]
+    return [(call.lineno, names_in(call.args[0])) for call in calls]
+
+
+@once_per_node
+def _sent_numbers(model: Heated, function: ast.AST) -> set[tuple[int, str]]:
     """The lines in which a function broadcasts tensors of a few numbers that it makes, with their names."""
     made: set[str] = set()
     for node in walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             if any(isinstance(each, ast.Call) and last_name(each) in _NUMBERS for each in _choices(node.value)):
                 made.add(node.targets[0].id)
-    for node in walk(function):
-        if isinstance(node, ast.Call) and last_name(node) == "broadcast":
-            given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "tensor")]
-            yield from ((node.lineno, each.id) for each in given if isinstance(each, ast.Name) and each.id in made)
+    found: set[tuple[int, str]] = set()
+    for call in calls_in(function):
+        if last_name(call) == "broadcast":
+            given = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "tensor")]
+            found |= {(call.lineno, each.id) for each in given if isinstance(each, ast.Name) and each.id in made}
+    return found
 
 
 def _choices(node: ast.expr) -> tuple[ast.expr, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.facts import conventions
+from perflint.semantics.memo import remembered
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Mapping, Sequence
 
@@ -85,8 +86,6 @@ class Destinations:
     def __init__(self, model: Heated, origins: Origins) -> None:
         self._model: Heated = weakref.proxy(model)
         self._origins = origins
-        self._loads: dict[ast.AST, dict[str, list[ast.Name]]] = {}
-        self._ends: dict[tuple[ast.AST, int], tuple[End, ...]] = {}
 
     def of(self, node: ast.expr) -> Use:
         """The use of the value of an expression."""
@@ -111,14 +110,9 @@ class Destinations:
     def _of(self, node: ast.AST, left: int) -> Use:
         return min((end.use for end in self._ends_of(node, left)), key=_ORDER.index, default=Use.OTHER)
 
+    # Many values go into the same names: without the memory, each would be followed along all ways again.
+    @remembered
     def _ends_of(self, node: ast.AST, left: int) -> tuple[End, ...]:
-        # Many values go into the same names: without the memory, each would be followed along all ways again.
-        known = self._ends.get((node, left))
-        if known is None:
-            known = self._ends[node, left] = self._followed(node, left)
-        return known
-
-    def _followed(self, node: ast.AST, left: int) -> tuple[End, ...]:
         inner, is_text = node, False
         for outer in self._model.ancestors(node):
             found: Use | tuple[End, ...] | None
@@ -234,17 +228,8 @@ class Destinations:
 
     def _loads_of(self, target: ast.Name) -> list[ast.Name]:
         """The loads of a name in its function, those behind a binding of it first."""
-        scope: ast.AST | None = self._model.function(target)
-        if scope is None:
-            scope = next((outer for outer in self._model.ancestors(target) if isinstance(outer, ast.Module)), None)
-        if scope is None:
-            return []
-        known = self._loads.get(scope)
-        if known is None:
-            known = self._loads[scope] = {}
-            for node in walk(scope):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                    known.setdefault(node.id, []).append(node)
+        uses = self._model.names(self._model.function(target) or self._model.module.tree, target.id)
+        reads = [name for name in uses if isinstance(name.ctx, ast.Load)][:200]
         here = (target.lineno, target.col_offset)
-        loads = [load for load in known.get(target.id, ())[:200] if (load.lineno, load.col_offset) > here]
+        loads = [load for load in reads if (load.lineno, load.col_offset) > here]
         return loads[:_MOST_LOADS]

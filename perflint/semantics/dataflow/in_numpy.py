@@ -12,6 +12,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.binders import LOOPS
 from perflint.semantics.dataflow.destinations import Destinations, Use
 from perflint.semantics.heat.training import helps_to_train
+from perflint.semantics.memo import remembered
 from perflint.semantics.structure import FUNCTIONS, children, last_name, root_of, walk
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ class InNumpy:
     def __init__(self, model: Heated, destinations: Destinations) -> None:
         self._model: Heated = weakref.proxy(model)
         self._destinations = destinations
-        self._steps: dict[ast.AST, list[_Step]] = {}
 
     def needs(self, copy: ast.Call) -> bool:
         """True if NumPy gets the value of a copy in code that does not train, and no tensor is made of it again.
@@ -131,12 +131,14 @@ class InNumpy:
         function = self._model.function(statement)
         if function is None or not isinstance(statement, ast.stmt):
             return []
-        known = self._steps.get(function)
-        if known is None:
-            steps = [self._step(node) for node in walk(function) if isinstance(node, ast.stmt) and _is_simple(node)]
-            known = self._steps[function] = sorted(steps, key=lambda step: step.line)
-        first = bisect_right(known, statement.lineno, key=lambda step: step.line)
-        return known[first : first + _MOST_STEPS]
+        steps = self._steps(function)
+        first = bisect_right(steps, statement.lineno, key=lambda step: step.line)
+        return steps[first : first + _MOST_STEPS]
+
+    @remembered
+    def _steps(self, function: ast.AST) -> list[_Step]:
+        steps = [self._step(node) for node in walk(function) if isinstance(node, ast.stmt) and _is_simple(node)]
+        return sorted(steps, key=lambda step: step.line)
 
     def _step(self, statement: ast.stmt) -> _Step:
         part = statement.iter if isinstance(statement, (ast.For, ast.AsyncFor)) else statement

@@ -18,6 +18,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.binders import COMPREHENSIONS, LOOPS, Binding, How, binding_of, own_nodes, parameters
 from perflint.semantics.dataflow.definitions import excludes, ways_out
 from perflint.semantics.explain.phrases import why
+from perflint.semantics.memo import remembered
 from perflint.semantics.structure import GROWS, FunctionNode, last_name, path_of, stands_in
 from perflint.semantics.values import Const, Instance, Mapping, Never, Scalar, Sequence, Tensor, Value
 
@@ -87,7 +88,6 @@ class Origins:
 
     def __init__(self, model: Heated) -> None:
         self._model: Heated = weakref.proxy(model)
-        self._tables: dict[ast.AST, dict[str, _Bound]] = {}
 
     def of(self, node: ast.expr) -> Origin:
         """The origin of the tensor in an expression."""
@@ -291,11 +291,9 @@ class Origins:
         return not all(map(_is_without_tensors, self._model.value(binding.value).members))
 
     def _bound(self, scope: FunctionNode | ast.Module, path: str) -> _Bound | None:
-        known = self._tables.get(scope)
-        if known is None:
-            known = self._tables[scope] = self._table(scope)
-        return known.get(path)
+        return self._table(scope).get(path)
 
+    @remembered
     def _table(self, scope: FunctionNode | ast.Module) -> dict[str, _Bound]:
         """The bindings of each path in a scope."""
         found: list[tuple[_Position, str, Binding]] = []

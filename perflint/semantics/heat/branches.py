@@ -28,6 +28,7 @@ from perflint.semantics.heat.turns import (
     loop_that_raises,
 )
 from perflint.semantics.heat.work import NO_WORK
+from perflint.semantics.memo import remembered
 from perflint.semantics.structure import block_in, names_in, place_in, walk
 from perflint.semantics.values import Const, Function, Scalar, Value
 
@@ -51,14 +52,7 @@ class Branches:
         self._heat: _Heats = weakref.proxy(heat)
         self._model: Inferred = weakref.proxy(model)
         self._work = work
-        self._counts: dict[ast.AST, Counts] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
-        self._fills: dict[ast.If, bool] = {}
-        self._rare: dict[tuple[ast.If | ast.IfExp, bool], bool] = {}
-        """True if the branches of a test rarely run."""
-        self._flags: dict[str, list[ast.Name]] | None = None
-        self._left: dict[ast.stmt, Loop | None] = {}
-        """The loops that blocks leave, by their last statements."""
 
     def guard(self, parent: ast.AST, node: ast.AST) -> ast.expr | None:
         """The test that lets a node run only now and then, if one does."""
@@ -87,29 +81,32 @@ class Branches:
         branch = self._model.parent(node)
         block = block_in(branch, node) if isinstance(branch, ast.If) else []
         last = block[-1] if block else None
-        if not isinstance(last, (ast.Break, ast.Return)):
-            return None
-        if last not in self._left:
-            loops = list(loops_around(self._model, last)) if leaves_loop(block) else []
-            self._left[last] = (loops[0] if isinstance(last, ast.Break) else loops[-1]) if loops else None
-        return self._left[last]
+        return self._loop_ended(last) if isinstance(last, (ast.Break, ast.Return)) else None
 
+    @remembered
+    def _loop_ended(self, last: ast.Break | ast.Return) -> Loop | None:
+        """The loop that a block leaves by its last statement."""
+        is_left = leaves_loop(block_in(self._model.parent(last), last))
+        loops = list(loops_around(self._model, last)) if is_left else []
+        return (loops[0] if isinstance(last, ast.Break) else loops[-1]) if loops else None
+
+    @remembered
     def _is_rare(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
         """True if a branch rarely runs, by its test; one that steps an optimizer accumulates gradients."""
-        known = self._rare.get((parent, is_body))
-        if known is None:
-            branch = parent.body if is_body else parent.orelse
-            parts: Sequence[ast.AST] = branch if isinstance(branch, list) else [branch]
-            known = mends_place(parent.test, is_body, parts, self._model.value)
-            known = known or is_for_other_kind(self._model, parent.test, is_body)
-            known = known or is_for_other_place(self._model, parent.test, is_body)
-            known = known or (is_body and tells_of_tensor(self._model, parent))
-            known = known or (is_body and isinstance(parent, ast.If) and self._awaits_length(parent))
-            known = known or (isinstance(parent, ast.If) and renews(self._model, parent.test, is_body, parts))
-            if not known and self._rarely(parent.test, is_body) and not fills_gaps(self._model, parent.test, parts):
-                known = not isinstance(branch, list) or not self._work.of(branch).steps
-            self._rare[parent, is_body] = known
-        return known
+        branch = parent.body if is_body else parent.orelse
+        parts: Sequence[ast.AST] = branch if isinstance(branch, list) else [branch]
+        if (
+            mends_place(parent.test, is_body, parts, self._model.value)
+            or is_for_other_kind(self._model, parent.test, is_body)
+            or is_for_other_place(self._model, parent.test, is_body)
+            or (is_body and tells_of_tensor(self._model, parent))
+            or (is_body and isinstance(parent, ast.If) and self._awaits_length(parent))
+            or (isinstance(parent, ast.If) and renews(self._model, parent.test, is_body, parts))
+        ):
+            return True
+        if not self._rarely(parent.test, is_body) or fills_gaps(self._model, parent.test, parts):
+            return False
+        return not isinstance(branch, list) or not self._work.of(branch).steps
 
     def _awaits_length(self, branch: ast.If) -> bool:
         """True if a branch runs once for many turns, whose results it takes from a list, and runs no model itself."""
@@ -117,11 +114,9 @@ class Branches:
         length = None if loop is None else length_awaited(branch, loop)
         return length is not None and is_long(length, self._model.value) and not self._work.of(branch.body).any
 
+    @remembered
     def _fills_cache(self, branch: ast.If) -> bool:
-        known = self._fills.get(branch)
-        if known is None:
-            known = self._fills[branch] = fills_cache(branch, self._before)
-        return known
+        return fills_cache(branch, self._before)
 
     def _rarely(self, test: ast.expr, outcome: bool) -> bool:
         """True if a test, or the flag that it asks, comes out as `outcome` only now and then."""
@@ -198,13 +193,9 @@ class Branches:
 
     def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
         """The value of a flag in its function: `is_eval_step = step % 100 == 0`."""
-        if self._flags is None:
-            self._flags = {}
-            for node in self._model.nodes(ast.Name):
-                if isinstance(node.ctx, ast.Store):
-                    self._flags.setdefault(node.id, []).append(node)
         function = self._model.function(use)
-        stores = [node for node in self._flags.get(use.id, ()) if self._model.function(node) is function]
+        uses = self._model.names(function or self._model.module.tree, use.id)
+        stores = [node for node in uses if isinstance(node.ctx, ast.Store) and self._model.function(node) is function]
         parents = [(self._model.parent(node), node) for node in stores]
         return [
             parent.value if isinstance(parent, ast.Assign) and node in parent.targets else _ANYTHING
@@ -266,11 +257,9 @@ class Branches:
                     return self._heat.of(outer) is Heat.HOT
         return False
 
+    @remembered
     def _counts_of(self, loop: Loop) -> Counts:
-        known = self._counts.get(loop)
-        if known is None:
-            known = self._counts[loop] = counts_of(loop)
-        return known
+        return counts_of(loop)
 
 
 def loops_around(model: Inferred, node: ast.AST) -> Iterator[Loop]:

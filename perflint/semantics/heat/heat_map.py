@@ -20,6 +20,7 @@ from perflint.semantics.heat.once import copies_for_checkpoint, runs_once
 from perflint.semantics.heat.steps import Named, WorkMap, by_name, checks, keeps_results, steps_environment
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.heat.turns import counts_epochs, ranges_few, turns_few, turns_once
+from perflint.semantics.memo import remembered
 from perflint.semantics.questions import WHOLE, Questions
 from perflint.semantics.structure import FUNCTIONS, last_name, walk
 from perflint.semantics.values import Instance, Mapping, Tensor
@@ -40,7 +41,6 @@ class HeatMap:
     def __init__(self, model: Inferred) -> None:
         # The model owns its heat: no circle, so that both go when the file is done.
         self._model: Inferred = weakref.proxy(model)
-        self._few: dict[ast.AST, bool] = {}
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._named: dict[FunctionInfo, Named | None] = {}
@@ -120,12 +120,10 @@ class HeatMap:
 
     # Loops
 
+    # It looks at the whole body, and each statement in it asks.
+    @remembered
     def _turns_few(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-        # It looks at the whole body, and each statement in it asks.
-        known = self._few.get(loop)
-        if known is None:
-            known = self._few[loop] = turns_few(loop)
-        return known
+        return turns_few(loop)
 
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:
         if around is Heat.HOT:

@@ -27,7 +27,7 @@ from perflint.semantics.heat.work import (
     named_model,
     steps_by_name,
 )
-from perflint.semantics.memo import once_per_node
+from perflint.semantics.memo import once_per_node, remembered
 from perflint.semantics.questions import Questions
 from perflint.semantics.regions.captured import CONTEXTS, GRAPHS
 from perflint.semantics.structure import FUNCTIONS, children, last_name, names_in, path_of, walk
@@ -61,7 +61,6 @@ class WorkMap:
         """By the first statement of a block."""
         self._named: dict[FunctionInfo, Work] = {}
         """By the function of another file."""
-        self._stepping: dict[str, bool] = {}
         """By the name of a class of modules."""
         self._depth = 0
         """Functions, one called by the other, whose work is looked for."""
@@ -131,12 +130,9 @@ class WorkMap:
         members = self._model.value(call.func).members
         return any(isinstance(member, Instance) and self._forward_steps(member.cls) for member in members)
 
+    @remembered
     def _forward_steps(self, cls: str) -> bool:
-        known = self._stepping.get(cls)
-        if known is None:
-            known = any(self._by_names(*found).steps for found in _forward(self._model, cls))
-            self._stepping[cls] = known
-        return known
+        return any(self._by_names(*found).steps for found in _forward(self._model, cls))
 
     def _of_callee(self, call: ast.Call, callee: Function) -> Work:
         work = self._of_function(callee).called()
