@@ -1,8 +1,13 @@
-"""The table of all settings: the reader, `perflint config`, the documents and the JSON Schema are made of it."""
+"""The table of all settings: the reader, `perflint config`, the documents and the JSON Schema are made of it.
+
+Their descriptions are in `keys.toml`.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from perflint.config.kinds import (
@@ -33,10 +38,16 @@ class Key:
     kind: Kind
     default: Any
     """The value if no place sets it; None if there is none."""
-    about: str
-    """What it does, in a sentence or two."""
-    example: str = ""
-    """A value as TOML, if the default is not a good example."""
+
+    @property
+    def about(self) -> str:
+        """What it does, in a sentence or two."""
+        return _texts()[self.name]["about"]
+
+    @property
+    def example(self) -> str:
+        """A value as TOML, if the default is not a good example."""
+        return _texts()[self.name].get("example", "")
 
     @property
     def attribute(self) -> str:
@@ -44,172 +55,49 @@ class Key:
         return self.name.replace("-", "_")
 
 
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    # Only documents and `perflint config` need them.
+    import tomllib
+
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
 KEYS: dict[str, Key] = {
     key.name: key
     for key in (
-        Key(
-            "extend",
-            Text("the path of a file"),
-            None,
-            "A file whose settings count where this file sets none. Its path is relative to this file, its patterns "
-            "to the project. Lists that extend others, and tables, are joined.",
-            '"../perflint.toml"',
-        ),
-        Key(
-            "select",
-            Strings(),
-            ("ALL",),
-            "Only these rules: codes, beginnings of codes, names or `ALL`.",
-            '["TPF1", "scalar-read-in-loop"]',
-        ),
-        Key("extend-select", Strings(extends=True), (), "These rules too.", '["TPF503"]'),
-        Key("ignore", Strings(extends=True), (), "Not these rules.", '["eager-format"]'),
-        Key(
-            "per-file-ignores",
-            PatternTable("a table from path patterns to lists of rules", Strings()),
-            (),
-            "The rules that are off in files that match a pattern.",
-            '{ "tests/**" = ["ALL"] }',
-        ),
-        Key(
-            "profile",
-            Choice(Profile),
-            Profile.DEFAULT,
-            "How much is shown: `default` likely problems on hot paths, `pedantic` also minor ones and rarely run "
-            "code, `audit` everything.",
-            '"pedantic"',
-        ),
-        Key("torch-version", TorchVersion(), None, "The oldest torch that the code must run with.", '"2.6"'),
-        Key(
-            "exclude",
-            PathPatterns(),
-            DEFAULT_EXCLUDES,
-            "Leave out these files and folders, as in `.gitignore`, in place of the default list.",
-            '["third_party"]',
-        ),
-        Key("extend-exclude", PathPatterns(extends=True), (), "Leave out these too.", '["*_pb2.py"]'),
-        Key("output-format", Choice(OutputFormat), OutputFormat.FULL, "How findings are written.", '"concise"'),
+        Key("extend", Text("the path of a file"), None),
+        Key("select", Strings(), ("ALL",)),
+        Key("extend-select", Strings(extends=True), ()),
+        Key("ignore", Strings(extends=True), ()),
+        Key("per-file-ignores", PatternTable("a table from path patterns to lists of rules", Strings()), ()),
+        Key("profile", Choice(Profile), Profile.DEFAULT),
+        Key("torch-version", TorchVersion(), None),
+        Key("exclude", PathPatterns(), DEFAULT_EXCLUDES),
+        Key("extend-exclude", PathPatterns(extends=True), ()),
+        Key("output-format", Choice(OutputFormat), OutputFormat.FULL),
         Key(
             "rule-url",
             Text("an http or file address with {name} or {code}", r"(?:https?|file)://\S*\{(?:name|code)\}\S*"),
             None,
-            "The address of the pages of rules, with `{name}` or `{code}` for the rule. Output links to it.",
-            '"https://docs.example.org/perflint/rules/{name}"',
         ),
-        Key(
-            "baseline",
-            Text("the path of a file"),
-            None,
-            "The file of known findings, which `perflint check` does not show (`perflint baseline` writes it).",
-            '"perflint-baseline.json"',
-        ),
-        Key(
-            "severity",
-            Table("a table from rules to severities", Choice(Severity)),
-            (),
-            "The severity of the findings of these rules, in place of the one that perflint derives from "
-            "measurements. The most specific rule counts.",
-            '{ TPF204 = "error", "TPF9" = "info" }',
-        ),
-        Key(
-            "min-severity",
-            Choice(Severity),
-            Severity.INFO,
-            "Show no findings of a lower severity.",
-            '"warning"',
-        ),
-        Key(
-            "min-confidence",
-            Choice(Confidence),
-            Confidence.LOW,
-            "Show no findings of a lower confidence.",
-            '"high"',
-        ),
-        Key("fixable", Strings(), ("ALL",), "Fix only findings of these rules.", '["TPF2", "TPF9"]'),
-        Key("unfixable", Strings(extends=True), (), "Fix no findings of these rules.", '["TPF204"]'),
-        Key(
-            "require-reasons",
-            Flag(),
-            False,
-            "Report comments that silence findings without a reason (TPF983).",
-            "true",
-        ),
-        Key(
-            "respect-comments",
-            Flag(),
-            True,
-            "False to show findings that comments silence, as `--no-ignores` does.",
-            "false",
-        ),
-        Key(
-            "time-limit",
-            Seconds(),
-            300,
-            "The seconds of processor time that the check of one file may take. A longer check ends with an error; the "
-            "other files are checked.",
-            "60",
-        ),
-        Key(
-            "hot-functions",
-            Names(),
-            (),
-            "Functions of the project that run in each step: the end of their full name, such as `Trainer.step`, with "
-            "`*` for any characters but dots.",
-            '["Trainer.run_batch", "collate_*"]',
-        ),
-        Key(
-            "cold-functions",
-            Names(),
-            (),
-            "Functions of the project that rarely run. `hot-functions` wins over it.",
-            '["export_*", "tools.debug.dump"]',
-        ),
-        Key(
-            "sync-functions",
-            Names(),
-            (),
-            "Functions, of the project or of libraries, that wait for the GPU; their calls are reported (TPF137).",
-            '["mylib.to_cpu", "Meter.value"]',
-        ),
-        Key(
-            "gpu-functions",
-            Names(),
-            (),
-            "Functions, of the project or of libraries, whose result is a tensor on the GPU.",
-            '["mylib.fused_norm"]',
-        ),
-        Key(
-            "sync-free-functions",
-            Names(),
-            (),
-            "Functions of the project that must not wait for the GPU, as if `@perflint.sync_free` marked them: waits "
-            "in them are errors (warnings if the tensor may be on the CPU), and `perflint trace` ends with 1 if one of "
-            "their calls waits.",
-            '["Decoder.step", "sample_*"]',
-        ),
-        Key(
-            "src",
-            Strings(extends=True),
-            (),
-            "Folders from which the imports of the project start, relative to the project. perflint finds folders of "
-            "packages and `src` by itself.",
-            '["lib", "services/common"]',
-        ),
-        Key(
-            "house-rules",
-            Modules(),
-            (),
-            "Modules with rules of your own ([house rules](house-rules.md)), installed beside perflint. A check "
-            "imports them, so that their code runs.",
-            '["acme_rules"]',
-        ),
-        Key(
-            "rule",
-            RuleTable(),
-            (),
-            "The options of single rules, by code or name. The page of a rule (`perflint rule RULE`) lists them.",
-            "{ TPF351 = { multiple = 16 }, many-scalars = { fewest = 4 } }",
-        ),
+        Key("baseline", Text("the path of a file"), None),
+        Key("severity", Table("a table from rules to severities", Choice(Severity)), ()),
+        Key("min-severity", Choice(Severity), Severity.INFO),
+        Key("min-confidence", Choice(Confidence), Confidence.LOW),
+        Key("fixable", Strings(), ("ALL",)),
+        Key("unfixable", Strings(extends=True), ()),
+        Key("require-reasons", Flag(), False),
+        Key("respect-comments", Flag(), True),
+        Key("time-limit", Seconds(), 300),
+        Key("hot-functions", Names(), ()),
+        Key("cold-functions", Names(), ()),
+        Key("sync-functions", Names(), ()),
+        Key("gpu-functions", Names(), ()),
+        Key("sync-free-functions", Names(), ()),
+        Key("src", Strings(extends=True), ()),
+        Key("house-rules", Modules(), ()),
+        Key("rule", RuleTable(), ()),
     )
 }
 """All settings, in the order in which documents list them."""

@@ -14,32 +14,9 @@ from perflint.config.selection import Selection
 from perflint.findings import Confidence, Severity
 from perflint.frozen import dataclass, field, fields
 
-DEFAULT_EXCLUDES = (
-    ".bzr",
-    ".direnv",
-    ".eggs",
-    ".git",
-    ".hg",
-    ".hypothesis",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".nox",
-    ".perflint_cache",
-    ".pyenv",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".svn",
-    ".tox",
-    ".venv",
-    ".vscode",
-    "__pycache__",
-    "__pypackages__",
-    "_build",
-    "build",
-    "dist",
-    "node_modules",
-    "site-packages",
-    "venv",
+DEFAULT_EXCLUDES = tuple(
+    """.bzr .direnv .eggs .git .hg .hypothesis .ipynb_checkpoints .mypy_cache .nox .perflint_cache .pyenv .pytest_cache
+    .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build build dist node_modules site-packages venv""".split()
 )
 
 Version = tuple[int, int]
