@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from inspect import cleandoc
 
 from perflint.cli.main import VERBS
-from perflint.cli.usage import Parser
+from perflint.cli.usage import Parser, described
 
 _INTRODUCTION = """\
 # Command line
@@ -34,7 +34,7 @@ def _section(verb: str) -> str:
     parser = Parser(f"perflint {verb}")
     module.add_arguments(parser)
     parts = [f"## perflint {verb}", f"```\n{_usage(parser)}\n```", _paragraphs(module.__doc__ or "")]
-    for group in parser._action_groups:
+    for group in described(parser)._action_groups:
         rows = [
             _row(parser, action) for action in group._group_actions if action.dest != "help" and action.help != SUPPRESS
         ]

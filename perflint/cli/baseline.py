@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     means.add_arguments(parser)
     group = parser.add_argument_group("baseline")
     group.add_argument("--baseline", metavar="FILE", help=f"the file (default: that of the settings, or {NAME})")
-    group.add_argument("--add", action="store_true", help="add new findings, too")
+    group.add_argument("--add", action="store_true")
     options.add_colour(group)
 
 

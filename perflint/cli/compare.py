@@ -24,8 +24,8 @@ _EXIT_CODES = "Exit codes: 0 compared; 2 for a fault in the usage, a file or per
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint compare`."""
     parser.epilog = _EXIT_CODES
-    parser.add_argument("before", metavar="BEFORE", help="the trace before a change, as `perflint trace` wrote it")
-    parser.add_argument("after", metavar="AFTER", help="the trace after the change")
+    parser.add_argument("before", metavar="BEFORE")
+    parser.add_argument("after", metavar="AFTER")
     parser.add_argument("--output-format", choices=["text", "json", "html"], default="text", help="(default: text)")
     parser.add_argument(
         "--output",

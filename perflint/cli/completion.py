@@ -39,6 +39,7 @@ def run(arguments: Namespace) -> int:
 def _whole(complete_path: object) -> ArgumentParser:
     """One parser for all verbs, whose paths are completed."""
     from perflint.cli.main import VERBS
+    from perflint.cli.usage import described
 
     parser = ArgumentParser("perflint")
     parser.add_argument("--version", "-V", action="store_true", help="print the version")
@@ -46,7 +47,7 @@ def _whole(complete_path: object) -> ArgumentParser:
     for verb, does in VERBS.items():
         each = verbs.add_parser(verb, help=does)
         importlib.import_module(f"perflint.cli.{verb}").add_arguments(each)
-        for action in each._actions:
+        for action in described(each)._actions:
             if action.metavar in _PATHS:
                 # shtab reads this attribute.
                 vars(action)["complete"] = complete_path

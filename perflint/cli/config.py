@@ -23,9 +23,9 @@ _LINE = 80
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint config`."""
-    parser.add_argument("keys", nargs="*", metavar="KEY", help="settings to explain (default: show all)")
-    parser.add_argument("--path", default=".", metavar="PATH", help="the file or folder that they are for (default: .)")
-    parser.add_argument("--schema", action="store_true", help="print the JSON Schema of files with settings")
+    parser.add_argument("keys", nargs="*", metavar="KEY")
+    parser.add_argument("--path", default=".", metavar="PATH")
+    parser.add_argument("--schema", action="store_true")
     parser.add_argument("--output-format", choices=["text", "json"], default="text", help="(default: text)")
     options.add_settings(parser.add_argument_group("settings"))
     options.add_colour(parser)

@@ -46,11 +46,9 @@ class _Place:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint explain`."""
-    parser.add_argument(
-        "place", metavar="FILE:LINE[:COLUMN]", help="all count from 1; of a notebook FILE:CELL:LINE[:COLUMN]"
-    )
+    parser.add_argument("place", metavar="FILE:LINE[:COLUMN]")
     parser.add_argument("--all", action="store_true", help="also say why each rule that looked at the line is silent")
-    parser.add_argument("--stdin", action="store_true", help="read the text of FILE from standard input")
+    parser.add_argument("--stdin", action="store_true")
     options.add_selection(parser)
     means.add_cache(parser)
     parser.add_argument(

@@ -52,15 +52,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_trace(parser)
     means.add_jobs(parser)
     group = options.add_fixing(parser)
-    group.add_argument(
-        "--verify",
-        action="store_true",
-        help="run a program with and without fixes, and keep the good ones: `perflint fix --verify -- COMMAND` is "
-        "`perflint verify -- COMMAND`, and takes its options",
-    )
+    group.add_argument("--verify", action="store_true")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though findings remain")
-    group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 if a file was changed")
-    group.add_argument("--show-fixes", action="store_true", help="list the rules of the fixed findings of each file")
+    group.add_argument("--exit-non-zero-on-fix", action="store_true")
+    group.add_argument("--show-fixes", action="store_true")
     options.add_colour(group)
     group.add_argument("--quiet", "-q", action="store_true", help="no summary")
 

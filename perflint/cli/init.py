@@ -33,8 +33,8 @@ _TESTS = ("tests", "test")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint init`."""
-    parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="the folder of the project (default: .)")
-    parser.add_argument("--print", action="store_true", help="print the settings and write nothing")
+    parser.add_argument("folder", nargs="?", default=".", metavar="DIR")
+    parser.add_argument("--print", action="store_true")
     options.add_colour(parser)
 
 

@@ -13,7 +13,7 @@ from perflint.config.errors import ConfigurationError
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint lsp`."""
-    parser.add_argument("--stdio", action="store_true", help="use standard input and output (the default)")
+    parser.add_argument("--stdio", action="store_true")
     means.add_cache(parser)
 
 

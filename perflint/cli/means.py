@@ -26,7 +26,7 @@ _INTERVAL = 0.2
 def add_cache(parser: ArgumentParser) -> _ArgumentGroup:
     """The options about the cache; the group, for more."""
     group = parser.add_argument_group("time")
-    group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    group.add_argument("--no-cache", action="store_true")
     group.add_argument(
         "--cache-dir", metavar="DIR", help="the folder of the cache (default: PERFLINT_CACHE_DIR, or the user's)"
     )
@@ -36,29 +36,16 @@ def add_cache(parser: ArgumentParser) -> _ArgumentGroup:
 def add_jobs(parser: ArgumentParser) -> _ArgumentGroup:
     """The options about the cache and the number of processes; the group, for more."""
     group = add_cache(parser)
-    group.add_argument(
-        "--jobs",
-        "-j",
-        type=_jobs,
-        default=None,
-        metavar="N",
-        help="processes that check files (default: one for each processor, if there is enough to do)",
-    )
+    group.add_argument("--jobs", "-j", type=_jobs, default=None, metavar="N")
     return group
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options about the cache, processes and other machines."""
     group = add_jobs(parser)
-    group.add_argument(
-        "--dask", metavar="ADDRESS", help="check by the workers of a Dask cluster, such as tcp://scheduler:8786"
-    )
-    group.add_argument(
-        "--shard", type=_shard, default=(1, 1), metavar="I/N", help="check only every N-th file, from the I-th on"
-    )
-    group.add_argument(
-        "--timings", action="store_true", help="say which phases and rules took the time, on one processor"
-    )
+    group.add_argument("--dask", metavar="ADDRESS")
+    group.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N")
+    group.add_argument("--timings", action="store_true")
 
 
 def cache_folder(arguments: Namespace) -> Path | None:

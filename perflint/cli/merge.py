@@ -26,12 +26,10 @@ _LARGEST = 64 << 20
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint merge`."""
-    parser.add_argument(
-        "reports", nargs="+", metavar="REPORT", help="the output of `perflint check --output-format json` for each part"
-    )
+    parser.add_argument("reports", nargs="+", metavar="REPORT")
     group = parser.add_argument_group("output")
     options.add_output(group)
-    group.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
+    group.add_argument("--statistics", action="store_true")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though there are findings")
     options.add_colour(group)
     group.add_argument("--quiet", "-q", action="store_true", help="findings and errors only, without a summary")

@@ -36,22 +36,12 @@ if TYPE_CHECKING:
 
 def add_paths(parser: ArgumentParser) -> None:
     """Add the options that choose files."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; - for standard input (default: .)")
+    parser.add_argument("paths", nargs="*", metavar="PATH")
     group = parser.add_argument_group("files")
-    group.add_argument("--stdin-filename", metavar="PATH", help="the name to report for standard input")
-    group.add_argument(
-        "--exclude",
-        action="append",
-        type=_patterns,
-        metavar="PATTERNS",
-        help="leave out these files and folders, as in .gitignore, in place of the default list",
-    )
-    group.add_argument(
-        "--extend-exclude", action="append", type=_patterns, metavar="PATTERNS", help="leave out these too"
-    )
-    group.add_argument(
-        "--force-exclude", action="store_true", help="leave out excluded files even if they are named as PATH"
-    )
+    group.add_argument("--stdin-filename", metavar="PATH")
+    group.add_argument("--exclude", action="append", type=_patterns, metavar="PATTERNS")
+    group.add_argument("--extend-exclude", action="append", type=_patterns, metavar="PATTERNS")
+    group.add_argument("--force-exclude", action="store_true")
 
 
 def add_selectors(parser: ArgumentParser) -> _ArgumentGroup:
@@ -59,29 +49,19 @@ def add_selectors(parser: ArgumentParser) -> _ArgumentGroup:
     group = parser.add_argument_group(
         "rules", "RULES: codes (TPF101), beginnings of codes (TPF1), names (scalar-read-in-loop) or ALL, with commas."
     )
-    group.add_argument("--select", action="append", type=_list, metavar="RULES", help="only these")
-    group.add_argument("--extend-select", action="append", type=_list, metavar="RULES", help="these too")
-    group.add_argument("--ignore", action="append", type=_list, metavar="RULES", help="not these")
+    group.add_argument("--select", action="append", type=_list, metavar="RULES")
+    group.add_argument("--extend-select", action="append", type=_list, metavar="RULES")
+    group.add_argument("--ignore", action="append", type=_list, metavar="RULES")
     return group
 
 
 def add_selection(parser: ArgumentParser) -> None:
     """Add the options that choose rules and findings."""
     group = add_selectors(parser)
-    group.add_argument(
-        "--profile",
-        choices=[profile.value for profile in Profile],
-        help="default: likely problems on hot paths; pedantic: also minor ones and rarely run code; audit: everything",
-    )
-    group.add_argument(
-        "--torch-version", type=_version, metavar="X.Y", help="the oldest torch that the code must run with"
-    )
-    group.add_argument(
-        "--min-severity", choices=[each.value for each in Severity], help="no findings of a lower severity"
-    )
-    group.add_argument(
-        "--min-confidence", choices=[each.value for each in Confidence], help="no findings of a lower confidence"
-    )
+    group.add_argument("--profile", choices=[profile.value for profile in Profile])
+    group.add_argument("--torch-version", type=_version, metavar="X.Y")
+    group.add_argument("--min-severity", choices=[each.value for each in Severity])
+    group.add_argument("--min-confidence", choices=[each.value for each in Confidence])
     add_settings(parser.add_argument_group("settings"))
 
 
@@ -90,12 +70,8 @@ def add_narrowing(group: _ArgumentGroup) -> None:
     group.add_argument(
         "--baseline", metavar="FILE", help="do not show the findings in this file, which `perflint baseline` writes"
     )
-    group.add_argument("--since", metavar="REV", help="only findings on lines that changed since a git revision")
-    group.add_argument(
-        "--effects",
-        action="store_true",
-        help="with `--since`, also findings that the change causes on other lines; the files are checked twice",
-    )
+    group.add_argument("--since", metavar="REV")
+    group.add_argument("--effects", action="store_true")
 
 
 def narrowing(arguments: Namespace, settings: Settings, rules: RuleSet) -> tuple[Baseline | None, Changes | None]:
@@ -130,20 +106,15 @@ def stale_warning(baseline: Baseline, rules: RuleSet, settings: Settings, style:
 
 def add_settings(group: _ArgumentGroup) -> None:
     """Add the options for other sources of settings."""
-    group.add_argument(
-        "--config",
-        action="append",
-        metavar="KEY=VALUE|FILE",
-        help="set a setting, or read FILE in place of the project's settings; may be given again",
-    )
-    group.add_argument("--isolated", action="store_true", help="read no files with settings or requirements")
+    group.add_argument("--config", action="append", metavar="KEY=VALUE|FILE")
+    group.add_argument("--isolated", action="store_true")
 
 
 def add_volume(group: _ArgumentGroup) -> None:
     """Add the options for the amount of output besides findings."""
     either = group.add_mutually_exclusive_group()
     either.add_argument("--quiet", "-q", action="store_true", help="findings and errors only, without a summary")
-    either.add_argument("--verbose", "-v", action="store_true", help="also the settings that count, and the time")
+    either.add_argument("--verbose", "-v", action="store_true")
 
 
 def tell_more(arguments: Namespace, paths: Sequence[str], rules: str, report: Report, seconds: float) -> None:
@@ -238,18 +209,10 @@ def add_fixing(parser: ArgumentParser) -> _ArgumentGroup:
     """Add the options that choose and write fixes, and return their group."""
     group = parser.add_argument_group("fixing")
     group.add_argument("--apply", action="store_true", help="write the files instead of printing a diff")
-    group.add_argument(
-        "--unsafe-fixes",
-        action="store_true",
-        help="also fixes that may differ in rounding, random numbers, memory or errors; `perflint rule RULE` says how",
-    )
-    group.add_argument(
-        "--risky-fixes",
-        action="store_true",
-        help="also fixes that may change what is learned or the keys of checkpoints; includes `--unsafe-fixes`",
-    )
-    group.add_argument("--fixable", action="append", type=_list, metavar="RULES", help="fix only findings of these")
-    group.add_argument("--unfixable", action="append", type=_list, metavar="RULES", help="fix no findings of these")
+    group.add_argument("--unsafe-fixes", action="store_true")
+    group.add_argument("--risky-fixes", action="store_true")
+    group.add_argument("--fixable", action="append", type=_list, metavar="RULES")
+    group.add_argument("--unfixable", action="append", type=_list, metavar="RULES")
     return group
 
 
@@ -262,7 +225,7 @@ def safeties(arguments: Namespace) -> tuple[Safety, ...]:
 
 def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:
     """Add `--color`."""
-    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="colours (default: auto)")
+    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto")
 
 
 def add_output(group: _ArgumentGroup, format: OutputFormat | None = None) -> None:
@@ -276,7 +239,7 @@ def add_output(group: _ArgumentGroup, format: OutputFormat | None = None) -> Non
         default=format.value if format is not None else None,
         help=f"how to write findings (default: {(format or OutputFormat.FULL).value})",
     )
-    group.add_argument("--output-file", metavar="FILE", help="write findings to a file (default: standard output)")
+    group.add_argument("--output-file", metavar="FILE")
 
 
 @contextmanager

@@ -31,17 +31,9 @@ STANDARD_OUTPUT = "-"
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint report`."""
     parser.epilog = _EXIT_CODES
-    parser.add_argument(
-        "traces", nargs="+", metavar="TRACE", help="a file that `perflint trace` wrote; several for the ranks of a run"
-    )
+    parser.add_argument("traces", nargs="+", metavar="TRACE")
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--format",
-        choices=list(FORMATS),
-        default="html",
-        help="html: one page that needs no network; chrome: for Perfetto and chrome://tracing; "
-        "text: the summary that `perflint trace` prints (default: html)",
-    )
+    group.add_argument("--format", choices=list(FORMATS), default="html")
     group.add_argument(
         "--output",
         "-o",
@@ -51,13 +43,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_colour(group)
     group = parser.add_argument_group("source", "What the page shows of the code, and what the linter says of it.")
     group.add_argument("--root", metavar="FOLDER", help="where the traced files are, if not where they were traced")
-    group.add_argument(
-        "--check",
-        action="append",
-        metavar="PATH",
-        help="files and folders to run the linter on; may be given again (default: the traced files below the root)",
-    )
-    group.add_argument("--no-check", action="store_true", help="do not run the linter")
+    group.add_argument("--check", action="append", metavar="PATH")
+    group.add_argument("--no-check", action="store_true")
     options.add_selection(parser)
 
 

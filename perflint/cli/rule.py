@@ -21,9 +21,9 @@ from perflint.rules.base import Rule
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint rule`."""
-    parser.add_argument("rule", metavar="RULE", help="a code, a name, or the beginning of codes (TPF1)")
+    parser.add_argument("rule", metavar="RULE")
     parser.add_argument("--output-format", choices=["text", "json"], default="text", help="(default: text)")
-    parser.add_argument("--measured", action="store_true", help="also the table of measurements")
+    parser.add_argument("--measured", action="store_true")
     options.add_settings(parser.add_argument_group("settings"))
     options.add_colour(parser)
 

@@ -30,8 +30,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.usage = "perflint trace [options] SCRIPT [ARGUMENTS]\n       perflint trace [options] -m MODULE [ARGUMENTS]"
     parser.epilog = _EXIT_CODES
     defaults = Options("", "")
-    parser.add_argument("program", nargs=REMAINDER, metavar="SCRIPT ARGUMENTS", help="run as `python` would run it")
-    parser.add_argument("-m", nargs=REMAINDER, dest="module", metavar="MODULE ARGUMENTS", help="run a module")
+    parser.add_argument("program", nargs=REMAINDER, metavar="SCRIPT ARGUMENTS")
+    parser.add_argument("-m", nargs=REMAINDER, dest="module", metavar="MODULE ARGUMENTS")
     group = parser.add_argument_group("what to record")
     group.add_argument(
         "--steps",
@@ -47,45 +47,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="steps to let pass; 0 to record from the start (default: %(default)s)",
     )
-    group.add_argument(
-        "--window",
-        type=_count,
-        default=defaults.window,
-        metavar="N",
-        help="steps to run torch's profiler for, after the others; 0 for none (default: %(default)s)",
-    )
-    group.add_argument(
-        "--own",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="a folder or file whose lines are yours; without it, all that are not of an installed package",
-    )
-    group.add_argument(
-        "--simulate",
-        action="store_true",
-        help="without a GPU: run on the CPU, and report where the CPU would wait for one; no times",
-    )
+    group.add_argument("--window", type=_count, default=defaults.window, metavar="N")
+    group.add_argument("--own", action="append", default=[], metavar="PATH")
+    group.add_argument("--simulate", action="store_true")
     group = parser.add_argument_group("experiments")
     group.add_argument(
         "--experiments",
         action="store_true",
         help="when the steps have been recorded, time changes to layers, model and optimizer, on copies of them",
     )
-    group.add_argument(
-        "--experiment-time",
-        type=_count,
-        default=int(EXPERIMENT_SECONDS),
-        metavar="SECONDS",
-        help="how long they may take, together (default: %(default)s)",
-    )
+    group.add_argument("--experiment-time", type=_count, default=int(EXPERIMENT_SECONDS), metavar="SECONDS")
     group = parser.add_argument_group("output")
     group.add_argument("--output", "-o", default=DEFAULT_OUTPUT, metavar="FILE", help="(default: %(default)s)")
-    group.add_argument(
-        "--fail-on-sync",
-        action="store_true",
-        help="exit with 1 where a recorded step has a sync that `perflint.allow_sync` does not allow",
-    )
+    group.add_argument("--fail-on-sync", action="store_true")
     shared.add_colour(group)
 
 

@@ -84,9 +84,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--trace", metavar="FILE", help="try only what could pay by this trace, of its program if no command is given"
     )
-    parser.add_argument("--budget", type=_seconds, default=1200.0, metavar="TIME", help="stop after 20m, 90s or 1h")
+    parser.add_argument("--budget", type=_seconds, default=1200.0, metavar="TIME")
     parser.add_argument("--only", metavar="NAMES", help=f"try these only, with commas: {', '.join((*NAMES, *INEXACT))}")
-    parser.add_argument("--dry-run", action="store_true", help="run the program once, and show what would be tried")
+    parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--apply", action="store_true", help="write the files, besides the patch")
     parser.add_argument(
         "--allow",

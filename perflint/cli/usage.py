@@ -6,9 +6,11 @@ import importlib
 import re
 import sys
 from argparse import ArgumentParser
-from typing import NoReturn
+from pathlib import Path
+from typing import NoReturn, TypeVar
 
 from perflint.config.errors import did_you_mean
+from perflint.semantics.facts.tables import table
 
 _PER_FILE = """`--config 'per-file-ignores={"tests/**"=["TPF1"]}'` adds to those of the settings"""
 _IGNORED = "a file that is named is checked, whatever .gitignore says"
@@ -49,8 +51,15 @@ _FORMATS = {"json-lines": "`jsonl`", "text": "`full`", "pylint": "`concise` has 
 """Formats that users of other linters try."""
 
 
+_Parser = TypeVar("_Parser", bound=ArgumentParser)
+
+
 class Parser(ArgumentParser):
     """An argument parser whose errors are a line and a help line, as all errors of perflint are."""
+
+    def format_help(self) -> str:
+        """The usage and what the options do."""
+        return super(Parser, described(self)).format_help()
 
     def error(self, message: str) -> NoReturn:
         """Print the message with a hint and exit with status 2."""
@@ -82,6 +91,15 @@ class Parser(ArgumentParser):
         """A help text for a value that an option does not take."""
         chosen = next(action for action in self._actions if name in (*action.option_strings, action.dest))
         return (name == "--output-format" and _FORMATS.get(word)) or did_you_mean(word, map(str, chosen.choices or ()))
+
+
+def described(parser: _Parser) -> _Parser:
+    """A parser whose options have their texts: those of `help.toml`, which nothing but help needs."""
+    texts = table(Path(__file__).with_name("help.toml"))
+    for action in parser._actions:
+        if action.help is None:
+            action.help = texts.get(max(action.option_strings, key=len, default=action.dest))
+    return parser
 
 
 def _abbreviated(option: str, known: list[str]) -> str | None:

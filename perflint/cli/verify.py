@@ -68,7 +68,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_selection(parser)
     options.add_trace(parser)
     group = options.add_fixing(parser)
-    group.add_argument("--each", action="store_true", help="try every fix by itself, also where all together are fine")
+    group.add_argument("--each", action="store_true")
     _add_running(parser)
     group = parser.add_argument_group("output")
     group.add_argument("--output-format", dest="report", choices=["text", "json"], default="text")
@@ -90,21 +90,10 @@ def _add_running(parser: ArgumentParser) -> None:
     group.add_argument(
         "--warmup", type=_from(1), default=10, metavar="N", help="steps that are not timed (default: %(default)s)"
     )
-    group.add_argument(
-        "--tolerance",
-        type=float,
-        default=5.0,
-        metavar="PERCENT",
-        help="how much unsafe and risky fixes may change the loss (default: %(default)g)",
-    )
+    group.add_argument("--tolerance", type=float, default=5.0, metavar="PERCENT")
     group.add_argument("--seed", type=_from(0), metavar="N", help="seed the generators of Python, NumPy and torch")
-    group.add_argument("--timeout", type=float, metavar="SECONDS", help="the longest time of a run")
-    group.add_argument(
-        "--time-budget",
-        type=_positive,
-        metavar="SECONDS",
-        help="stop after this time, and report the decisions so far",
-    )
+    group.add_argument("--timeout", type=float, metavar="SECONDS")
+    group.add_argument("--time-budget", type=_positive, metavar="SECONDS")
     group.add_argument("--root", metavar="FOLDER", help="the project to copy (default: the repository around it)")
     group.add_argument(
         "--share", action="append", default=[], metavar="PATH", help="link to this in the copy: it is only read"

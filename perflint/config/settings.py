@@ -16,7 +16,8 @@ from perflint.frozen import dataclass, field, fields
 
 DEFAULT_EXCLUDES = tuple(
     """.bzr .direnv .eggs .git .hg .hypothesis .ipynb_checkpoints .mypy_cache .nox .perflint_cache .pyenv .pytest_cache
-    .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build build dist node_modules site-packages venv""".split()
+    .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build build dist node_modules site-packages
+    venv""".split()
 )
 
 Version = tuple[int, int]
