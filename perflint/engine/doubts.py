@@ -10,7 +10,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.purpose.purpose import prepares_data
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import last_name
-from perflint.semantics.values import Dtype
+from perflint.semantics.values import Device, Dtype
 
 OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
@@ -27,7 +27,10 @@ def doubted(finding: Finding, site: Site) -> Finding | None:
     if not isinstance(site, FileSite):
         if finding.confidence is not Confidence.HIGH and model.makes_module(site.node):
             return None
-        if is_guess and (prepares_data(model, site.node) or model.host_code.holds(site.node)):
+        if is_guess and prepares_data(model, site.node):
+            return replace(finding, confidence=Confidence.LOW)
+        if model.host_code.holds(site.node) and (is_guess or not _is_moved(model, site.node)):
+            # The device of a module that serves a dataset is the CPU.
             return replace(finding, confidence=Confidence.LOW)
         if _is_for_half_precision(model, site.node):
             return replace(finding, confidence=Confidence.LOW)
@@ -36,6 +39,12 @@ def doubted(finding: Finding, site: Site) -> Finding | None:
         # A program that names no device computes on the CPU, and so does a training that fails on a GPU.
         return replace(finding, confidence=Confidence.LOW)
     return finding
+
+
+def _is_moved(model: Model, node: ast.AST) -> bool:
+    """True if code says that a tensor of an expression is on a GPU."""
+    values = (model.value(part) for part in ast.walk(node) if isinstance(part, ast.expr))
+    return any(value.tensor is not None and value.tensor.device is Device.CUDA for value in values)
 
 
 def _is_for_half_precision(model: Model, node: ast.AST) -> bool:

@@ -713,6 +713,48 @@ def test_what_only_datasets_of_other_files_call_is_on_the_cpu(tmp_path: Path, us
     assert [each.confidence.value for each in report.findings if each.code == "TPF113"] == [confidence]
 
 
+AUGMENTATION = """\
+import torch
+from torch import nn
+
+
+class Chunks(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return {kept}
+
+
+class Augmented(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = [Chunks()]
+
+    def forward(self, x: torch.Tensor):
+        return self.parts[0](x)
+"""
+SERVES = "class Pairs(torch.utils.data.Dataset):\n    def __init__(self):\n        self.augment = Augmented()\n"
+
+
+@pytest.mark.parametrize(
+    ("user", "kept", "confidence"),
+    [
+        (SERVES, "x[x > 0]", "low"),
+        (SERVES, "x.cuda()[x.cuda() > 0]", "high"),
+        (f"{SERVES}model = Augmented()\n", "x[x > 0]", "high"),
+        ("", "x[x > 0]", "high"),
+    ],
+)
+def test_modules_that_only_datasets_make_are_on_the_cpu(tmp_path: Path, user: str, kept: str, confidence: str) -> None:
+    text = AUGMENTATION.format(kept=kept)
+    files = {"p/__init__.py": "", "p/augment.py": text, "p/pairs.py": f"from p.augment import Augmented\n{user}"}
+    paths = [tmp_path / name for name in files]
+    for path, content in zip(paths, files.values(), strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    source = Source(str(paths[1]), text)
+    report = check_source(source, Project(paths), RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
+    assert {each.confidence.value for each in report.findings if each.code == "TPF110"} == {confidence}
+
+
 PICTURE = """\
 import torch
 {imports}

@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
@@ -92,23 +93,28 @@ class HostCode:
         """True if a function around a place joins items to a batch for a loader, and moves nothing to the GPU."""
         functions = (outer for outer in self._model.ancestors(node) if isinstance(outer, _FUNCTIONS))
         found = next((outer for outer in functions if conventions.joins_items(outer.name)), None)
-        return found is not None and not any(
-            isinstance(each, ast.Call) and last_name(each) in _ON_GPU for each in walk(found)
-        )
+        return found is not None and not _goes_to_gpu(found)
 
     def _is_for_data(self, unit: ast.AST) -> bool:
-        """True if a function is only called by code of other files that works on the CPU."""
-        if not isinstance(unit, _FUNCTIONS) or unit.name.startswith("_"):
+        """True if a function or class is only used by code that works on the CPU, in this file and in others.
+
+        A class that moves something to the GPU does not count.
+        """
+        if not isinstance(unit, (*_FUNCTIONS, ast.ClassDef)):
             return False
-        info = self._model.module.defined_by(unit)
-        if info is None or self._model.heat_map.callers(info):
+        if isinstance(unit, ast.ClassDef) and _goes_to_gpu(unit):
             return False
-        uses: list[_Use] = []
-        for use in uses_of(self._model.view, self._model.module.name, unit.name):
-            if len(uses) == _MOST_USES:
-                return False
-            uses.append(use)
-        return bool(uses) and all(_is_on_cpu(use.module, use.node) for use in uses)
+        # Where uses go round in a circle, none of them tells.
+        self._known[unit] = False
+        module = self._model.module
+        variable = module.symbols.resolve(module.symbols.module, unit.name)
+        here = [use for use in variable.uses if unit_of(module, use) is not unit]
+        elsewhere = list(islice(uses_of(self._model.view, module.name, unit.name), _MOST_USES + 1))
+        if not (here or elsewhere) or len(here) + len(elsewhere) > _MOST_USES:
+            return False
+        return all(_is_on_cpu(module, use) or self.holds(use) for use in here) and all(
+            _is_on_cpu(use.module, use.node) for use in elsewhere
+        )
 
 
 def _modules_behind(view: View, program: Module) -> list[Module] | None:
@@ -208,9 +214,13 @@ def _is_on_cpu(module: Module, node: ast.AST) -> bool:
 def _is_transform(module: Module, unit: ast.AST) -> bool:
     """True if a class changes the items of a dataset, and moves nothing to the GPU."""
     bases = unit.bases if isinstance(unit, ast.ClassDef) else []
-    if not any(conventions.is_transform(module.full_name(path_of(base))) for base in bases if path_of(base)):
-        return False
-    return not any(isinstance(node, ast.Call) and last_name(node) in _ON_GPU for node in walk(unit))
+    is_transform = any(conventions.is_transform(module.full_name(path_of(base))) for base in bases if path_of(base))
+    return is_transform and not _goes_to_gpu(unit)
+
+
+def _goes_to_gpu(unit: ast.AST) -> bool:
+    """True if code calls what only code with tensors on the GPU calls."""
+    return any(isinstance(node, ast.Call) and last_name(node) in _ON_GPU for node in walk(unit))
 
 
 def unit_of(module: Module, node: ast.AST) -> ast.AST | None:
