@@ -15,6 +15,7 @@ from pathlib import Path
 from perflint.config.disk import regular_contents
 from perflint.frozen import dataclass
 from perflint.semantics.blocks import Blocks, blocks_of
+from perflint.semantics.memo import remembered
 
 _IMPORT = re.compile(
     r"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+"
@@ -178,10 +179,7 @@ class Texts:
 
     def __init__(self, files: Iterable[FileText]) -> None:
         self.files = tuple(sorted(files, key=lambda file: str(file.path)))
-        self._answers: dict[re.Pattern[str], tuple[FileText, ...]] = {}
         self._users: dict[tuple[str, str], tuple[FileText, ...]] = {}
-        self._neighbours: dict[Path, tuple[FileText, ...]] = {}
-        self._weights: dict[FileText, int] = {}
 
     def overlay(self, changed: Iterable[FileText]) -> Texts:
         """The same texts, with others for some files or for new ones."""
@@ -206,12 +204,10 @@ class Texts:
         """One of the files by its path."""
         return self._by_path.get(path)
 
+    @remembered
     def matching(self, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files in which a regular expression matches somewhere."""
-        known = self._answers.get(pattern)
-        if known is None:
-            known = self._answers[pattern] = tuple(file for file in self.files if file.finds(pattern))
-        return known
+        return tuple(file for file in self.files if file.finds(pattern))
 
     def importers(self, module: str, name: str) -> tuple[FileText, ...]:
         """The files that may use a name of a module, also through other modules that import it."""
@@ -271,12 +267,9 @@ class Texts:
         Packages do not count, since a run reads only the names that it needs of them.
         """
         own = self._by_path.get(Path(path))
-        if own is None:
-            return ()
-        if own not in self._weights:
-            self._weights[own] = self._weight(own)
-        return (own,) if self._weights[own] <= int(most) else ()
+        return (own,) if own is not None and self._weight(own) <= int(most) else ()
 
+    @remembered
     def _weight(self, own: FileText) -> int:
         """The hundreds of lines of a file and of all that it imports, also through others, without packages."""
         # Paths are slow keys, and many files import the same.
@@ -290,13 +283,10 @@ class Texts:
     def _importing(self, file: FileText) -> Iterator[FileText]:
         yield from self._below.get(file.name, ())
 
+    @remembered
     def _imported(self, file: FileText) -> tuple[FileText, ...]:
-        known = self._neighbours.get(file.path)
-        if known is None:
-            starts = {start for name in file.imports for start in _starts(name)}
-            found = {each.path: each for start in starts for each in self._named.get(start, ())}
-            known = self._neighbours[file.path] = tuple(found.values())
-        return known
+        starts = {start for name in file.imports for start in _starts(name)}
+        return tuple({each.path: each for start in starts for each in self._named.get(start, ())}.values())
 
     def users_first(self, paths: Iterable[Path]) -> list[Path]:
         """Some files, each before those of them whose definitions it imports, as far as these do not import it."""
