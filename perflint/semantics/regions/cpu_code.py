@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from perflint.frozen import dataclass
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.work import goes_backward_by_name
-from perflint.semantics.memo import remembered
 from perflint.semantics.structure import last_name, path_of, root_of, walk
 
 if TYPE_CHECKING:
@@ -53,16 +52,21 @@ class HostCode:
     def __init__(self, model: Heated) -> None:
         # The model owns this: no circle, so that both go when the file is done.
         self._model: Heated = weakref.proxy(model)
+        self._known: dict[ast.AST, bool] = {}
 
     def holds(self, node: ast.AST) -> bool:
         """True if the tensors at a place are on the CPU, unless something else says where they are."""
         unit = unit_of(self._model.module, node)
-        return unit is not None and (self._collates(node) or self._is_unit_on_cpu(unit))
-
-    @remembered
-    def _is_unit_on_cpu(self, unit: ast.AST) -> bool:
-        module = self._model.module
-        return drives_processes(module, unit) or _is_transform(module, unit) or self._is_for_data(unit)
+        if unit is None:
+            return False
+        if self._collates(node):
+            return True
+        known = self._known.get(unit)
+        if known is None:
+            module = self._model.module
+            known = drives_processes(module, unit) or _is_transform(module, unit) or self._is_for_data(unit)
+            self._known[unit] = known
+        return known
 
     @cached_property
     def is_whole_program(self) -> bool:
