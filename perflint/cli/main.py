@@ -37,14 +37,6 @@ VERBS = {
 }
 """The verbs, which are modules of this package, and what each does."""
 
-_HABITS = {
-    "linter": "`perflint rules` lists all rules",
-    "server": "`perflint lsp` serves editors",
-    "format": "`perflint fix` rewrites only code of findings",
-    "lint": "`perflint check PATH`",
-    "generate-shell-completion": "`perflint completion bash`, zsh, fish, …",
-}
-"""Commands that users of other linters try, and the way to the same end here."""
 _DESCRIPTION = "perflint finds and fixes what slows PyTorch code down on GPUs."
 _EXIT_CODES = "Exit codes: 0 nothing found, 1 findings, 2 a fault in the usage, the settings, a file or perflint."
 
@@ -198,12 +190,13 @@ def _overview() -> ArgumentParser:
 def _unknown(word: str, rest: list[str]) -> int:
     import shlex
 
+    from perflint.cli.usage import habits
     from perflint.config.errors import did_you_mean
 
     # A path or an option: the command itself is missing.
     if os.path.exists(word) or word.startswith("-"):
         return _fault("the first argument must be a command", f"`perflint check {shlex.join([word, *rest])}`")
-    meant = _HABITS.get(word) or did_you_mean(word, VERBS, 0.7)
+    meant = habits("commands").get(word) or did_you_mean(word, VERBS, 0.7)
     others = "`perflint check PATH` checks files; `perflint --help` lists all commands"
     return _fault(f"unknown command `{word}`", meant or others)
 

@@ -12,43 +12,9 @@ from typing import NoReturn, TypeVar
 from perflint.config.errors import did_you_mean
 from perflint.semantics.facts.tables import table
 
-_PER_FILE = """`--config 'per-file-ignores={"tests/**"=["TPF1"]}'` adds to those of the settings"""
-_IGNORED = "a file that is named is checked, whatever .gitignore says"
-_HABITS = {
-    "--fix": "`perflint fix --apply PATH` writes fixes",
-    "--fix-only": "`perflint fix --apply PATH` writes fixes",
-    "--diff": "`perflint fix PATH` prints a diff",
-    "--format": "`--output-format FORMAT`",
-    "--add-noqa": "`perflint check --add-ignore` writes comments",
-    "--ignore-noqa": "`--no-ignores` shows what comments silence",
-    "--show-fixes": "`perflint fix --show-fixes` lists them",
-    "--per-file-ignores": _PER_FILE,
-    "--extend-per-file-ignores": _PER_FILE,
-    "--respect-gitignore": _IGNORED,
-    "--no-respect-gitignore": _IGNORED,
-    "--extension": "a file that is named is checked whatever its name",
-    "--silent": "`--quiet --output-file FILE` prints errors only",
-    "-s": "`--quiet --output-file FILE` prints errors only",
-    "--version": "`perflint --version`",
-    "-V": "`perflint --version`",
-    "--all": "`perflint rules` lists all rules, `perflint rule TPF1` those of a family",
-    "--extend-fixable": "`perflint fix --fixable RULES` fixes only findings of these rules",
-    "--enable": "`--select RULES`, `--extend-select RULES`",
-    "--disable": "`--ignore RULES`",
-    "-e": "`--exit-zero`",
-    "-n": "`--no-cache`",
-    "-o": "`--output-file FILE`",
-    "-w": "`--watch`",
-    "-j": "`perflint check --jobs N`",
-    "--target-version": "`--torch-version X.Y` names the oldest torch; Python is the one that runs perflint",
-    "--preview": "`--profile pedantic` and `--profile audit` show more",
-}
-"""Options that users of other linters try, and the way to the same end here."""
 _MISSPELT = 0.75
 """How much an option is like the one that is meant."""
 _FEW = 3
-_FORMATS = {"json-lines": "`jsonl`", "text": "`full`", "pylint": "`concise` has a line for each finding, too"}
-"""Formats that users of other linters try."""
 
 
 _Parser = TypeVar("_Parser", bound=ArgumentParser)
@@ -81,7 +47,7 @@ class Parser(ArgumentParser):
         option = unknown[1].partition("=")[0]
         known = [name for action in self._actions for name in action.option_strings]
         return (
-            _HABITS.get(option)
+            habits("options").get(option)
             or _other_verb(option)
             or _abbreviated(option, known)
             or did_you_mean(option, known, _MISSPELT)
@@ -90,7 +56,15 @@ class Parser(ArgumentParser):
     def _choice(self, name: str, word: str) -> str | None:
         """A help text for a value that an option does not take."""
         chosen = next(action for action in self._actions if name in (*action.option_strings, action.dest))
-        return (name == "--output-format" and _FORMATS.get(word)) or did_you_mean(word, map(str, chosen.choices or ()))
+        return (name == "--output-format" and habits("formats").get(word)) or did_you_mean(
+            word, map(str, chosen.choices or ())
+        )
+
+
+def habits(kind: str) -> dict[str, str]:
+    """The options, formats or commands that users of other linters try, with the way to the same end here."""
+    found: dict[str, str] = table(Path(__file__).with_name("habits.toml"))[kind]
+    return found
 
 
 def described(parser: _Parser) -> _Parser:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._operators import words
 from perflint.rules._sources import passed_to
 from perflint.rules._statements import outward
 from perflint.rules.base import Files, FileSite, Rule, shown
@@ -17,23 +18,7 @@ from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import Const, Function
 from perflint.source.quoting import quoted
 
-_MEANT = {
-    "torch.compiler.optimize": "torch.compile",
-    "torch.optimize": "torch.compile",
-    "torch.jit.compile": "torch.compile",
-    "torch.nn.compile": "torch.compile",
-    "torch.jit.get_trace": "torch.jit.trace",
-    "torch.no_gradient": "torch.no_grad",
-    "torch.no_grads": "torch.no_grad",
-    "torch.autograd.no_gradient": "torch.no_grad",
-    "torch.cuda.no_grad": "torch.no_grad",
-    "torch.inference": "torch.inference_mode",
-    "torch.cuda.autocast": "torch.autocast",
-    "torch.nn.DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
-    "torch.cuda.clear_cache": "torch.cuda.empty_cache",
-    "torch.cuda.Graph": "torch.cuda.CUDAGraph",
-    "torch.utils.data.Dataloader": "torch.utils.data.DataLoader",
-}
+_MEANT = words("missing-api", "meant")
 """Names that texts on performance use but torch never had, with the names that were meant."""
 
 _GONE = frozenset({"onnxrt", "nvfuser", "aot_ts_nvfuser", "nvprims_nvfuser", "nvprims_aten", "ofi", "fx2trt"})

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Need, Severity, lowered, surest
+from perflint.rules._operators import words
 from perflint.rules.base import Calls, CallSite, Rule, device_confidence, often, shown
 from perflint.rules.placement import place_confidence
 from perflint.rules.sync._distributions import of_torch
@@ -16,36 +17,9 @@ from perflint.semantics.facts import distributions
 from perflint.semantics.facts.torch_api.waits import Argument, Requirement, Wait, waits
 from perflint.semantics.values import NONE, Const, Instance, Scalar, Sequence, Value
 
-_WHY = {
-    "size": "has a size that only the GPU knows: the CPU waits for it",
-    "check": "checks its arguments: the CPU waits for the GPU to answer",
-    "copy": "copies between CPU and GPU: the CPU waits",
-    "read": "reads from the GPU while it works: the CPU waits",
-    "loops": "looks for self loops of the graph: the CPU waits for their number",
-    "edges": "keeps some of the edges: the CPU waits for their number",
-    "nan": "looks for NaNs: the CPU waits for the answer",
-    "values": "checks the values of its arguments: the CPU waits for the answer",
-}
-_SHORT = {
-    "size": "the size of the result depends on data",
-    "check": "arguments are checked on the CPU",
-    "copy": "data is copied between CPU and GPU",
-    "read": "values are read during the computation",
-    "loops": "self loops of the graph are looked for",
-    "edges": "some of the edges are kept",
-    "nan": "NaNs are looked for",
-    "values": "the values of the arguments are checked",
-}
-_CURES = {
-    "size": "Pass the size, or use a form whose size is known.",
-    "check": "Compute it from other operations, without the check, or move it out of the step.",
-    "copy": "Make the copied values once, on the GPU, or move it out of the step.",
-    "read": "Move it out of the step, or keep the values that it reads on the CPU.",
-    "loops": "Add the self loops once, with the data, and pass `add_self_loops=False`.",
-    "edges": "If the graph stays the same, select the edges once, before the loop.",
-    "nan": 'Make the metric with `nan_strategy="disable"`, or add the values up on the GPU and update it once.',
-    "values": "Make the metric with `validate_args=False`, or keep the results on the GPU and update it once.",
-}
+_WHY = words("waiting-operator", "why")
+_SHORT = words("waiting-operator", "short")
+_CURES = words("waiting-operator", "cures")
 _SAMPLE = "Use `rsample` under `torch.no_grad()`: it draws the same numbers and does not wait."
 
 _LBFGS = (
@@ -70,7 +44,7 @@ _LENGTHS = "Pass both lengths as tensors on the CPU, which saves some of its cop
 def _listing(library: str) -> str:
     """The operators of a library for the page, by the reason why they wait."""
     lines: list[str] = []
-    for why, words in _SHORT.items():
+    for why, short in _SHORT.items():
         found: dict[tuple[str, str], set[str]] = {}
         for wait in (wait for rows in waits().values() for wait in rows if wait.why == why):
             home, _, name = _spoken(wait).rpartition(".")
@@ -80,7 +54,7 @@ def _listing(library: str) -> str:
         listed = "; ".join(_group(*key, names) for key, names in sorted(found.items()))
         if not found:
             continue
-        lines += textwrap.wrap(f"- {words}: {listed}.", 100, subsequent_indent="  ", break_on_hyphens=False)
+        lines += textwrap.wrap(f"- {short}: {listed}.", 100, subsequent_indent="  ", break_on_hyphens=False)
     return "\n    ".join(lines)
 
 
