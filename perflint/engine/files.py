@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from perflint.config.settings import Settings
 from perflint.engine.cache.caches import Caches
 from perflint.engine.projects import Projects
-from perflint.engine.summaries import await_checks, summary_before_checks, users_first
+from perflint.engine.summaries import await_checks, groups, summary_before_checks, users_first
 from perflint.findings import Report
 from perflint.frozen import dataclass
 from perflint.rules.registry import RuleSet
@@ -129,17 +129,19 @@ class _Run:
     def _is_worth_workers(self, sizes: Mapping[str, int]) -> bool:
         return min(self._means.jobs, len(sizes)) > 1 and sum(sizes.values()) > _WORTH_A_WORKER
 
-    def _here(self, files: Collection[str]) -> Iterator[tuple[str, Report]]:
+    def _here(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, Report]]:
         """Check files in this process."""
-        is_one_of_many = len(files) > 1
-        if is_one_of_many:
-            await_checks(self._projects, files)
-        for file in files:
-            source, problem = _source(file, None)
-            project = self._projects.of(file)
-            if problem is None and is_one_of_many:
-                summary_before_checks(project, file, LAST)
-            yield file, problem or self._caches.make(source, project)
+        is_one_of_many = len(sizes) > 1
+        # It has the memory of two processes for itself.
+        for group in groups(sizes, processes=2):
+            if is_one_of_many:
+                await_checks(self._projects, group)
+            for file in group:
+                source, problem = _source(file, None)
+                project = self._projects.of(file)
+                if problem is None and is_one_of_many:
+                    summary_before_checks(project, file, LAST)
+                yield file, problem or self._caches.make(source, project)
 
     def _by_workers(self, sizes: Mapping[str, int], stack: ExitStack) -> Iterator[tuple[str, Report]]:
         """Check files in other processes; those of a process that dies are checked here."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from perflint.config.disk import absolute
 from perflint.engine.crashes import Crash, contained
@@ -12,14 +13,29 @@ from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.summary import Summary
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.model import summary_of
-from perflint.semantics.project import Project
+from perflint.semantics.project import TEXT_IN_MEMORY, Project
 from perflint.semantics.test_files import is_test_path
+
+_Key = TypeVar("_Key")
 
 
 def await_checks(projects: Projects, files: Iterable[str]) -> None:
     """Keep the runs that the summaries of some files are made from until the files are checked."""
     for file in files:
         summaries(projects.of(file)).awaited.add(absolute(file))
+
+
+def groups(sizes: Mapping[_Key, int], processes: int) -> Iterator[list[_Key]]:
+    """Parts of the work, in its order, with no more text each than some processes have memory for.
+
+    A process keeps the runs and the trees of files from their first summaries until they are checked.
+    """
+    found = dict[int, list[_Key]]()
+    before = 0
+    for part, size in sizes.items():
+        found.setdefault(before // (TEXT_IN_MEMORY * processes), []).append(part)
+        before += size
+    yield from found.values()
 
 
 def users_first(projects: Projects, files: Iterable[str]) -> list[str]:

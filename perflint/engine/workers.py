@@ -24,10 +24,9 @@ from perflint.engine.cache.cache import Handle
 from perflint.engine.cache.caches import Caches
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
-from perflint.engine.summaries import await_checks, summary_before_checks
+from perflint.engine.summaries import await_checks, groups, summary_before_checks
 from perflint.findings import Report
 from perflint.semantics.model import LAST
-from perflint.semantics.project import TEXT_IN_MEMORY
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
 
@@ -222,17 +221,9 @@ class _Turn(NamedTuple):
 
 
 def _turns(batches: list[list[str]], sizes: Mapping[str, int], processes: int) -> Iterator[_Turn]:
-    """The work on batches of files in its order: the rounds of a group of them, then those of the next group.
-
-    A process keeps the runs and the trees of its files from their first summaries until they are checked, so a group
-    has no more files than the processes have memory for.
-    """
-    groups = dict[int, list[int]]()
-    before = 0
-    for batch, files in enumerate(batches):
-        groups.setdefault(before // (TEXT_IN_MEMORY * processes), []).append(batch)
-        before += sum(sizes[file] for file in files)
-    for group, members in groups.items():
+    """The work on batches of files in its order: the rounds of a group of them, then those of the next group."""
+    texts = {batch: sum(sizes[file] for file in files) for batch, files in enumerate(batches)}
+    for group, members in enumerate(groups(texts, processes)):
         for stage in range(_CHECK + 1):
             yield from (_Turn(_Round(group, stage), batch) for batch in members)
 

@@ -13,6 +13,7 @@ import pytest
 from perflint.config.settings import Settings
 from perflint.engine.files import check_files
 from perflint.rules.registry import RuleSet
+from perflint.semantics.callers.kept import Run, Summaries
 from perflint.source.text import Source
 from tests.engine.toys import Zeros
 
@@ -74,3 +75,28 @@ def test_the_outcome_does_not_depend_on_what_was_checked_before(tmp_path: Path) 
     forwards = {source.path: report.findings for source, report in check_files(files, RULES, Settings())}
     backwards = {source.path: report.findings for source, report in check_files(files[::-1], RULES, Settings())}
     assert forwards == backwards
+
+
+@pytest.mark.parametrize(("memory", "most"), [(1, range(2)), (10**6, range(3, 7))])
+def test_runs_are_kept_for_as_many_files_as_there_is_memory_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: int, most: range
+) -> None:
+    """Each file of a circle calls a function of the next one."""
+    (tmp_path / "pyproject.toml").touch()
+    files = [str(tmp_path / f"m{number}.py") for number in range(6)]
+    for number, file in enumerate(files):
+        after = (number + 1) % 6
+        Path(file).write_text(
+            f"import torch\nfrom m{after} import f{after}\ndef f{number}(x):\n    return f{after}(torch.ones(x))\n"
+        )
+    monkeypatch.setattr("perflint.engine.summaries.TEXT_IN_MEMORY", memory)
+    kept: list[int] = []
+    keep_run = Summaries.keep_run
+
+    def keep(known: Summaries, run: Run) -> None:
+        keep_run(known, run)
+        kept.append(len(known._runs))
+
+    monkeypatch.setattr(Summaries, "keep_run", keep)
+    assert len(list(check_files(files, RULES, Settings()))) == 6
+    assert max(kept) in most

@@ -48,7 +48,7 @@ def test_one_batch_for_two_processes() -> None:
 @pytest.mark.parametrize("group", [5, 2])
 def test_a_round_begins_when_the_one_before_is_over(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With memory for as many files as a group has."""
-    monkeypatch.setattr(workers, "TEXT_IN_MEMORY", group / 2)
+    monkeypatch.setattr(summaries, "TEXT_IN_MEMORY", group / 2)
     begun: list[tuple[int, str]] = []
     processes = [Process(begun), Process(begun)]
     files = ["0.py", "1.py", "2.py", "3.py", "4.py"]
