@@ -403,6 +403,33 @@ class Guarded:
         object.__setattr__(self, name, None)
     def use(self):
         self.x              # -> cpu float 2 | ?
+class Strict:
+    def __init__(self):
+        self.x = host
+    def __setattr__(self, name, value):
+        if name == "fixed":
+            raise AttributeError(name)
+        super().__setattr__(name, value)
+    def use(self):
+        self.x              # -> cpu float 2
+class Renaming(Strict):
+    def __init__(self):
+        self.z = host
+    def __setattr__(self, name, value):
+        if name == "y":
+            name = "x"
+        super().__setattr__(name, value)
+    def use(self):
+        self.z              # -> cpu float 2 | ?
+class Skipping:
+    def __init__(self):
+        self.x = host
+    def __setattr__(self, name, value):
+        if name == "x":
+            return
+        super().__setattr__(name, value)
+    def use(self):
+        self.x              # -> cpu float 2 | ?
 def outside(base, value):
     base.w, base.two, base.target = None, value, torch.float64
     base.device = "cpu"

@@ -14,7 +14,7 @@ from perflint.semantics.interpreter.lineage import derived, info_of, lineage
 from perflint.semantics.interpreter.members import binds, body_of
 from perflint.semantics.lattice import union
 from perflint.semantics.module import Module
-from perflint.semantics.structure import FUNCTIONS, SetBy, last_name, name_in, path_of
+from perflint.semantics.structure import FUNCTIONS, SetBy, last_name, name_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, DeviceValue, Function, Instance, Mapping, Sequence, Value
 
 _SCOPES = (*DEFINITIONS, ast.Lambda)
@@ -62,16 +62,35 @@ def beside_outside(frame: Frame, receiver: Value, name: str, value: Value) -> Va
         return value
     outside = _set_by(frame.module).outside
     given = [*outside.get(name, ()), *outside.get("*", ())]
-    changed = bool(_CHANGING & _defined(frame, lineage(frame, receiver.cls))) or name in _defined(
-        frame, _in_front(frame, receiver.cls)
-    )
+    changed = _intercepts(frame, receiver.cls) or name in _defined(frame, _in_front(frame, receiver.cls))
     if not (given or changed) or not binds(frame, receiver, name):
         return value
     names_device = isinstance(value, DeviceValue) or (isinstance(value, Const) and isinstance(value.value, str))
     return value if names_device and not changed and all(map(_names_device, given)) else union([value, UNKNOWN])
 
 
-_CHANGING = frozenset(("__setattr__", "__getattribute__"))
+def _intercepts(frame: Frame, cls: str) -> bool:
+    """True if a class may keep or give other attributes than its code assigns."""
+    methods = [info.methods for each in lineage(frame, cls) if (info := info_of(frame, each)) is not None]
+    setters = [found["__setattr__"].node for found in methods if "__setattr__" in found]
+    return any("__getattribute__" in found for found in methods) or not all(map(_passes_on, setters))
+
+
+def _passes_on(setter: ast.AST) -> bool:
+    """True if a `__setattr__` raises, or ends with `super().__setattr__(name, value)`."""
+    if not isinstance(setter, ast.FunctionDef):
+        return False
+    *_, name, value = ["", "", *parameters(setter)]
+    last = setter.body[-1].value if isinstance(setter.body[-1], ast.Expr) else None
+    if not isinstance(last, ast.Call) or last_name(last) != "__setattr__" or last.keywords:
+        return False
+    passed = [argument.id if isinstance(argument, ast.Name) else "" for argument in last.args[-2:]]
+    return passed == [name, value] and not any(
+        isinstance(node, ast.Return)
+        or (isinstance(node, ast.Attribute) and node.attr == "__dict__")
+        or (isinstance(node, ast.Name) and node.id in passed and not isinstance(node.ctx, ast.Load))
+        for node in walk(setter)
+    )
 
 
 def _in_front(frame: Frame, cls: str) -> set[str]:
@@ -184,11 +203,16 @@ def _set_by(module: Module) -> SetBy:
                     if module.symbols.variable(root).scope.node not in (scope, module.symbols.module.node):
                         found.captured.add(node.attr)
         for call in structure.every(ast.Call):
-            if last_name(call) in ("setattr", "__setattr__") and len(call.args) > 1:
-                found.stored.add(name_in(call.args[1]))
-                if path_of(call.args[0]) not in _OWN or not _constructs(module, call):
-                    given = call.args[2] if call.args[2:] else None
-                    found.outside.setdefault(name_in(call.args[1]), []).append(given)
+            if last_name(call) not in ("setattr", "__setattr__") or len(call.args) not in (2, 3):
+                continue
+            *owner, named, given = call.args
+            if not owner and isinstance(call.func, ast.Attribute):
+                # `super().__setattr__(name, value)`
+                owner = [call.func.value]
+            found.stored.add(name_in(named))
+            is_own = any(path_of(each) in _OWN or last_name(each) == "super" for each in owner)
+            if not is_own or not _constructs(module, call):
+                found.outside.setdefault(name_in(named), []).append(given)
         for part in structure.every(ast.Subscript, ast.Attribute):
             if not isinstance(part.ctx, ast.Load) or (isinstance(part, ast.Attribute) and part.attr in CHANGES):
                 root = part.value
