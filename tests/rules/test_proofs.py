@@ -137,6 +137,26 @@ def test_a_tensor_of_one_dimension(before: str, read: str, safety: Safety | None
     assert safeties("TPF103", text) == [safety]
 
 
+@pytest.mark.parametrize(
+    ("given", "safety"),
+    [
+        ("self.rows()", Safety.UNSAFE),
+        ("self.rows().abs()", Safety.UNSAFE),
+        ("self.kept[0]", Safety.UNSAFE),
+        ("torch.zeros(self.size).cuda()", Safety.UNSAFE),
+        ("torch.zeros(3).cuda().abs()", Safety.SAFE),
+    ],
+)
+@pytest.mark.parametrize("name", ["x", ""])
+def test_a_tensor_of_an_object_whose_class_other_files_may_derive(given: str, safety: Safety, name: str) -> None:
+    text = (
+        "import torch\nclass Rows:\n    def __init__(self):\n        self.size = 3\n        self.kept = [self.rows()]\n"
+        "    def rows(self):\n        return torch.zeros(3).cuda()\n"
+        f"    def f(self):\n        x = {given}\n        return [t.item() for t in {name or given}]\n"
+    )
+    assert safeties("TPF103", text) == [safety]
+
+
 @pytest.mark.parametrize(("declared", "safety"), [("x", Safety.UNSAFE), ("y", Safety.SAFE)])
 def test_a_shape_that_another_function_may_change(declared: str, safety: Safety) -> None:
     text = (

@@ -9,7 +9,7 @@ from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._memory.bodies import LAST, Writers, writers
-from perflint.rules._memory.flows import behind
+from perflint.rules._memory.flows import behind, flow_around
 from perflint.rules._memory.operators import reshapes_somewhere
 from perflint.rules._proven import is_list
 from perflint.rules._visible import is_local
@@ -26,7 +26,7 @@ from perflint.rules.sync._scalars import (
     read_at,
 )
 from perflint.semantics.model import Model
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import last_name, root_of, walk
 from perflint.semantics.values import Evidence, Kind, Mapping, Sequence, Tensor, Value
 from perflint.source.concrete import code, cst
 
@@ -67,10 +67,10 @@ class PerElementRead(Rule):
     ## Fix safety
     Safe for `[t.item() for t in x]` if `x` is known to be a one-dimensional tensor: `x.tolist()`
     returns the same Python numbers. So does `[t for x in rows for t in x.tolist()]`, in a loop over such
-    tensors. Unsafe for attributes and names that other code may set, for tensors that other code or a layer gets, and
-    in a file that gives any tensor another shape in place (`unsqueeze_`, `x.data = y`, `out=x`, `setattr`) or registers
-    hooks of a forward pass: for a column of numbers, `x.tolist()` is a list of lists. Unsafe, too, for a
-    list or tuple of scalar tensors, which becomes
+    tensors. Unsafe for attributes and names that other code may set, for what objects give, as other code may derive
+    their classes, for tensors that other code or a layer gets, and in a file that gives any tensor another shape in
+    place (`unsqueeze_`, `x.data = y`, `out=x`, `setattr`) or registers hooks of a forward pass: for a column of
+    numbers, `x.tolist()` is a list of lists. Unsafe, too, for a list or tuple of scalar tensors, which becomes
     `torch.stack(x).tolist() if x else []`: elements of different dtypes or devices are brought to one dtype
     or raise. It is only shown for a list that only an annotation calls one.
 
@@ -191,12 +191,32 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
 
 def _keeps_rank(model: Model, whole: ast.expr) -> bool:
     """True if no code can have given a tensor other dimensions than those that its function shows."""
-    for each in walk(whole):
-        if isinstance(each, (ast.Name, ast.Attribute)) and model.value(each).tensor is not None:
-            if not isinstance(each, ast.Name) or not is_local(model, each):
-                return False
     # A loop may run code behind it first.
-    return not reshapes_somewhere(model) and writers(model, whole, (0, 0), LAST) < Writers.LAYERS
+    return (
+        _is_made_here(model, whole, set())
+        and not reshapes_somewhere(model)
+        and writers(model, whole, (0, 0), LAST) < Writers.LAYERS
+    )
+
+
+def _is_made_here(model: Model, node: ast.expr, seen: set[ast.expr]) -> bool:
+    """True if neither an expression nor what its names stand for asks an object, whose class other files may derive."""
+    seen.add(node)
+    for each in walk(node):
+        if isinstance(each, ast.Attribute):
+            of_tensor = model.value(each.value).tensor is not None
+            if not of_tensor and root_of(each) not in model.module.imports:
+                return False
+        elif isinstance(each, ast.Name) and root_of(each) not in model.module.imports:
+            if model.value(each).tensor is not None and not is_local(model, each):
+                return False
+            flow = flow_around(model, each)
+            values = [bound.value for bound in flow.behind(flow.used.get(each))]
+            if not all(
+                _is_made_here(model, value, seen) for value in values if value is not None and value not in seen
+            ):
+                return False
+    return True
 
 
 def _read_at_once(
