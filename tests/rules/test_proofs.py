@@ -125,6 +125,8 @@ def test_old_torch_fuses_only_parameters_on_the_device(
         ("inner()", "x", None),
         ("self.x = x", "self.x", Safety.UNSAFE),
         ("pass", "everywhere", Safety.UNSAFE),
+        ("pass", "x.data", Safety.UNSAFE),
+        ("y = x.data", "y", Safety.UNSAFE),
     ],
 )
 def test_a_tensor_of_one_dimension(before: str, read: str, safety: Safety | None) -> None:

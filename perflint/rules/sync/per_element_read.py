@@ -203,13 +203,14 @@ def _is_made_here(model: Model, node: ast.expr, seen: set[ast.expr]) -> bool:
     """True if neither an expression nor what its names stand for asks an object, whose class other files may derive."""
     seen.add(node)
     for each in walk(node):
+        if isinstance(each, (ast.Name, ast.Attribute)) and model.value(each).tensor is not None:
+            if not isinstance(each, ast.Name) or not is_local(model, each):
+                return False
         if isinstance(each, ast.Attribute):
             of_tensor = model.value(each.value).tensor is not None
             if not of_tensor and root_of(each) not in model.module.imports:
                 return False
-        elif isinstance(each, ast.Name) and root_of(each) not in model.module.imports:
-            if model.value(each).tensor is not None and not is_local(model, each):
-                return False
+        elif isinstance(each, ast.Name):
             flow = flow_around(model, each)
             values = [bound.value for bound in flow.behind(flow.used.get(each))]
             if not all(
