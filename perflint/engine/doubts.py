@@ -9,14 +9,13 @@ from perflint.frozen import replace
 from perflint.semantics.model import Model
 from perflint.semantics.purpose.purpose import prepares_data
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import last_name
+from perflint.semantics.structure import FUNCTIONS, last_name, walk
 from perflint.semantics.values import Device, Dtype
 
 OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
 _OF_TENSORS = ("TPF1", "TPF2")
 """The families of rules about waits for tensors and about their copies; the others cost time on a CPU, too."""
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def doubted(finding: Finding, site: Site) -> Finding | None:
@@ -43,7 +42,7 @@ def doubted(finding: Finding, site: Site) -> Finding | None:
 
 def _is_moved(model: Model, node: ast.AST) -> bool:
     """True if code says that a tensor of an expression is on a GPU."""
-    values = (model.value(part) for part in ast.walk(node) if isinstance(part, ast.expr))
+    values = (model.value(part) for part in walk(node) if isinstance(part, ast.expr))
     return any(value.tensor is not None and value.tensor.device is Device.CUDA for value in values)
 
 
@@ -51,7 +50,7 @@ def _is_for_half_precision(model: Model, node: ast.AST) -> bool:
     """True for code behind `x.dtype == torch.float16`, which does not run with the other dtypes."""
     inner = node
     for outer in model.ancestors(node):
-        if isinstance(outer, _FUNCTIONS):
+        if isinstance(outer, FUNCTIONS):
             return False
         if isinstance(outer, ast.BoolOp) and isinstance(outer.op, ast.And) and inner in outer.values:
             tests = outer.values[: outer.values.index(inner)]

@@ -121,7 +121,7 @@ def _place_in_union(value: Value) -> tuple[int, str, _Held]:
 
 
 class _Held:
-    """The order of values of one kind and name by what they hold. Their texts are long, and seldom needed."""
+    """Sorts values of one kind and name by the text of what they hold, which is long, and made only if they meet."""
 
     __slots__ = ("_value",)
 

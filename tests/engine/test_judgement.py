@@ -704,13 +704,18 @@ HELPER = "import torch\n\n\ndef ids(labels: torch.Tensor):\n    return torch.uni
 )
 def test_what_only_datasets_of_other_files_call_is_on_the_cpu(tmp_path: Path, user: str, confidence: str) -> None:
     files = {"p/__init__.py": "", "p/labels.py": HELPER, "p/pairs.py": f"from p.labels import ids\n{user}"}
-    paths = [tmp_path / name for name in files]
-    for path, text in zip(paths, files.values(), strict=True):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    source = Source(str(paths[1]), HELPER)
-    report = check_source(source, Project(paths), RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
-    assert [each.confidence.value for each in report.findings if each.code == "TPF113"] == [confidence]
+    found = _found_in_project(tmp_path, files, "p/labels.py")
+    assert [each.confidence.value for each in found if each.code == "TPF113"] == [confidence]
+
+
+def _found_in_project(tmp_path: Path, files: dict[str, str], checked: str) -> list[Finding]:
+    """What the audit finds in one file of a project."""
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    source = Source(str(tmp_path / checked), files[checked])
+    project = Project([tmp_path / name for name in files])
+    return check_source(source, project, RuleSet(all_rules()), Settings(profile=Profile.AUDIT)).findings
 
 
 AUGMENTATION = """\
@@ -746,13 +751,8 @@ SERVES = "class Pairs(torch.utils.data.Dataset):\n    def __init__(self):\n     
 def test_modules_that_only_datasets_make_are_on_the_cpu(tmp_path: Path, user: str, kept: str, confidence: str) -> None:
     text = AUGMENTATION.format(kept=kept)
     files = {"p/__init__.py": "", "p/augment.py": text, "p/pairs.py": f"from p.augment import Augmented\n{user}"}
-    paths = [tmp_path / name for name in files]
-    for path, content in zip(paths, files.values(), strict=True):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(content)
-    source = Source(str(paths[1]), text)
-    report = check_source(source, Project(paths), RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
-    assert {each.confidence.value for each in report.findings if each.code == "TPF110"} == {confidence}
+    found = _found_in_project(tmp_path, files, "p/augment.py")
+    assert {each.confidence.value for each in found if each.code == "TPF110"} == {confidence}
 
 
 PICTURE = """\
